@@ -6,6 +6,7 @@ Every part is built on first use, so a command imports and opens only what it ne
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -76,12 +77,21 @@ class Candor:
         """The vector store: a Qdrant server by URL, else embedded in the data folder."""
         store = self.settings.store
         if store.url is None:
-            from vectorstore.edge import EdgeStore
+            from vectorstore.embedded import EmbeddedStore
 
-            return EdgeStore(self.settings.home / "collections")
+            return EmbeddedStore(self.settings.home / "collections")
         from vectorstore.server import ServerStore, connect
 
         return ServerStore(connect(store.url, store.api_key))
+
+    def serve_store(self, give_way: Callable[[], None]) -> AbstractContextManager[None]:
+        """Let commands use the embedded collections through this process. A Qdrant server needs no such help.
+
+        ``give_way`` is called before each of their requests. Raises StoreUnavailable.
+        """
+        from vectorstore.embedded import EmbeddedStore
+
+        return self.store.serve(give_way) if isinstance(self.store, EmbeddedStore) else nullcontext()
 
     @cached_property
     def embedder(self) -> Embedder:

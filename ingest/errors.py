@@ -4,6 +4,7 @@ IngestError
 ├── PathNotFound            the user names a path that exists
 ├── NothingToIngest         the user names a folder with files in it
 ├── UnknownParser           the user names an existing parser, or installs its extra
+├── InvalidTag              the user writes the tag otherwise
 ├── DocumentNotFound        the user names a document that was ingested
 ├── AmbiguousDocument       the user names it by its id
 ├── IngestUnderWay          the user waits for the other ingest, or ends it
@@ -47,6 +48,10 @@ class NothingToIngest(IngestError):
 
 class UnknownParser(IngestError):
     """No parser of that name, or its library is not installed."""
+
+
+class InvalidTag(IngestError):
+    """A text cannot be a tag of a document."""
 
 
 class DocumentNotFound(IngestError):

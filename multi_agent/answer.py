@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from multi_agent.context import Claim, Computation, Evidence, PictureSource, ResearchContext, Synthesis
+from multi_agent.document_filter import Selection
 from multi_agent.llm.llm import Usage
 from vectorstore.models import FrozenModel, Origin, Scalar
 from vectorstore.text.counts import count
@@ -180,6 +181,7 @@ class Answer(FrozenModel):
     found: str = ""
     missing: tuple[str, ...] = ()
     votes: tuple[Vote, ...] = Field(default=(), description="votes among several answers to one question, in order")
+    searched: Selection | None = Field(default=None, description="the documents that the filter left; null without one")
     coverage: Coverage = Coverage()
     summary: ExecutionSummary = ExecutionSummary()
     usage: Usage = Usage()

@@ -26,6 +26,7 @@ AgentError                      base
 ├── UnknownModel                user: add the endpoint to the settings, or name another
 ├── UnknownPlan                 user: name a saved plan
 ├── UnknownTool                 user: name an existing tool
+├── NoDocumentMatches           caller: change the filter as the message says
 ├── ToolError                   model: reads the message as the result of its call
 ├── ToolServerFailed            user: correct `tools.mcp_servers`, or start the server
 ├── ApprovalClosed              user: the approval was decided, or its run has ended
@@ -130,6 +131,10 @@ class UnknownPlan(AgentError):
 
 class UnknownTool(AgentError):
     """No tool of that name is registered."""
+
+
+class NoDocumentMatches(AgentError):
+    """No document of the collection meets the filter."""
 
 
 class ToolError(AgentError):

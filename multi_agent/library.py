@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Protocol
 
 from pydantic import Field
@@ -21,6 +22,10 @@ class CatalogueEntry(FrozenModel):
     given: bool = Field(default=False, description="whether it consists of passages that the caller gave")
     facts: tuple[str, ...] = Field(default=(), description="kind, issuer, period and currency, as far as known")
     language: str = Field(default="", description="ISO 639-1 code; empty if it is unknown")
+    path: str = Field(default="", description="path of the document as ingested")
+    type: str = Field(default="", description="type of its file, such as pdf")
+    dated: date | None = Field(default=None, description="its stated date or period, else when its file was changed")
+    tags: tuple[str, ...] = ()
 
 
 class Library(Protocol):
@@ -36,7 +41,10 @@ class Library(Protocol):
         ...
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
-        """Return the best ``limit`` chunks over all queries, best first, optionally of the named documents only."""
+        """Return the best ``limit`` chunks over all queries, best first.
+
+        ``documents``, if any, are the only ones to search, by name or id.
+        """
         ...
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
@@ -44,7 +52,7 @@ class Library(Protocol):
         ...
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
-        """Return every chunk in reading order, optionally of the named documents only."""
+        """Return every chunk in reading order, optionally of these documents only, by name or id."""
         ...
 
     def page_picture(self, chunk: Chunk, page: int) -> bytes:

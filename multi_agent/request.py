@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from multi_agent.document_filter import DocumentFilter
 from multi_agent.errors import AgentError
 from multi_agent.remembered import EXCHANGES, Exchange
 from multi_agent.settings import Budget, Source
@@ -71,6 +72,9 @@ class Request(FrozenModel):
     sources: tuple[Source, ...] = Field(
         default=("documents",), min_length=1, description="what the answer may rest on, instead of `research.sources`"
     )
+    filter: DocumentFilter | None = Field(
+        default=None, description="the documents of the collection that the run may read; null for all"
+    )
     rag_results: tuple[RagResult, ...] = Field(
         default=(), description="passages that the caller already has, best first; agents read them before others"
     )
@@ -99,8 +103,11 @@ class Request(FrozenModel):
             raise AgentError(f"A saved plan runs in mode 'high', not in {self.mode!r}.")
         if self.inputs and not self.template:
             raise AgentError("Inputs are values of a saved plan's parameters; name the saved plan, too.")
+        if self.filter and "documents" not in self.sources:
+            raise AgentError("`filter` chooses documents of the collection. Add 'documents' to `sources`.")
         self._check_results()
-        return self.model_copy(update={"question": self.question.strip()})
+        wanted = None if self.filter and self.filter.is_empty else self.filter
+        return self.model_copy(update={"question": self.question.strip(), "filter": wanted})
 
     def _check_results(self) -> None:
         """Raise AgentError if there is nothing to read or given passages are not allowed, blank or over the limits."""

@@ -123,6 +123,11 @@ class EdgeCollection:
         """The specification it was created with."""
         return self._spec
 
+    @property
+    def closed(self) -> bool:
+        """Whether calls raise CollectionClosed."""
+        return self._open_shard is None
+
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
         """Write chunks with their vectors; replace those with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)

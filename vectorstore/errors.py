@@ -5,7 +5,7 @@ Errors of other libraries are translated in the module that imports the library.
 StoreError
 ├── CollectionNotFound      name another collection, or ingest into this one
 ├── CollectionMismatch      rebuild the collection, or use its own settings
-├── CollectionLocked        end the other process, or use a Qdrant server
+├── CollectionLocked        end the other process, or use `candor serve` or a Qdrant server
 ├── CollectionClosed        retry: the collection was deleted or the program is ending
 ├── StoreUnavailable        start the server, free disk space, correct the folder
 └── EmbeddingModelError     name an existing model, or install one

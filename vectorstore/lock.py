@@ -51,8 +51,8 @@ def _current_process() -> dict[str, object]:
 def _message(path: Path, owner: Path) -> str:
     return (
         f"Collection {path.name!r} in {str(path.parent)!r} is in use by {_describe_owner(owner)}. An embedded "
-        "collection can be open in one process only. Wait for that process or end it, or keep the collections in a "
-        "Qdrant server (the vector store's `url` setting), which many processes can use."
+        "collection can be open in one process only. Wait for that process or end it. Commands can use collections at "
+        "the same time through `candor serve`, and through a Qdrant server (the vector store's `url` setting)."
     )
 
 

@@ -133,6 +133,11 @@ class ServerCollection:
         """The specification it was created with."""
         return self._spec
 
+    @property
+    def closed(self) -> bool:
+        """Always False: a request needs no open collection."""
+        return False
+
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
         """Write chunks with their vectors; replace those with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)

@@ -1,6 +1,6 @@
-"""The contract of a vector store. Implementations: ``edge.py`` (embedded) and ``server.py`` (Qdrant server).
+"""The contract of a vector store. Implementations: ``embedded.py`` (files) and ``server.py`` (Qdrant server).
 
-store = EdgeStore(folder)
+store = EmbeddedStore(folder)
 with store.create(CollectionSpec(name="papers", embedding_model="m", dimension=384, chunking="c")) as papers:
     papers.upsert(chunks, vectors)
     hits = papers.search(SearchMode.HYBRID, text="heat pump", vector=query_vector, limit=10)
@@ -27,6 +27,11 @@ class Collection(Protocol):
     @property
     def spec(self) -> CollectionSpec:
         """The specification it was created with."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether it must be opened again before its next use."""
         ...
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:

@@ -39,6 +39,7 @@ def run_ingest(
     *,
     retry_failed: bool = False,
     sync: bool = False,
+    tags: Sequence[str] = (),
     progress: bool,
     stop: threading.Event | None = None,
 ) -> IngestReport:
@@ -47,7 +48,7 @@ def run_ingest(
     ``stop`` is an event that Ctrl-C sets already. Raises IngestError, StoreError, UsageError; Exit after a second
     Ctrl-C.
     """
-    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync)
+    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
     try:
         with _until_interrupted(stop) as stopped, _bar(shown=progress) as show:
             report = candor.ingest.ingest(
@@ -84,10 +85,17 @@ def _interruption(done: str) -> str:
 
 
 def run_dry(
-    candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool, progress: bool
+    candor: Candor,
+    paths: Sequence[Path],
+    collection: str,
+    *,
+    retry_failed: bool,
+    sync: bool,
+    tags: Sequence[str],
+    progress: bool,
 ) -> Plan:
     """Show what an ingest would do. Raises IngestError, UsageError."""
-    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync)
+    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
     plan = candor.ingest.plan(request)
     if progress:
         for line in planned(plan):
@@ -95,7 +103,9 @@ def run_dry(
     return plan
 
 
-def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool) -> None:
+def run_watch(
+    candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool, tags: Sequence[str]
+) -> None:
     """Ingest, and again after every change below the paths, until interrupted.
 
     The collection is closed between two ingests, so that it can be searched. Raises IngestError, StoreError.
@@ -104,7 +114,7 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
 
     from ingest.errors import IngestError
 
-    candor.ingest.check(IngestRequest(collection, tuple(paths), sync=sync))
+    candor.ingest.check(IngestRequest(collection, tuple(paths), sync=sync, tags=tuple(tags)))
     first = True
     with _until_interrupted() as stop:
         # Watch before the first ingest, so that no change during it is missed.
@@ -112,7 +122,9 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
             try:
                 if first or changes:
                     retry = retry_failed and first
-                    run_ingest(candor, paths, collection, retry_failed=retry, sync=sync, progress=True, stop=stop)
+                    run_ingest(
+                        candor, paths, collection, retry_failed=retry, sync=sync, tags=tags, progress=True, stop=stop
+                    )
             except IngestError as error:  # the next change may resolve it, for example in a folder that is empty now
                 _print(f"candor: {error}")
             if first:
@@ -174,6 +186,7 @@ def planned(plan: Plan) -> list[str]:
     from ingest.pipeline.plan import Verdict
 
     lines = [f"{plan.collection}: {count(len(plan.files), 'file')}; nothing was done.", *plan.notices]
+    lines += [f"tags to add: {', '.join(plan.tags)}"] if plan.tags else []
     for verdict in Verdict:
         names = [each.file.name for each in plan.files if each.verdict is verdict]
         if names:

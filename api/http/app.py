@@ -94,6 +94,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
     await asyncio.to_thread(lambda: candor.engine)  # upgrades the schema before the research process opens it
     pool, jobs = CollectionPool(candor.collections), Jobs(JobQueue(candor.settings))
     stack.push_async_callback(asyncio.to_thread, pool.close)
+    stack.enter_context(candor.serve_store(pool.searches.wait_until_idle))
     researcher = await stack.enter_async_context(
         open_researcher(candor.settings, candor.embed_query, pool, lambda: Panel(candor.panel, candor.evaluations))
     )

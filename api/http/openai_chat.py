@@ -17,6 +17,7 @@ from api.errors import UsageError
 from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
 from api.services.research.research import request_fields
 from multi_agent.answer import Answer, Status
+from multi_agent.document_filter import DocumentFilter
 from multi_agent.remembered import EXCHANGES, Exchange
 from multi_agent.request import Request
 from multi_agent.settings import Source
@@ -76,6 +77,9 @@ class ChatRequest(BaseModel):
     sources: tuple[Source, ...] | None = Field(
         default=None, min_length=1, description="What the answer may rest on, instead of `research.sources`."
     )
+    filter: DocumentFilter | None = Field(
+        default=None, description="The documents of the collection that the run may read; null for all."
+    )
 
     @property
     def collection(self) -> str:
@@ -112,7 +116,9 @@ class ChatRequest(BaseModel):
             raise UsageError("No message has the role 'user', so there is no question.")
         agent = self.model.partition(":")[2]
         own = {"sources": self.sources} if self.sources else {}
-        fields = {"question": questions[-1], "agent": agent, "conversation": self.conversation, **own}
+        fields = {
+            "question": questions[-1], "agent": agent, "conversation": self.conversation, "filter": self.filter, **own
+        }  # fmt: skip
         return Request.model_construct(**request_fields(fields))
 
 
@@ -296,7 +302,8 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
     blocks = [text or inert(answer.short)]
     if answer.status is Status.INSUFFICIENT:
         nearest = f"Closest: {answer.nearest.answer}" if answer.nearest else ""
-        blocks += [_NO_ANSWER, inert(answer.reasoning), inert(nearest)]
+        searched = f"Searched: {answer.searched}" if answer.searched else ""
+        blocks += [_NO_ANSWER, inert(answer.reasoning), inert(nearest), inert(searched)]
     gaps = [part for part in report.parts if part.heading == gaps_heading(answer)]
     blocks.append("\n".join(f"{part.heading}: {inert(line)}" for part in gaps for line in part.lines))
     sources = [inert(f"[{source.mark}] {source.where}: “{source.quote}”") for source in report.sources]

@@ -27,6 +27,7 @@ from api.services.research.progress import progress
 from api.services.research.runs import find_run, list_runs
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
+from multi_agent.document_filter import DocumentFilter
 from multi_agent.events import Event
 from multi_agent.request import LONGEST, RagResult, Request
 from multi_agent.settings import Source
@@ -44,12 +45,14 @@ _INSTRUCTIONS = (
 )
 _Collection = Annotated[str | None, Field(description="name of the collection; not needed if there is just one")]
 
+_Filter = Annotated[DocumentFilter | None, Field(description="read only these documents; null for all")]
+
 
 class Backend(Protocol):
     """Runs searches and research for the tools."""
 
-    async def search(self, query: str, collection: str, limit: int) -> list[Hit]:
-        """Return the best passages. Raises StoreError."""
+    async def search(self, query: str, collection: str, limit: int, wanted: DocumentFilter | None) -> list[Hit]:
+        """Return the best passages. Raises StoreError, NoDocumentMatches."""
         ...
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
@@ -175,11 +178,11 @@ class Tools:
         query: Annotated[str, Field(min_length=1, max_length=LONGEST, description="words, or a question")],
         collection: _Collection = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
+        filter: _Filter = None,  # noqa: A002 - the name of the argument is a prompt
     ) -> list[Passage]:
         """Find passages by words and by meaning, best first."""
-        return [
-            _passage(hit) for hit in await self._backend.search(query, await self._readable(ctx, collection), limit)
-        ]
+        hits = await self._backend.search(query, await self._readable(ctx, collection), limit, filter)
+        return [_passage(hit) for hit in hits]
 
     async def research(
         self,
@@ -192,6 +195,7 @@ class Tools:
             Field(min_length=1, description="what the answer may rest on; null for the default"),
         ] = None,
         passages: Annotated[tuple[RagResult, ...], Field(description="passages you already have, best first")] = (),
+        filter: _Filter = None,  # noqa: A002 - the name of the argument is a prompt
     ) -> Researched:
         """Research a question over the documents: an answer whose claims cite the words that support them."""
         name, reported = await self._readable(ctx, collection), 0
@@ -203,7 +207,7 @@ class Tools:
                 await ctx.report_progress(reported, message=line)
 
         own = {"sources": sources} if sources else {}
-        request = Request(question=question, mode=mode, rag_results=passages, **own)
+        request = Request(question=question, mode=mode, rag_results=passages, filter=filter, **own)
         answer = await self._backend.research(request, name, await self._get_caller(ctx), tell)
         run = await asyncio.to_thread(self._trace.run, answer.run_id)
         return Researched.of(run, answer)

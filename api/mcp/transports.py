@@ -26,6 +26,7 @@ from api.services.documents.search import search
 from api.services.research.research import PanelFactory
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
+from multi_agent.document_filter import DocumentFilter
 from multi_agent.request import Request
 from multi_agent.storage.trace import Trace
 from vectorstore.models import Hit
@@ -90,8 +91,8 @@ class _ServiceBackend:
     pool: CollectionPool
     runs: Runs
 
-    async def search(self, query: str, collection: str, limit: int) -> list[Hit]:
-        return await self.pool.searches.run(search, self.pool, collection, query, limit)
+    async def search(self, query: str, collection: str, limit: int, wanted: DocumentFilter | None) -> list[Hit]:
+        return await self.pool.searches.run(search, self.pool, collection, query, limit, {}, wanted)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         run_id = await self.runs.start(request, collection, caller)
@@ -110,9 +111,9 @@ class _LocalBackend:
         self._changing = asyncio.Lock()
         self._pool: CollectionPool | None = None
 
-    async def search(self, query: str, collection: str, limit: int) -> list[Hit]:
+    async def search(self, query: str, collection: str, limit: int, wanted: DocumentFilter | None) -> list[Hit]:
         async with self._open() as pool:
-            return await asyncio.to_thread(search, pool, collection, query, limit)
+            return await asyncio.to_thread(search, pool, collection, query, limit, {}, wanted)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         async with self._open() as pool:

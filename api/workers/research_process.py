@@ -33,9 +33,8 @@ from vectorstore.store import Vectors
 
 log = logging.getLogger(__name__)
 
-# See docs/concurrency.md for the next three.
+# See docs/concurrency.md for the next two.
 _MAX_REQUESTS = min(4, max(1, (os.cpu_count() or 1) // 2))  # of the process, served at once
-_WAIT_FOR_SEARCHES_S = 0.5  # a request waits at most this long for users' searches
 _NICENESS = 5
 _EXIT_TIMEOUT_S = 5.0
 
@@ -136,7 +135,7 @@ class ResearchProcess:
         self._threads.submit(self._execute, request).add_done_callback(partial(self._respond, request.number))
 
     def _execute(self, request: ServiceRequest) -> Any:
-        self._searches.wait_until_idle(_WAIT_FOR_SEARCHES_S)
+        self._searches.wait_until_idle()
         match request.operation:
             case "search":
                 return self._libraries[request.task].search(*request.arguments)

@@ -39,7 +39,8 @@ from sqlalchemy import (
 from ingest.document import Block, ParsedDocument
 from ingest.errors import AmbiguousDocument, DocumentNotFound
 from ingest.ledger.records import STARTED, Count, DocumentRecord, DocumentState, DocumentSummary, DocumentText, Stage
-from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, PASSAGES, TEXTS, database
+from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, PASSAGES, TAGS, TEXTS, database
+from ingest.ledger.tags import change_tags, copy_tags, read_tags
 from vectorstore.models import PageSpan
 
 _BLOCKS = TypeAdapter(tuple[Block, ...])
@@ -61,7 +62,7 @@ class Ledger:
         """Replace the record of a file. Without ``parsed``, its stored text stays."""
         with database(), self._engine.begin() as connection:
             connection.execute(delete(DOCUMENTS).where(*_is(DOCUMENTS, record.collection, record.id)))
-            connection.execute(insert(DOCUMENTS).values(record.model_dump()))
+            connection.execute(insert(DOCUMENTS).values(_row(record)))
             if parsed:
                 connection.execute(delete(TEXTS).where(*_is(TEXTS, record.collection, record.id)))
                 connection.execute(insert(TEXTS).values(_text_row(record, parsed)))
@@ -76,7 +77,7 @@ class Ledger:
                     DOCUMENTS.c.id == bindparam("record_id"),
                 )
                 connection.execute(delete(DOCUMENTS).where(*one), keys)
-                connection.execute(insert(DOCUMENTS), [record.model_dump() for record in records])
+                connection.execute(insert(DOCUMENTS), [_row(record) for record in records])
 
     def advance(self, collection: str, document: str, state: DocumentState, stage: Stage, attempts: int) -> None:
         """Update how far a file has come, and the number of the attempt."""
@@ -126,13 +127,14 @@ class Ledger:
         with database(), self._engine.begin() as connection:
             for table in (DOCUMENTS, TEXTS):
                 connection.execute(delete(table).where(*_is(table, record.collection, record.id)))
-            connection.execute(insert(DOCUMENTS).values(record.model_dump()))
+            connection.execute(insert(DOCUMENTS).values(_row(record)))
             if parsed:
                 connection.execute(insert(TEXTS).values(_text_row(record, parsed)))
             connection.execute(delete(HIDDEN).where(*_is_version(record.collection, record.index_version)))
             if superseded:
                 _hide(connection, record.collection, record.id, superseded)
             if moved_from:
+                copy_tags(connection, record.collection, moved_from.id, record.id)
                 _remove(
                     connection, record.collection, moved_from.id, moved_from.index_version, f"moved to {record.path}"
                 )
@@ -141,6 +143,18 @@ class Ledger:
         """Mark a document as removed and hide its chunks."""
         with database(), self._engine.begin() as connection:
             _remove(connection, collection, document, version, reason)
+
+    def tag(
+        self, collection: str, documents: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> None:
+        """Add tags to documents, and remove others. Records of these documents need not exist yet."""
+        with database(), self._engine.begin() as connection:
+            change_tags(connection, collection, documents, add=add, remove=remove)
+
+    def inherit_tags(self, collection: str, container: str, member: str) -> None:
+        """Add the tags of a container to a member of it."""
+        with database(), self._engine.begin() as connection:
+            copy_tags(connection, collection, container, member)
 
     def hide(self, collection: str, document: str, version: str) -> None:
         """Hide an indexed version from searches. Call it before its first chunk is written."""
@@ -254,12 +268,14 @@ class Ledger:
     def forget(self, collection: str) -> None:
         """Delete every row of a collection, after the collection itself was dropped."""
         with database(), self._engine.begin() as connection:
-            for table in (DOCUMENTS, TEXTS, HIDDEN, CHANGES, PASSAGES):
+            for table in (DOCUMENTS, TAGS, TEXTS, HIDDEN, CHANGES, PASSAGES):
                 connection.execute(delete(table).where(table.c.collection == collection))
 
     def _records(self, query: Select[Any]) -> builtins.list[DocumentRecord]:
         with database(), self._engine.connect() as connection:
-            return [_record(row) for row in connection.execute(query).mappings()]
+            rows = connection.execute(query).mappings().all()
+            tags = read_tags(connection, rows[0]["collection"]) if rows else {}
+        return [_record(row, tags.get(row["id"], ())) for row in rows]
 
 
 def _is(table: Table, collection: str, document: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
@@ -288,8 +304,12 @@ def _remove(connection: Connection, collection: str, document: str, version: str
     _hide(connection, collection, document, version)
 
 
-def _record(row: RowMapping) -> DocumentRecord:
-    return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"])})
+def _row(record: DocumentRecord) -> dict[str, Any]:
+    return record.model_dump(exclude={"tags"})
+
+
+def _record(row: RowMapping, tags: tuple[str, ...]) -> DocumentRecord:
+    return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"]), "tags": tags})
 
 
 def _summary(row: Row[Any]) -> DocumentSummary:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
+from calendar import monthrange
+from datetime import UTC, date, datetime
 from enum import StrEnum
+from pathlib import PurePath
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
 from pydantic import Field
 
-from ingest.document import Block, Fact
+from ingest.document import DATE, PERIOD, Block, Fact
 from vectorstore.models import FrozenModel, PageSpan, Scalar
 
 _DOCUMENT_NAMESPACE = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
@@ -75,6 +77,23 @@ class DocumentRecord(FrozenModel):
     attempts: int = Field(default=0, description="attempts since it was last indexed")
     container: str = Field(default="", description="path of the archive or message that contains it")
     read_at: float = Field(default=0.0, description="when its content was read, seconds since 1970")
+    tags: tuple[str, ...] = Field(default=(), description="set by people, sorted; another ingest keeps them")
+
+    @property
+    def type(self) -> str:
+        """The type of the file: the suffix of its name in lower case, else its MIME type."""
+        return PurePath(self.name).suffix.removeprefix(".").casefold() or self.mime_type
+
+    @property
+    def dated(self) -> date | None:
+        """The date that the document states, else its period, else the day (UTC) on which its file was changed.
+
+        None if the file was never read. An incomplete date counts as its last day.
+        """
+        for name in (DATE, PERIOD):
+            if name in self.facts and (stated := _last_day(self.facts[name].value)):
+                return stated
+        return datetime.fromtimestamp(self.modified, UTC).date() if self.modified else None
 
     @property
     def index_version(self) -> str:
@@ -120,6 +139,16 @@ class DocumentText(FrozenModel):
     text: str
     blocks: tuple[Block, ...]
     pages: tuple[PageSpan, ...]
+
+
+def _last_day(stated: str) -> date | None:
+    """Return the last day of a date in ISO form that may lack its day or month; None if it is no date."""
+    try:
+        year, month, day = (*map(int, stated.split("-")), 0, 0)[:3]
+        month = month or 12
+        return date(year, month, day or monthrange(year, month)[1])
+    except ValueError:
+        return None
 
 
 def document_id(path: str) -> str:

@@ -41,6 +41,14 @@ DOCUMENTS = Table(
     Column("facts", JSON, nullable=False, server_default="{}"),
 )
 
+TAGS = Table(
+    "document_tags",
+    METADATA,
+    Column("collection", String(64), primary_key=True),
+    Column("id", String(36), primary_key=True),
+    Column("tag", String(64), primary_key=True),
+)
+
 TEXTS = Table(
     "document_texts",
     METADATA,

@@ -5,34 +5,24 @@ The ledger knows which indexed versions are hidden. The docstring of ``ledger.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Self
+from collections.abc import Callable, Iterator
 
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
+from vectorstore.wrapper import CollectionWrapper
 
 
-class LiveCollection:
-    """Wraps a collection and leaves the hidden versions out of its searches, scans and counts."""
+class LiveCollection(CollectionWrapper):
+    """Wraps a collection and leaves the hidden versions out of its searches, scans and counts.
+
+    ``languages`` and ``vectors`` include hidden versions.
+    """
 
     def __init__(self, collection: Collection, ledger: Ledger) -> None:
-        self._collection = collection
+        super().__init__(collection)
         self._ledger = ledger
-
-    @property
-    def spec(self) -> CollectionSpec:
-        """The spec that the collection was created with."""
-        return self._collection.spec
-
-    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their vectors."""
-        self._collection.upsert(chunks, vectors)
-
-    def delete(self, where: ChunkFilter) -> None:
-        """Delete the selected chunks."""
-        self._collection.delete(where)
 
     def search(
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
@@ -47,28 +37,6 @@ class LiveCollection:
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         """Count the selected documents and chunks of the live versions."""
         return self.consistent_read(lambda now: now.count(where))
-
-    def languages(self) -> dict[str, int]:
-        """Count the chunks in each language, hidden versions included."""
-        return self._collection.languages()
-
-    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the dense vectors of the given chunks that exist, by chunk id."""
-        return self._collection.vectors(ids)
-
-    def optimize(self) -> None:
-        """Build indexes."""
-        self._collection.optimize()
-
-    def close(self) -> None:
-        """Close the wrapped collection."""
-        self._collection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return what ``read`` finds in a consistent state of the live versions.

@@ -95,6 +95,8 @@ class ContainerIngest:
             stage=Stage.READING, reason=reason, container=file.container,
         )  # fmt: skip
         self._ledger.discover([record])
+        if known is None:
+            self._ledger.inherit_tags(self._name, document_id(file.container), identity)
         if outcome is DocumentState.FAILED:
             state.failed.append(record)
         elif outcome is DocumentState.SKIPPED:

@@ -92,7 +92,7 @@ def wrap_internal_errors(file: FoundFile, result: ParseResult) -> Iterator[None]
         log.exception("Internal error while %s %s", result.stage, file.document)
         raise InternalError(
             f"{file.document} caused an internal error while {result.stage}: {type(error).__name__}: {error}. The file "
-            "may be correct. Please report it with the traceback in the log. --retry-failed tries the file again."
+            "may be correct. Please report it with the traceback in the log."
         ) from error
 
 

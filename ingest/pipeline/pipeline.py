@@ -118,6 +118,8 @@ class IngestPipeline:
             if document_id(entry.path) not in state.known
         ]  # fmt: skip
         self._ledger.discover([*files, *skipped])
+        if state.plan.tags:
+            self._ledger.tag(self._name, list(_documents_of(state)), add=state.plan.tags)
 
     def _count_settled(self, state: IngestState) -> None:
         """Count the files that are not opened."""
@@ -194,6 +196,14 @@ class IngestPipeline:
             delete_hidden_chunks(self._collection, self._ledger, self._name)
             if state.chunks >= _OPTIMIZE_FROM:
                 self._collection.optimize()
+
+
+def _documents_of(state: IngestState) -> Iterator[str]:
+    """Yield the ids of the documents of the plan, with the known members of its containers at any depth."""
+    paths = [planned.file.document for planned in state.plan.files]
+    for path in paths:
+        yield document_id(path)
+        paths.extend(member.path for member in state.members.get(path, ()))
 
 
 def _done(pending: dict[Future[ParseResult], DocumentInProgress]) -> Iterator[DocumentInProgress]:

@@ -20,6 +20,7 @@ from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
 from ingest.errors import NothingToIngest
 from ingest.ledger.records import DocumentState, DocumentSummary, Stage, document_id
+from ingest.ledger.tags import tag_names
 from ingest.parser import Parser
 from ingest.pipeline.discovery import FoundFile, SkippedFile, discover
 from ingest.reader import OcrMode
@@ -57,6 +58,8 @@ class IngestRequest:
     """Try files again that failed and have not changed since."""
     sync: bool = False
     """Remove documents whose files are missing from below the paths."""
+    tags: tuple[str, ...] = ()
+    """Tags to add to every document of the ingest, also to unchanged ones."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ class Plan(FrozenModel):
         default=(), description="documents to remove, because their files are missing"
     )
     notices: tuple[str, ...] = Field(default=(), description="messages to show before it starts")
+    tags: tuple[str, ...] = Field(default=(), description="added to every document, also to unchanged ones")
 
     def count(self, *verdicts: Verdict) -> int:
         """Count the files with one of these verdicts."""
@@ -136,13 +140,14 @@ def plan_ingest(
 ) -> Plan:
     """Walk the paths once and decide what to do with each file. ``known`` is the ledger's snapshot of the collection.
 
-    See ``discover`` for ``own`` and ``base``. Raises PathNotFound, NothingToIngest.
+    See ``discover`` for ``own`` and ``base``. Raises PathNotFound, NothingToIngest, InvalidTag.
     """
     found = list(_find(request, known, own, base))
     if not any(isinstance(entry, FoundFile) for entry in found):
         raise _nothing_to_ingest(request)
     roots = request.paths if request.sync else ()
-    return make_plan(request.collection, found, known, current, retry_failed=request.retry_failed, sync=roots)
+    plan = make_plan(request.collection, found, known, current, retry_failed=request.retry_failed, sync=roots)
+    return plan.model_copy(update={"tags": tag_names(request.tags)})
 
 
 def require_files(

@@ -67,7 +67,12 @@ class Case(FrozenModel):
     @cached_property
     def full_text(self) -> str:
         """The text of the answer without citation marks."""
-        return _CITATION.sub("", self.answer.answer)
+        return without_marks(self.answer.answer)
+
+
+def without_marks(text: str) -> str:
+    """Return the text of an answer without its citation marks."""
+    return _CITATION.sub("", text)
 
 
 def is_document(gold: Gold, name: str) -> bool:

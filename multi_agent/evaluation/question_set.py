@@ -82,6 +82,7 @@ class Question(FrozenModel):
     gold: tuple[Gold, ...] = ()
     tags: tuple[str, ...] = ()
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    note: str = Field(default="", description="for people, such as what was wrong with an earlier answer")
 
     @property
     def answerable(self) -> bool | None:
@@ -107,8 +108,9 @@ class QuestionSet(FrozenModel):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the questions, independent of the name."""
-        return hashlib.sha256("\n".join(each.model_dump_json() for each in self.questions).encode()).hexdigest()[:16]
+        """A hash of the questions, independent of the name and of notes."""
+        dumped = (each.model_dump_json(exclude={"note"}) for each in self.questions)
+        return hashlib.sha256("\n".join(dumped).encode()).hexdigest()[:16]
 
     def limited(self, limit: int | None) -> QuestionSet:
         """Return a set of the first ``limit`` questions."""

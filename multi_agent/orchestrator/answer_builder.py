@@ -15,6 +15,7 @@ from multi_agent.answer import (
     status_of,
 )
 from multi_agent.context import Finding, ResearchContext, Synthesis
+from multi_agent.document_filter import Selection
 from multi_agent.library import CatalogueEntry
 from multi_agent.orchestrator.run_counter import RunCounter, coverage
 from multi_agent.request import Request
@@ -23,8 +24,8 @@ from multi_agent.request import Request
 class AnswerBuilder:
     """Builds the answer of a run. The run sets the public attributes as soon as their values are available."""
 
-    def __init__(self, run_id: str, request: Request, counter: RunCounter) -> None:
-        self._run_id, self._request = run_id, request
+    def __init__(self, run_id: str, request: Request, counter: RunCounter, searched: Selection | None = None) -> None:
+        self._run_id, self._request, self._searched = run_id, request, searched
         self.mode: str = request.mode if request.mode != "auto" else ""
         self.catalogue: Sequence[CatalogueEntry] = ()
         self.completed_question = ""
@@ -77,6 +78,7 @@ class AnswerBuilder:
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
             votes=self._counter.votes,
+            searched=self._searched,
             coverage=coverage(context, self.catalogue),
             summary=self._counter.summary(context, self.catalogue, synthesis),
         )

@@ -44,6 +44,8 @@ class Orchestrator(RunDependencies):
         valid = request.validated()
         if "sources" not in request.model_fields_set:
             valid = valid.model_copy(update={"sources": self.settings.sources})
+        if valid.filter:
+            valid.filter.choose(self.library.catalogue(), self.library.collection)
         self.require_models(valid)
         registry = allowed_registry(self.registry, self.tools, valid.sources)
         if named := valid.agents or (valid.agent and (valid.agent,)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import partial
 
@@ -20,6 +21,7 @@ from multi_agent.orchestrator.answer_builder import AnswerBuilder
 from multi_agent.orchestrator.attempts import Attempts
 from multi_agent.orchestrator.executor import Executor
 from multi_agent.orchestrator.explainer import explain_missing_plan
+from multi_agent.orchestrator.filtered_library import FilteredLibrary
 from multi_agent.orchestrator.given_library import with_given_passages
 from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.planning.conversation import complete_question
@@ -59,6 +61,8 @@ class Run:
         examples: Sequence[PlanExample] | None,
         pausing: Callable[[], bool],
     ) -> None:
+        filtered = FilteredLibrary(dependencies.library, request.filter) if request.filter else None
+        dependencies = replace(dependencies, library=filtered) if filtered else dependencies
         self._dependencies = dependencies = with_given_passages(dependencies, request)
         self._request, self._chosen = request, chosen
         self._id, self._pausing = run_id, pausing
@@ -71,7 +75,7 @@ class Run:
         self._models = RunModels(dependencies, request, dependencies.trace.journal(run_id), spent)
         self._tools = dependencies.tools.open(run_id, dependencies.library, request.sources)
         counter = RunCounter(self._tools.offered)
-        self._builder = AnswerBuilder(run_id, request, counter)
+        self._builder = AnswerBuilder(run_id, request, counter, filtered.selection if filtered else None)
         self._attempts: Attempts | None = None
         self._answer: Answer | None = None
         self._bus = MessageBus(run_id, after=len(resumed.events))

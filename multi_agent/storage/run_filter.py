@@ -20,6 +20,13 @@ class RunState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Rating(StrEnum):
+    """What a person thinks of an answer."""
+
+    UP = "up"
+    DOWN = "down"
+
+
 class RunFilter(FrozenModel):
     """Conditions on runs. None means no condition."""
 
@@ -27,6 +34,7 @@ class RunFilter(FrozenModel):
     status: tuple[RunState, ...] | None = Field(default=None, description="Only runs in one of these states.")
     text: str | None = Field(default=None, description="Only runs with this text in the question.")
     model: str | None = Field(default=None, description="Only runs with this model.")
+    rating: Rating | None = Field(default=None, description="Only runs with this rating.")
     cites: str | None = Field(default=None, description="Only runs whose answer cites the document with this id.")
     since: AwareDatetime | None = Field(default=None, description="Only runs that started then or later.")
     until: AwareDatetime | None = Field(default=None, description="Only runs that started then or before.")

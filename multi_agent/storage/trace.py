@@ -17,7 +17,7 @@ from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.observed import Meter
 from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
-from multi_agent.storage.run_filter import ALL_RUNS, RunFilter, RunState
+from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunState
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 
@@ -33,6 +33,8 @@ _runs = sql.Table(
     sql.Column("answer", sql.JSON, nullable=True),
     sql.Column("key", sql.String(64), nullable=False, server_default="", index=True),
     sql.Column("continues", sql.String(64), nullable=False, server_default="", index=True),
+    sql.Column("rating", sql.String(4), nullable=True),
+    sql.Column("note", sql.Text, nullable=False, server_default=""),
 )
 
 _events = sql.Table(
@@ -77,6 +79,8 @@ class RunSummary(FrozenModel):
     started_at: AwareDatetime = Field(description="while it waits: when it was submitted")
     key: str = Field(default="", description="id of the API key; empty for a local user without a key")
     continues: str = Field(default="", description="id of the run whose conversation it continues; empty if none")
+    rating: Rating | None = Field(default=None, description="what a person thinks of the answer; null if nobody said")
+    note: str = Field(default="", description="what the person wrote about the answer")
 
     @property
     def ended(self) -> bool:
@@ -125,6 +129,12 @@ class Trace:
             connection.execute(sql.delete(CITATIONS).where(CITATIONS.c.run_id == answer.run_id))
             if rows := citation_rows(answer):
                 connection.execute(CITATIONS.insert(), rows)
+
+    def rate(self, run_id: str, rating: Rating | None, note: str) -> None:
+        """Store what a person thinks of the answer of a run, in place of an earlier rating; None removes it."""
+        values = {"rating": rating and rating.value, "note": note}
+        with self._engine.begin() as connection:
+            connection.execute(_runs.update().where(_runs.c.run_id == run_id).values(values))
 
     def abort(self, run_id: str, status: Status, reason: str) -> Event:
         """End a run that no process works on, and return its last event. Its answer states the reason."""
@@ -297,6 +307,8 @@ def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
         yield _runs.c.question.icontains(wanted.text, autoescape=True)
     if wanted.model is not None:
         yield _runs.c.model == wanted.model
+    if wanted.rating is not None:
+        yield _runs.c.rating == wanted.rating.value
     if wanted.cites is not None:
         citing = sql.select(CITATIONS.c.run_id).where(CITATIONS.c.document_id == wanted.cites)
         yield _runs.c.run_id.in_(citing)

@@ -87,6 +87,9 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/documents/{document}/ingest": Rule(
         "write", f"/v1/documents/{{document}}/ingest{WITHIN}", passes=404, destroys=True
     ),
+    "PATCH /v1/documents/{document}/tags": Rule(
+        "write", f"/v1/documents/{{document}}/tags{WITHIN}", {"remove": ["none"]}, passes=422
+    ),  # the document does not have the tag
     "DELETE /v1/documents/{document}": Rule("write", f"/v1/documents/{{document}}{WITHIN}", passes=404, destroys=True),
     "POST /v1/search": Rule("read", "/v1/search", {"collection": "{collection}", "query": "pumps"}),
     "POST /v1/research": Rule(
@@ -96,6 +99,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/runs": Rule("key", "/v1/runs"),
     "GET /v1/runs/{run_id}": Rule("read", "/v1/runs/{run}"),
     "POST /v1/runs/{run_id}/cancel": Rule("admin", "/v1/runs/{run}/cancel"),
+    "PUT /v1/runs/{run_id}/rating": Rule("write", "/v1/runs/{run}/rating", {"rating": "up"}),
     "GET /v1/runs/{run_id}/conversation": Rule("read", "/v1/runs/{run}/conversation"),
     "GET /v1/runs/{run_id}/journal": Rule("read", "/v1/runs/{run}/journal"),
     "GET /v1/runs/{run_id}/events": Rule("read", "/v1/runs/{run}/events?follow=false"),
@@ -115,6 +119,7 @@ ROUTES: dict[str, Rule] = {
         {"collection": "{collection}", "questions": [{"id": "q", "question": "x"}], "metrics": ["none"]},
         passes=422,
     ),
+    "GET /v1/evaluations/questions": Rule("read", f"/v1/evaluations/questions{WITHIN}"),
     "POST /v1/evaluations/questions": Rule(
         "key", "/v1/evaluations/questions", {"name": "a.csv", "text": "question\nHow many?\n"}
     ),

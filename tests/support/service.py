@@ -67,6 +67,7 @@ class ServiceProcess:
     """
 
     def __init__(self, home: Path, port: int = 0, **environment: str) -> None:
+        self.home = home
         self._command = [sys.executable, "-m", "api.cli", "serve", "--json", "--home", str(home), "--port"]
         self._port = port
         patient = {"CANDOR_LLM__CONNECT_TIMEOUT_S": str(LIMIT_S)}

@@ -1,4 +1,4 @@
-"""The contract of a vector store, tested with Qdrant Edge and with qdrant-client."""
+"""The contract of a vector store, tested with Qdrant Edge, through the process that serves it, with qdrant-client."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from qdrant_client import QdrantClient
 
 from support.chunks import SPEC, make_chunk, make_vectors
 from vectorstore.edge import EdgeStore
+from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
 from vectorstore.models import Chunk, ChunkFilter, ChunkKind, Counts, PageSpan, SearchMode, TableHeader
+from vectorstore.remote.address import read_address
+from vectorstore.remote.client import RemoteStore
 from vectorstore.server import ServerStore
 from vectorstore.store import Collection, VectorStore
 
@@ -30,7 +33,7 @@ CHUNKS = [
 VECTORS = make_vectors(len(CHUNKS))
 
 
-@pytest.fixture(params=["edge", "server"])
+@pytest.fixture(params=["edge", "remote", "server"])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], VectorStore]]:
     """Opens a store over the same data; the previous one is closed, as at the end of a program."""
     with ExitStack() as clients:
@@ -41,7 +44,19 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
             clients.callback(client.close)
             return ServerStore(client)
 
-        yield {"edge": lambda: EdgeStore(tmp_path), "server": server}[request.param]
+        def remote() -> VectorStore:
+            clients.close()
+            clients.enter_context(EmbeddedStore(tmp_path).serve())
+            address = read_address(tmp_path)
+            assert address
+            return RemoteStore(address)
+
+        kinds = {
+            "edge": lambda: EdgeStore(tmp_path),
+            "remote": remote,
+            "server": server,
+        }
+        yield kinds[request.param]
 
 
 @pytest.fixture
@@ -120,6 +135,7 @@ class TestCollections:
 
     def test_close_may_be_repeated(self, store: VectorStore) -> None:
         collection = store.create(SPEC)
+        assert not collection.closed
         collection.close()
         collection.close()
 

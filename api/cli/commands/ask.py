@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from api.cli import filters
 from api.cli.common import (
     CollectionOption,
     Home,
@@ -64,6 +65,11 @@ def ask(
             show_default=False,
         ),
     ] = None,
+    documents: filters.Documents = None,
+    folder: filters.Folder = None,
+    types: filters.Types = None,
+    since: filters.Since = None,
+    tags: filters.Tags = None,
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, max=32, help="Generate N answers and vote.")
     ] = None,
@@ -115,6 +121,7 @@ def ask(
             "inputs": parse_inputs(inputs or []),
             "samples": samples,
             "strict": strict,
+            "filter": filters.make_filter(documents, folder, types, since, tags),
             **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
             "rag_results": read_passages(passages) if passages else (),
             "search": search,

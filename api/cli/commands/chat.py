@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli import filters
 from api.cli.common import CollectionOption, Home, command, make_candor
 
 app = command()
@@ -28,6 +29,11 @@ def chat(
             show_default=False,
         ),
     ] = None,
+    documents: filters.Documents = None,
+    folder: filters.Folder = None,
+    types: filters.Types = None,
+    since: filters.Since = None,
+    tags: filters.Tags = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print each answer as one line of JSON.")] = False,
     home: Home = None,
 ) -> None:
@@ -42,5 +48,6 @@ def chat(
     from api.cli.chat import Chat
 
     options: dict[str, Any] = {"mode": mode, "agent": agent, "model": model, "session": session}
+    options["filter"] = filters.make_filter(documents, folder, types, since, tags)
     options |= {"sources": [each.strip() for each in sources.split(",")]} if sources else {}
     Chat(make_candor(home), collection, options, home, as_json=as_json).run()

@@ -1,4 +1,4 @@
-"""``candor documents``: list and remove the documents of a collection."""
+"""``candor documents``: list, tag and remove the documents of a collection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from api.cli.common import (
 )
 from vectorstore.text.counts import count
 
-app = command_group("documents", "List or remove the documents of a collection.")
+app = command_group("documents", "List, tag or remove the documents of a collection.")
 
 
 @app.command("list")
@@ -28,7 +28,7 @@ def list_all(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List the documents of a collection with their states and the reasons for failures.
+    """List the documents of a collection with their states, types, tags, and the reasons for failures.
 
     Example: candor documents --collection papers --state failed
     """
@@ -39,6 +39,29 @@ def list_all(
     from api.cli.render.documents import show_documents
 
     show_documents(make_console(), found)
+
+
+@app.command("tag")
+def tag(
+    document: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name.")],
+    add: Annotated[list[str] | None, typer.Option("--add", help="Tag to add. Repeatable.")] = None,
+    remove: Annotated[list[str] | None, typer.Option("--remove", help="Tag to remove. Repeatable.")] = None,
+    collection: CollectionOption = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Add or remove tags of a document. Nothing is read or embedded again.
+
+    Tags are in lower case and contain no commas. `--tag` of `candor search` and `candor ask` reads documents with a
+    tag.
+
+    Example: candor documents tag report.pdf --add taxes --add 2024 --remove draft
+    """
+    changed = make_candor(home).documents.tag(document, collection, add=add or (), remove=remove or ())
+    if as_json:
+        print_json(changed.model_dump(mode="json"))
+    else:
+        print_message(f"{changed.name}: {', '.join(changed.tags) or 'no tags'}")
 
 
 @app.command("rm")

@@ -29,6 +29,10 @@ def ingest(
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep running, and ingest again after every change. Stop with Ctrl-C.")
     ] = False,
+    tags: Annotated[
+        list[str] | None,
+        typer.Option("--tag", help="Add this tag to the documents, also to unchanged ones. Repeatable."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     ocr: Annotated[
         str | None, typer.Option("--ocr", help="Recognize text in page images: auto, always or never.")
@@ -52,15 +56,20 @@ def ingest(
     if watch and (as_json or dry_run):
         raise UsageError("--watch cannot be combined with --json or --dry-run.")
     candor = make_candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
+    names = tuple(tags or ())
     if dry_run:
-        plan = run_dry(candor, paths or [], collection, retry_failed=retry_failed, sync=sync, progress=not as_json)
+        plan = run_dry(
+            candor, paths or [], collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
+        )
         if as_json:
             print_json(plan.model_dump(mode="json"))
         return
     if watch:
-        run_watch(candor, paths or [], collection, retry_failed=retry_failed, sync=sync)
+        run_watch(candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names)
         return
-    report = run_ingest(candor, paths or [], collection, retry_failed=retry_failed, sync=sync, progress=not as_json)
+    report = run_ingest(
+        candor, paths or [], collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
+    )
     if as_json:
         print_json(report.model_dump(mode="json"))
     if code := exit_code(report):

@@ -11,7 +11,7 @@ app = command()
 def mcp(home: Home = None) -> None:
     """Serve MCP over stdio: search, research and reading.
 
-    If `candor serve` is running on the same data folder, connect the client to its /mcp endpoint instead.
+    If `candor serve` is running on the same data folder, its /mcp endpoint starts faster.
 
     Example, in the client's settings: {"command": "candor", "args": ["mcp"]}
     """

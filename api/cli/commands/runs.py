@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command_group, make_candor, print_json, print_list
+from api.cli.common import Home, Json, RunId, command_group, make_candor, make_console, print_json, print_list
 from api.cli.completion import complete_collections
 from api.errors import UsageError
+
+if TYPE_CHECKING:
+    from multi_agent.storage.trace import RunSummary
 
 app = command_group("runs", "List runs and their files, and add a file to the collection.")
 
@@ -25,6 +28,7 @@ def list_all(
         typer.Option("--collection", "-c", help="Only runs over this collection.", autocompletion=complete_collections),
     ] = None,
     text: Annotated[str | None, typer.Option("--text", help="Only runs with this text in the question.")] = None,
+    rating: Annotated[str | None, typer.Option("--rating", help="Only runs with this rating: up or down.")] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
@@ -32,14 +36,39 @@ def list_all(
 
     Example: candor runs --status failed --collection papers
     """
-    from multi_agent.storage.run_filter import RunFilter, RunState
+    from multi_agent.storage.run_filter import Rating, RunFilter, RunState
 
     if unknown := [each for each in status or () if each not in list(RunState)]:
         raise UsageError(f"Unknown status {unknown[0]!r}. Choose from {', '.join(RunState)}.")
+    if rating and rating not in list(Rating):
+        raise UsageError(f"Unknown rating {rating!r}. Choose from {', '.join(Rating)}.")
     states = tuple(map(RunState, status)) if status else None
-    found = make_candor(home).trace.runs(limit, RunFilter(status=states, collection=collection, text=text))
-    rows = [(run.run_id, run.status, f"{run.started_at:%Y-%m-%d %H:%M}", run.collection, run.question) for run in found]
-    print_list(found, ("run", "status", "started (UTC)", "collection", "question"), rows, as_json)
+    found = make_candor(home).trace.runs(
+        limit, RunFilter(status=states, collection=collection, text=text, rating=Rating(rating) if rating else None)
+    )
+    rated = any(run.rating for run in found)
+    rows = [
+        (
+            run.run_id, run.status, f"{run.started_at:%Y-%m-%d %H:%M}", run.collection,
+            *((run.rating or "",) if rated else ()), run.question,
+        )
+        for run in found
+    ]  # fmt: skip
+    columns = ("run", "status", "started (UTC)", "collection", *(("rating",) if rated else ()), "question")
+    print_list(found, columns, rows, as_json)
+    if not as_json:
+        _print_notes(found)
+
+
+def _print_notes(runs: list[RunSummary]) -> None:
+    """Print the notes of the ratings below the table."""
+    from api.cli.render.text import show_paragraph
+
+    console = make_console()
+    for run in runs:
+        if run.note:
+            console.print(f"\n{run.run_id}, rated {run.rating}:", markup=False)
+            show_paragraph(console, run.note)
 
 
 @app.command()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from api.cli import filters
 from api.cli.common import (
     CollectionOption,
     Home,
@@ -31,6 +32,11 @@ def search(
         list[str] | None,
         typer.Option("--where", metavar="NAME=VALUE", help="Search only documents with this fact or metadata value."),
     ] = None,
+    documents: filters.Documents = None,
+    folder: filters.Folder = None,
+    types: filters.Types = None,
+    since: filters.Since = None,
+    tags: filters.Tags = None,
     timings: Annotated[
         bool, typer.Option("--timings", help="Print the duration of each stage to standard error.")
     ] = False,
@@ -41,15 +47,16 @@ def search(
 
     Searches by keywords and by meaning.
 
-    `candor show` prints the facts and metadata of a document. With several --where, all must match.
+    `candor show` prints the facts and metadata of a document. A document must meet all conditions.
 
     Example: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01
     """
     from api.services.documents.search import timed_search
 
     given = dict(_named_value(each) for each in where or ())
+    wanted = filters.make_filter(documents, folder, types, since, tags)
     hits, durations = timed_search(
-        make_candor(home).collections, collection, require_text(query, "query"), limit, given
+        make_candor(home).collections, collection, require_text(query, "query"), limit, given, wanted
     )
     if as_json:
         print_json([{"score": hit.score, **hit.chunk.model_dump(mode="json")} for hit in hits])

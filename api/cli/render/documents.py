@@ -26,9 +26,17 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
 
 
 def show_documents(console: Console, documents: Sequence[DocumentRecord]) -> None:
-    """Print a table of documents, then the reasons for failures."""
-    rows = [(each.id[:8], each.state.value, each.pages or "", each.chunks, each.name) for each in documents]
-    show_table(console, ("id", "state", "pages", "chunks", "document"), rows)
+    """Print a table of documents, then the reasons for failures. It has a column of tags if there are some."""
+    tagged = any(each.tags for each in documents)
+    rows = [
+        (
+            each.id[:8], each.state.value, each.type, each.pages or "", each.chunks, each.name,
+            *((", ".join(each.tags),) if tagged else ()),
+        )
+        for each in documents
+    ]  # fmt: skip
+    columns = ("id", "state", "type", "pages", "chunks", "document", *(("tags",) if tagged else ()))
+    show_table(console, columns, rows)
     for each in documents:
         if each.reason:
             console.print(Text(f"\n{each.name}: {each.state.value} while {each.stage.value}", style="bold"))
@@ -40,6 +48,7 @@ def show_document(console: Console, document: DocumentRecord) -> None:
     fields = document.model_dump(mode="json", exclude={"facts"})
     fields |= {name: _date(getattr(document, name)) for name in _TIMES if fields[name]}
     fields["seconds"] = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in document.seconds.items())
+    fields |= {"tags": ", ".join(document.tags), "type": document.type, "dated": str(document.dated or "")}
     for name, value in fields.items():
         if value not in ("", {}, [], None):
             console.print(Text(f"{name:>12}  ", style="bold") + Text(str(value)), soft_wrap=True)

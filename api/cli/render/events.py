@@ -235,7 +235,8 @@ def _approval_decided(body: events.ApprovalDecided) -> list[str]:
 
 _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.RunStarted: lambda body: [
-        f"question to {body.collection!r}, model {body.model}, mode {body.request.mode}", body.request.question
+        f"question to {body.collection!r}, model {body.model}, mode {body.request.mode}", body.request.question,
+        *([f"reads only documents with {body.request.filter}"] if body.request.filter else []),
     ],
     events.RunResumed: lambda body: [
         f"run resumed in another process (time {body.times}); the journal has {count(body.answered, 'model call')}"

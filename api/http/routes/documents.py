@@ -1,4 +1,4 @@
-"""Collections and their documents: list, read, search and remove."""
+"""Collections and their documents: list, read, search, tag and remove."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, Docume
 from api.http.errors import problem_responses
 from api.services.documents.search import search as search_pool
 from ingest.ledger.records import DocumentRecord, DocumentState
+from multi_agent.document_filter import DocumentFilter
 from multi_agent.request import LONGEST
 from vectorstore.models import Chunk, FrozenModel, Scalar
 
@@ -48,6 +49,14 @@ class SearchRequest(FrozenModel):
         description="Metadata and facts that a document must have; all must match.",
         examples=[{"issuer": "Apple Inc.", "period": "2023-07-01"}, {"kind": "quarterly report"}],
     )
+    filter: DocumentFilter | None = Field(default=None, description="The documents to search; null for all.")
+
+
+class TagChange(FrozenModel):
+    """Tags to add to a document, and tags to remove."""
+
+    add: tuple[str, ...] = Field(default=(), max_length=100, description="In lower case, without commas.")
+    remove: tuple[str, ...] = Field(default=(), max_length=100)
 
 
 class FoundPassage(Chunk):
@@ -107,6 +116,20 @@ def document(
     return documents.find(document, collections.resolve_for(caller, Right.READ, collection))
 
 
+@router.patch("/documents/{document}/tags", responses=problem_responses(404, 422, 503))
+def tag(
+    documents: DocumentsDep,
+    collections: CollectionsDep,
+    caller: CurrentCaller,
+    document: DocumentId,
+    body: Annotated[TagChange, Body(examples=[{"add": ["taxes", "2024"], "remove": ["draft"]}])],
+    collection: CollectionQuery = None,
+) -> DocumentRecord:
+    """Add tags to a document and remove others. Nothing is read or embedded again."""
+    name = collections.resolve_for(caller, Right.WRITE, collection)
+    return documents.tag(document, name, add=body.add, remove=body.remove)
+
+
 @router.delete("/documents/{document}", responses=problem_responses(404, 409, 422, 503))
 def remove(
     documents: DocumentsDep,
@@ -137,7 +160,7 @@ async def search(
 
     def find() -> list[FoundPassage]:
         name = collections.resolve_for(caller, Right.READ, body.collection)
-        hits = search_pool(pool, name, body.query, body.limit, body.where)
+        hits = search_pool(pool, name, body.query, body.limit, body.where, body.filter)
         return [FoundPassage(**dict(hit.chunk), score=hit.score) for hit in hits]
 
     return await pool.searches.run(find)

@@ -11,10 +11,20 @@ from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import Field
 
 from api.auth.permissions import Right
-from api.http.deps import CollectionsDep, CurrentCaller, EvaluationsDep, JobsDep, PoolDep
+from api.http.deps import (
+    CollectionQuery,
+    CollectionsDep,
+    CurrentCaller,
+    EvaluationsDep,
+    JobsDep,
+    LedgerDep,
+    PoolDep,
+    TraceDep,
+)
 from api.http.errors import problem_responses
 from api.jobs.evaluation import free_job_id, submit_evaluation
 from api.jobs.models import Job
+from api.services.evaluation.rated_questions import rated_questions
 from api.services.reports.report import Format, Report, render_report, sort_figures
 from api.workers.contract import EvaluationJobSpec
 from multi_agent.evaluation.metric import Figure, collect_figures, discover
@@ -124,6 +134,22 @@ def evaluations(evaluations: EvaluationsDep, caller: CurrentCaller) -> list[Stan
     """List the evaluations of collections that you may read, newest first."""
     stored = evaluations.store.list_progress()
     return [_standing(*each) for each in stored if caller.may(Right.READ, each[0].collection)]
+
+
+@router.get("/questions", responses=problem_responses(404, 422, 503))
+def rated(
+    trace: TraceDep,
+    ledger: LedgerDep,
+    collections: CollectionsDep,
+    caller: CurrentCaller,
+    collection: CollectionQuery = None,
+) -> QuestionSet:
+    """Return the questions of a collection whose answers were rated, as a question set.
+
+    An answer that was rated up is the accepted one, with its documents as gold. A question whose answer was rated down
+    has no gold, and the note of its rating.
+    """
+    return rated_questions(trace, ledger, collections.resolve_for(caller, Right.READ, collection))
 
 
 @router.post("/questions", responses=problem_responses(422))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Request, Response
+from fastapi import APIRouter, Body, Path, Query, Request, Response
 from pydantic import Field
 
 from api.auth.permissions import Caller, Right
@@ -37,6 +37,7 @@ from api.jobs.models import Job
 from api.jobs.runner import Jobs
 from api.services.documents.ingest import IngestJobSpec, require_readable
 from api.services.documents.kept_files import keep_file
+from ingest.ledger.tags import tag_names
 from vectorstore.models import NAME, FrozenModel
 
 router = APIRouter(prefix="/v1", tags=["documents"])
@@ -75,6 +76,9 @@ class IngestRequest(FrozenModel):
     sync: bool = Field(
         default=False, description="Remove documents from the collection if their files no longer exist in the paths."
     )
+    tags: tuple[str, ...] = Field(
+        default=(), max_length=100, description="Tags to add to every document of the ingest, also to unchanged ones."
+    )
 
 
 class Dropped(FrozenModel):
@@ -97,6 +101,7 @@ async def upload(
     jobs: JobsDep,
     caller: CurrentCaller,
     collection: CollectionName,
+    tags: Annotated[list[str] | None, Query(max_length=100, description="Tags to add to the documents.")] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Job:
     """Upload files into a collection and ingest them. Creates the collection if it does not exist.
@@ -105,6 +110,7 @@ async def upload(
     upload stores nothing.
     """
     caller.require(Right.WRITE, collection)
+    names = tag_names(tags or ())
     skip_body_limit(request)
     limits = UploadLimits(
         total_bytes=settings.service.upload_bytes,
@@ -114,7 +120,7 @@ async def upload(
     with uploads.incoming() as folder:
         received = await receive_files(request, folder, limits)
         paths = await asyncio.to_thread(uploads.accept, collection, received)
-    spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)))
+    spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)), tags=names)
     return await _submit(jobs, caller, spec, idempotency_key, response)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response, WebSocket
+from fastapi import APIRouter, Body, Header, Path, Query, Request, Response, WebSocket
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Right
@@ -14,7 +14,7 @@ from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
 from api.services.research.conversation import Conversation, conversation_of
-from api.services.research.runs import find_run, list_runs
+from api.services.research.runs import RatingRequest, find_run, list_runs, rate_run
 from multi_agent.answer import Answer
 from multi_agent.events import Event
 from multi_agent.llm.wrappers.journal import JournalEntry
@@ -73,6 +73,20 @@ async def cancel(trace: TraceDep, runs: RunsDep, caller: CurrentCaller, run_id: 
     if found.key != caller.key:
         caller.require(Right.ADMIN, found.collection)
     return await runs.cancel(found.run_id)
+
+
+@router.put("/{run_id}/rating", responses=problem_responses(404, 409, 422, 503))
+def rate(
+    trace: TraceDep,
+    caller: CurrentCaller,
+    run_id: RunId,
+    body: Annotated[RatingRequest, Body(examples=[{"rating": "down", "note": "It is -20 °C, see page 3."}])],
+) -> RunSummary:
+    """Rate the answer of a run, in place of an earlier rating. `GET /v1/evaluations/questions` makes questions of it.
+
+    Requires the key that started the run, or the right 'write' over its collection.
+    """
+    return rate_run(trace, run_id, body, caller)
 
 
 @router.get("/{run_id}/conversation", responses=problem_responses(404, 503))

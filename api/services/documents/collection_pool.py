@@ -1,6 +1,6 @@
 """The service's open collections. Only one process can open an embedded collection, so all requests share one handle.
 
-Another process that opens such a collection gets CollectionLocked, with this service named as the owner.
+Other processes use such a collection through the service (``vectorstore/embedded.py``).
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ class CollectionPool:
             if self._closed:
                 raise ServiceEnding
             alias = self._collections.alias_of(name)
-            if alias not in self._opened:
-                self._opened[alias] = self._open(name, alias)
-            return self._opened[alias]
+            opened = self._opened.get(alias)
+            if opened is None or opened.stored.closed:  # a command may have deleted it and created it again
+                opened = self._opened[alias] = self._open(name, alias)
+            return opened
 
     @contextmanager
     def open_or_create(self, spec: CollectionSpec) -> Iterator[Collection]:

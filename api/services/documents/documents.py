@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,26 @@ class Documents:
     def text(self, document: DocumentRecord) -> DocumentText:
         """Return the parsed text of a document. Raises IngestError."""
         return self._ledger.text(document.collection, document.id)
+
+    def tag(
+        self, reference: str, collection: str | None, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+    ) -> DocumentRecord:
+        """Add tags to a document and remove others. Return its new record.
+
+        Raises UsageError, also for a tag to remove that the document lacks, CollectionNotFound and IngestError.
+        """
+        from ingest.ledger.tags import tag_names
+
+        found, added, removed = self.find(reference, collection), tag_names(add), tag_names(remove)
+        if not (added or removed):
+            raise UsageError("There is nothing to change. Name tags to add or to remove.")
+        if missing := [tag for tag in removed if tag not in found.tags]:
+            tags = f"Its tags are: {', '.join(found.tags)}." if found.tags else "It has no tags."
+            raise UsageError(f"{found.name!r} does not have the tag {missing[0]!r}. {tags} Nothing was changed.")
+        if both := [tag for tag in removed if tag in added]:
+            raise UsageError(f"The tag {both[0]!r} is both added and removed. Nothing was changed.")
+        self._ledger.tag(found.collection, [found.id], add=added, remove=removed)
+        return self._ledger.find(found.collection, found.id)
 
     def remove(self, reference: str, collection: str | None) -> DocumentRecord:
         """Remove a document and return its last record. Raises UsageError, IngestError, StoreError."""

@@ -54,12 +54,13 @@ class IngestJobSpec(FrozenModel):
     documents: tuple[str, ...] = Field(default=(), description="ids of documents that are in the collection")
     retry_failed: bool = Field(default=False, description="try failed files again though they have not changed")
     sync: bool = Field(default=False, description="remove documents whose files are gone from below the paths")
+    tags: tuple[str, ...] = Field(default=(), description="tags to add to every document")
 
     @property
     def request(self) -> IngestRequest:
         """The request to the pipeline."""
         return IngestRequest(
-            self.collection, tuple(map(Path, self.paths)), self.documents, self.retry_failed, self.sync
+            self.collection, tuple(map(Path, self.paths)), self.documents, self.retry_failed, self.sync, self.tags
         )  # fmt: skip
 
 
@@ -110,8 +111,10 @@ class IngestService:
 
     def check(self, request: IngestRequest) -> None:
         """Raise IngestError or UsageError if the ingest cannot start. Checks no individual file."""
+        from ingest.ledger.tags import tag_names
         from ingest.parser import load_parser
 
+        tag_names(request.tags)
         self._new_spec(request.collection, self._create_chunker())
         self._with_models(load_parser(self._settings.parser))
         known = {} if request.paths else self._ledger.snapshot(request.collection)

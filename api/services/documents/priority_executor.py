@@ -14,6 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _THREADS = 4
+_WAIT_S = 0.5  # a call that is not urgent waits at most this long
 
 
 class PriorityExecutor:
@@ -33,7 +34,7 @@ class PriorityExecutor:
         finally:
             self._count(-1)
 
-    def wait_until_idle(self, timeout_s: float) -> None:
+    def wait_until_idle(self, timeout_s: float = _WAIT_S) -> None:
         """Block until no call of ``run`` is in progress, at most for ``timeout_s``."""
         with self._changed:
             self._changed.wait_for(lambda: not self._running, timeout_s)

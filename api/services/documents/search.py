@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from ingest.ledger.records import DocumentRecord
+from multi_agent.document_filter import DocumentFilter
+from multi_agent.library import CatalogueEntry
 from vectorstore.models import ChunkFilter, Hit, Scalar
 
 _ANY: Mapping[str, Scalar] = {}
 
 
 def search(
-    pool: CollectionPool, collection: str, query: str, limit: int, where: Mapping[str, Scalar] = _ANY
+    pool: CollectionPool,
+    collection: str,
+    query: str,
+    limit: int,
+    where: Mapping[str, Scalar] = _ANY,
+    wanted: DocumentFilter | None = None,
 ) -> list[Hit]:
     """Return the hits in a collection of the pool, best first. ``where`` filters by metadata and facts.
 
-    Raises StoreError, ServiceEnding.
+    Raises StoreError, NoDocumentMatches, ServiceEnding.
     """
-    return pool.get(collection).library.retriever.search([query], limit, ChunkFilter(metadata=dict(where)))
+    library = pool.get(collection).library
+    chunks = _chunk_filter(library.catalogue() if wanted else (), collection, where, wanted)
+    return library.retriever.search([query], limit, chunks)
 
 
 def search_document(pool: CollectionPool, document: DocumentRecord, query: str, limit: int) -> list[Hit]:
@@ -32,22 +41,36 @@ def search_document(pool: CollectionPool, document: DocumentRecord, query: str, 
 
 
 def timed_search(
-    collections: Collections, collection: str | None, query: str, limit: int, where: Mapping[str, Scalar] = _ANY
+    collections: Collections,
+    collection: str | None,
+    query: str,
+    limit: int,
+    where: Mapping[str, Scalar] = _ANY,
+    wanted: DocumentFilter | None = None,
 ) -> tuple[list[Hit], dict[str, float]]:
     """Open a collection, search it and close it. Return the hits, best first, and the seconds of each stage.
 
-    ``where`` filters by metadata and facts. Raises UsageError, StoreError.
+    ``where`` filters by metadata and facts. Raises UsageError, NoDocumentMatches, StoreError.
     """
     clock = _Clock()
-    with collections.open(collections.resolve(collection)) as opened:
+    name = collections.resolve(collection)
+    with collections.open(name) as opened:
         from vectorstore.retrieval import Retriever
 
         clock.lap("open collection")
+        chunks = _chunk_filter(collections.catalogue(name) if wanted else (), name, where, wanted)
         embedder = collections.load_embedder()
         clock.lap("load embedding model")
-        hits = Retriever(opened, embedder).search([query], limit, ChunkFilter(metadata=dict(where)))
+        hits = Retriever(opened, embedder).search([query], limit, chunks)
         clock.lap("embed query and search")
     return hits, clock.laps
+
+
+def _chunk_filter(
+    catalogue: Sequence[CatalogueEntry], collection: str, where: Mapping[str, Scalar], wanted: DocumentFilter | None
+) -> ChunkFilter:
+    chosen = wanted.choose(catalogue, collection) if wanted else ()
+    return ChunkFilter(metadata=dict(where), documents=tuple(entry.id for entry in chosen))
 
 
 class _Clock:

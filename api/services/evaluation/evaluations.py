@@ -263,8 +263,8 @@ def choose_metrics(names: Sequence[str], *, judged: bool) -> dict[str, MetricCla
     known = {name: metric for name, metric in discover().items() if judged or not metric.card.needs_judge}
     if unknown := [name for name in names if name not in known]:
         raise UsageError(
-            f"Unknown metric {', '.join(unknown)}. There are {', '.join(known)}. Metrics that ask a model need --judge."
-        )
+            f"Unknown metric {', '.join(unknown)}. There are {', '.join(known)}. Metrics that ask a model need a judge."
+        ).with_command("Choose one with --judge.")
     return {name: known[name] for name in names or known}
 
 

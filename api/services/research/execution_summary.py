@@ -11,6 +11,7 @@ def execution_facts(answer: Answer) -> dict[str, str]:
     did = answer.summary
     facts = {
         "Steps": _steps(did),
+        "Searched": str(answer.searched or ""),
         "Documents": _documents(answer),
         "Pages": _of(did.pages) if did.pages.total else "",
         "Given passages": _of(did.given_passages) if did.given_passages.total else "",

@@ -51,7 +51,8 @@ class CollectionLibrary:
         """Return the filter for these documents; None if none exists, because an empty filter matches everything."""
         if not documents:
             return EVERYTHING
-        ids = tuple(entry.id for entry in self.catalogue() if entry.name in documents)
+        named = set(documents)
+        ids = tuple(entry.id for entry in self.catalogue() if entry.name in named or entry.id in named)
         return ChunkFilter(documents=ids) if ids else None
 
 
@@ -66,6 +67,10 @@ def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
             pages=document.pages,
             facts=tuple(document.facts[name].value for name in _LISTED if name in document.facts),
             language=str(document.metadata.get(LANGUAGE, "")),
+            path=document.path,
+            type=document.type,
+            dated=document.dated,
+            tags=document.tags,
         )
         for document in ledger.list(collection)
         if document.chunks

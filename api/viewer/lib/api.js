@@ -91,6 +91,7 @@ export const pageBoxes = (document, collection, page, start, end) =>
   call(`/v1/documents/${id(document)}/pages/${page}?${query({collection, start, end})}`);
 export const retryFailed = (collection) => post(`/v1/collections/${id(collection)}/ingest`, {retry_failed: true});
 export const retryDocument = (collection, document) => post(`/v1/documents/${id(document)}/ingest?${query({collection})}`);
+export const tagDocument = (collection, document, change) => send("PATCH", `/v1/documents/${id(document)}/tags?${query({collection})}`, change);
 export const removeDocument = (collection, document) => remove(`/v1/documents/${id(document)}?${query({collection})}`);
 export const dropCollection = (collection) => remove(`/v1/collections/${id(collection)}`);
 export const suggestions = (collection) => call(`/v1/collections/${id(collection)}/suggestions`);
@@ -100,6 +101,7 @@ export const ask = (request) => post("/v1/research", {...request, wait: false});
 export const runs = (filters) => call(`/v1/runs?${query(filters)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
+export const rate = (runId, rating, note) => send("PUT", `/v1/runs/${id(runId)}/rating`, {rating, note});
 export const conversation = (runId) => call(`/v1/runs/${id(runId)}/conversation`);
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);
 export const approvals = (runId) => call(`/v1/approvals?run_id=${id(runId)}`);
@@ -198,13 +200,13 @@ export async function originalFile(document, collection) {
   return response.blob();
 }
 
-/** Upload files, each under its name, and return the ingest job. `onProgress` gets the share sent so far. */
-export function upload(collection, files, onProgress) {
+/** Upload files, each under its name, with tags, and return the ingest job. `onProgress` gets the share sent so far. */
+export function upload(collection, files, onProgress, tags = []) {
   const form = new FormData();
   for (const {name, file} of files) form.append("files", file, name);
   return new Promise((resolve, reject) => {
     const sending = new XMLHttpRequest(); // fetch does not report upload progress
-    sending.open("POST", `/v1/collections/${id(collection)}/documents`);
+    sending.open("POST", `/v1/collections/${id(collection)}/documents?${new URLSearchParams(tags.map((tag) => ["tags", tag]))}`);
     for (const [name, value] of Object.entries(authorization())) sending.setRequestHeader(name, value);
     sending.responseType = "json";
     sending.upload.addEventListener("progress", ({loaded, total}) => onProgress(total ? loaded / total : 1));

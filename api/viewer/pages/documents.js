@@ -3,9 +3,11 @@
 import * as api from "../lib/api.js";
 import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
+import {commaList} from "../parts/filters.js";
 import {actionsHead, confirmButton, tryAction} from "../parts/forms.js";
 import {ingestLine, isOpen, JobWatch} from "../parts/jobs.js";
 import {may, owner} from "../lib/session.js";
+import {tagList} from "../parts/tags.js";
 import {dropZone} from "../parts/upload.js";
 import {documentAddress, formatTime, plural} from "../lib/format.js";
 
@@ -60,8 +62,9 @@ class DocumentsView {
     const first = !known.length && owner() ? nameField("Collection", FIRST_NAME) : null; // the first upload creates it
     this.choose.replaceChildren(...[first ? first.element : h("div", {class: "inline"},
       known.length > 0 && chooser(known, this.name), owner() && newCollection())]);
+    this.tags = h("input", {name: "tags", placeholder: "taxes, 2024", value: this.tags?.value ?? ""});
     if (first || (this.name && may("write", this.name))) {
-      this.choose.append(dropZone((files, onProgress) => {
+      this.choose.append(h("p", {}, h("label", {}, "Tags of uploaded files ", this.tags)), dropZone((files, onProgress) => {
         if (first && !this.name) this.begin(first);
         return this.upload(files, onProgress);
       }));
@@ -110,7 +113,7 @@ class DocumentsView {
   }
 
   async upload(files, onProgress) {
-    this.watch(await api.upload(this.name, files, onProgress));
+    this.watch(await api.upload(this.name, files, onProgress, commaList(this.tags.value)));
     await this.refresh();
   }
 
@@ -155,7 +158,7 @@ class DocumentsView {
       this.filter(),
       h("div", {class: "wide"}, h("table", {class: "documents"},
         h("thead", {}, h("tr", {}, ["Document", "State", "Pages", "Passages", "Changed"].map((name) => h("th", {scope: "col"}, name)), changes && actionsHead())),
-        h("tbody", {}, shown.slice(0, this.rows).map((each) => row(each, changes && this.actions(each)))))),
+        h("tbody", {}, shown.slice(0, this.rows).map((each) => row(each, changes && this.actions(each), this.tagChanger(each, changes)))))),
       shown.length > this.rows && h("button", {type: "button", on: {click: () => { this.rows *= 4; this.show(); }}}, `Show more of ${plural(shown.length, "document")}`));
   }
 
@@ -171,6 +174,15 @@ class DocumentsView {
         this.watch(await api.retryFailed(this.name));
         await this.refresh();
       })}}, "Retry all failed"));
+  }
+
+  /** Return the function that changes the tags of a document; null if the person may not. */
+  tagChanger(document, changes) {
+    if (!changes || document.state === "removed") return null;
+    return (change) => this.act(async () => {
+      await api.tagDocument(this.name, document.id, change);
+      await this.refresh();
+    });
   }
 
   actions(document) {
@@ -253,7 +265,7 @@ function genericReason({stage, reason, path, name}) {
   return `while ${stage}, ${reason.replaceAll(path, "it").replaceAll(name, "it")}`;
 }
 
-function row(document, actions) {
+function row(document, actions, changeTags) {
   return h("tr", {},
     h("td", {},
       h("a", {class: "name", href: documentAddress(document.collection, document.id)}, document.name),
@@ -261,6 +273,7 @@ function row(document, actions) {
       document.reason && (document.state === "removed"
         ? h("span", {class: "note"}, document.reason)
         : h("span", {class: "reason"}, `While ${document.stage}: ${document.reason}`)),
+      tagList(document, changeTags),
       document.warnings.map((warning) => h("span", {class: "note"}, warning))),
     h("td", {}, badge(document.state)),
     h("td", {class: "number"}, document.pages || "–"),

@@ -5,6 +5,7 @@ import {Approvals} from "../parts/run/approvals.js";
 import * as api from "../lib/api.js";
 import {badge, failure, h, loading, replace} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
+import {inWords} from "../parts/filters.js";
 import {EventList} from "../parts/run/event-list.js";
 import {filesOf} from "../parts/run/files.js";
 import {foundButton, updateFound} from "../parts/run/found.js";
@@ -170,6 +171,7 @@ export function head(live) {
     model.completed && model.completed !== live.question && h("p", {class: "note"}, "Understood from the conversation as: ", h("q", {}, model.completed)),
     h("p", {class: "facts"}, badge(live.status),
       live.collection && h("span", {}, live.collection),
+      model.started?.request.filter && h("span", {}, inWords(model.started.request.filter)),
       live.summary && [h("span", {}, live.summary.model), h("span", {}, formatTime(live.summary.started_at))],
       took && h("span", {}, seconds(took / 1000)),
       model.usage.model_calls > 0 && [h("span", {}, plural(model.usage.model_calls, "model call")), h("span", {}, tokens(model.usage)), costOf(model.usage) && h("span", {}, costOf(model.usage))],

@@ -4,13 +4,15 @@ import * as api from "../lib/api.js";
 import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
 import {formatTime} from "../lib/format.js";
+import {ratingInWords} from "../parts/answer/rating.js";
 
 const PAGE = 50;
 const POLL_MS = 4000;
 const DEBOUNCE_MS = 250;
 const OPEN = ["waiting", "running"];
 const STATES = [...OPEN, "answered", "insufficient", "failed", "cancelled"];
-const filters = {text: "", status: "", collection: ""}; // kept between visits of the page
+const RATINGS = ["up", "down"];
+const filters = {text: "", status: "", collection: "", rating: ""}; // kept between visits of the page
 
 export function showRuns(container) {
   const view = new RunsView(container);
@@ -93,6 +95,7 @@ function filterFields(collections) {
   return [
     h("input", {type: "search", name: "text", placeholder: "Search the questions", "aria-label": "Search the questions", value: filters.text, "data-slash": true, "data-key": "text"}),
     choice("status", "All states", STATES),
+    choice("rating", "All ratings", RATINGS),
     collections.length > 1 && choice("collection", "All collections", collections.map((each) => each.name)),
   ];
 }
@@ -101,6 +104,6 @@ function row(run) {
   return h("li", {},
     h("a", {href: `#/runs/${encodeURIComponent(run.run_id)}`, "data-key": run.run_id},
       h("span", {class: "question"}, run.question),
-      h("span", {class: "facts"}, badge(run.status), h("span", {}, run.collection), h("span", {}, run.model),
+      h("span", {class: "facts"}, badge(run.status), run.rating && h("span", {title: run.note}, ratingInWords(run)), h("span", {}, run.collection), h("span", {}, run.model),
         h("time", {datetime: run.started_at}, formatTime(run.started_at)))));
 }

@@ -1,6 +1,7 @@
 /* The form that starts a conversation: the question, its collection and its options, and questions to start from. */
 
 import {collectionChoice, keepCollection} from "./ask/collection.js";
+import {filterOption} from "./ask/filter.js";
 import {passagesOption} from "./ask/given-passages.js";
 import {methodOption, optionFold, sourcesOption} from "./ask/options.js";
 import {Starters} from "./ask/starters.js";
@@ -20,18 +21,18 @@ export function askForm(collections, agents, endpoints, plans, defaults) {
   });
   const collection = collectionChoice(collections, (name) => starters.show(name));
   const options = optionFold([methodOption(agents, endpoints, plans), sourcesOption(defaults.sources)]);
-  const passages = passagesOption();
+  const [passages, filter] = [passagesOption(), filterOption()];
   const errorBox = h("div", {});
   const submit = h("button", {type: "submit", class: "main"}, "Ask");
   const form = h("form", {class: "ask", on: {submit: (event) => {
     event.preventDefault();
     const asked = form.elements.collection.value;
     keepCollection(asked);
-    send(() => ({collection: asked, question: question.value, ...options.values(), ...passages.values()}), submit, errorBox);
+    send(() => ({collection: asked, question: question.value, ...options.values(), ...passages.values(), ...filter.values()}), submit, errorBox);
   }}},
   h("label", {for: "question", class: "hidden"}, "Question"), question,
   h("div", {class: "choices"}, collection.element, submit),
-  collection.notice, options.element, passages.element, errorBox);
+  collection.notice, options.element, filter.element, passages.element, errorBox);
   starters.show(collection.chosen);
   return h("div", {}, form, starters.element);
 }

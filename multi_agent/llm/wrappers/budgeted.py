@@ -85,7 +85,8 @@ class BudgetedLLM(LLMWrapper):
 
 def _budget_reached(name: str, details: str, field: str, option: str) -> BudgetReached:
     return BudgetReached(
-        f"The run's budget of {name} is reached: {details}. To continue, raise `research.budget.{field}` (`{option}`)."
+        f"The run's budget of {name} is reached: {details}. To continue, raise `research.budget.{field}`, or "
+        f"for one question `budget.{field}` (`{option}` on the command line)."
     )
 
 

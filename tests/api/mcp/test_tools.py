@@ -65,6 +65,15 @@ async def _call_every_tool(client: Client) -> None:
     [best, *_] = hits.structured_content["result"]
     assert (best["name"], len(hits.structured_content["result"])) == ("pumps.md", 2)
 
+    chosen = {"query": "cold weather", "collection": "papers", "filter": {"type": ["txt"]}}
+    hits = (await client.call_tool("search", chosen)).structured_content["result"]
+    assert {hit["name"].rpartition(".")[2] for hit in hits} == {"txt"}
+    refused = await client.call_tool(
+        "research", {"question": QUESTION, "collection": "papers", "filter": {"tags": ["x"]}}
+    )
+    assert refused.is_error
+    assert "meets the condition 'tag x'" in refused.content[0].text
+
     whole = await client.call_tool("read_document", {"document": best["document"], "collection": "papers"})
     text = whole.structured_content["text"]
     assert whole.structured_content["next_start"] is None

@@ -1,4 +1,4 @@
-"""``candor eval init`` and ``draft``: make a question set."""
+"""``candor eval init``, ``draft`` and ``from-ratings``: make a question set."""
 
 from __future__ import annotations
 
@@ -65,4 +65,38 @@ def draft(
     if not written:
         raise UsageError("The model proposed no question, so no file was written. Try another --seed.")
     message = f"Wrote {written} drafts to {output}. Check each one: the model wrote both question and answer."
+    print_written(output, message, as_json)
+
+
+@app.command("from-ratings")
+def from_ratings(
+    output: Annotated[Path, typer.Argument(help="File to write: .jsonl.")],
+    collection: CollectionOption = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Write the questions whose answers you have rated (`candor rate`, or the page) as a question set.
+
+    An answer that is rated up is the accepted one, with its documents as gold. A question whose answer is rated down
+    has no gold, and the note of its rating: add the right answer.
+
+    Example: candor eval from-ratings questions.jsonl --collection papers
+    """
+    from api.services.evaluation.rated_questions import rated_questions
+    from multi_agent.evaluation.question_set import dump_questions
+
+    if output.suffix != ".jsonl":
+        raise UsageError(f"Rated questions are written to a new .jsonl file, not {str(output)!r}.")
+    candor = make_candor(home)
+    found = rated_questions(candor.trace, candor.ledger, candor.collections.resolve(collection)).questions
+    if not found:
+        raise UsageError("No answer from this collection is rated. Rate one first, such as `candor rate RUN up`.")
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(dump_questions(found))
+    except OSError as error:
+        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}.") from error
+    without = sum(each.answerable is None for each in found)
+    gaps = f" Without a known answer: {without}. Add it, to measure whether an answer is right." if without else ""
+    message = f"Wrote {len(found)} rated questions to {output}.{gaps}"
     print_written(output, message, as_json)

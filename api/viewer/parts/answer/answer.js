@@ -2,8 +2,10 @@
 
 import {loadEvidence} from "./contexts.js";
 import {fold, h} from "../../lib/dom.js";
+import {searchedInWords} from "../filters.js";
 import {openComputation, openQuote} from "./evidence.js";
 import {exportMenu} from "./exports.js";
+import {ratingView} from "./rating.js";
 import {vote} from "../run/step.js";
 import {table} from "../tables.js";
 import {GIVEN, isGiven} from "./given.js";
@@ -30,6 +32,7 @@ export function answerView(answer, collection) {
     answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
     executionSummary(answer),
+    ["answered", "insufficient"].includes(answer.status) && ratingView(answer.run_id),
     exportMenu(answer.run_id));
 }
 
@@ -114,6 +117,7 @@ function leftOpen(answer) {
 function gaps(answer) {
   return h("div", {class: "lacking"},
     answer.status === "failed" ? reasonOf(answer.reasoning) : answer.reasoning && h("p", {class: "text"}, answer.reasoning),
+    answer.searched && h("p", {class: "text"}, `Searched: ${searchedInWords(answer.searched)}. The other documents were left out.`),
     listed("Looked for", answer.looked_for),
     answer.found && [h("h3", {}, "Found"), h("p", {class: "text"}, answer.found)],
     listed("Missing", answer.missing));

@@ -1,6 +1,7 @@
 /* What a run did: steps, sources, tools, contradictions and costs. */
 
 import {fold, h} from "../../lib/dom.js";
+import {searchedInWords} from "../filters.js";
 import {costOf, plural, seconds, tokens} from "../../lib/format.js";
 
 /** The costs in one line, and everything else to unfold. */
@@ -11,8 +12,9 @@ export function executionSummary(answer) {
   ];
 }
 
-function costs({coverage, summary, usage}) {
+function costs({coverage, searched, summary, usage}) {
   return [
+    searched && `searched ${searchedInWords(searched)}`,
     coverage.chunks_total > 0 && `read ${coverage.chunks_considered} of ${plural(coverage.chunks_total, "passage")} in ${coverage.documents_considered} of ${plural(coverage.documents_total, "document")}`,
     summary.attempts > 1 && plural(summary.attempts, "attempt"),
     plural(usage.model_calls, "model call"), tokens(usage), seconds(usage.seconds),

@@ -111,7 +111,7 @@ def test_all_documents_come_along_and_it_is_said_before(
 
 
 def test_a_dry_run_says_it_and_does_nothing(old: Candor, new: Candor, folder: Path) -> None:
-    plan = run_dry(new, [folder], "papers", retry_failed=False, sync=False, progress=False)
+    plan = run_dry(new, [folder], "papers", retry_failed=False, sync=False, tags=(), progress=False)
     assert "embedded again" in plan.notices[0]
     assert len(plan.notices) == 1, "no file is read again because passages are cut otherwise"
     assert new.embedder.embedded == []

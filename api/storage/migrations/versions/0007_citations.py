@@ -8,8 +8,8 @@ from typing import Any
 import sqlalchemy as sql
 from alembic import op
 
-revision = "0005"
-down_revision = "0004"
+revision = "0007"
+down_revision = "0006"
 
 _BATCH = 500
 

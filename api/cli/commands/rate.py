@@ -1,0 +1,46 @@
+"""``candor rate``: say whether the answer of a run is good."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli.common import Home, Json, RunId, command, make_candor, print_json, print_message, to_json
+from api.errors import UsageError
+
+app = command()
+
+
+@app.command()
+def rate(
+    run_id: RunId,
+    rating: Annotated[str, typer.Argument(help="up, down, or none to remove the rating.")],
+    note: Annotated[str, typer.Option("--note", help="Why, for example what the right answer is.")] = "",
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Rate the answer of a run. A new rating replaces the earlier one.
+
+    `candor runs --rating down` lists the rated runs, and `candor eval from-ratings` makes a question set of them.
+
+    Example: candor rate run_3f2a down --note "It is -20 °C, see page 3."
+    """
+    from pydantic import ValidationError
+
+    from api.auth.permissions import LOCAL_CALLER
+    from api.errors import fault_list
+    from api.services.research.runs import RatingRequest, rate_run
+    from multi_agent.storage.run_filter import Rating
+
+    if rating not in ("none", *Rating):
+        raise UsageError(f"Unknown rating {rating!r}. Choose from up, down and none.")
+    try:
+        given = RatingRequest(rating=None if rating == "none" else Rating(rating), note=note)
+    except ValidationError as error:
+        raise UsageError(f"Invalid rating: {fault_list(error)}.") from error
+    run = rate_run(make_candor(home).trace, run_id, given, LOCAL_CALLER)
+    if as_json:
+        print_json(to_json(run))
+    else:
+        print_message(f"{run.run_id}: {f'rated {run.rating.value}' if run.rating else 'not rated'}. {run.question}")

@@ -1,0 +1,78 @@
+"""The options that choose documents, for ``candor search``, ``ask`` and ``chat``."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from api.errors import UsageError, fault_list
+from multi_agent.document_filter import DocumentFilter
+
+Documents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--document",
+        metavar="GLOB",
+        help="Read only documents of this name; * and ? stand for any characters. Repeatable: any of the names.",
+    ),
+]
+Folder = Annotated[
+    str | None,
+    typer.Option(
+        "--folder",
+        metavar="PATH",
+        help="Read only documents in this folder, at any depth. The end of its path will do.",
+    ),
+]
+Types = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type", metavar="TYPE", help="Read only files of this type, as `candor documents` shows it. Repeatable: any."
+    ),
+]
+Since = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since",
+        formats=["%Y-%m-%d", "%Y-%m", "%Y"],
+        metavar="DATE",
+        help="Read only documents from this day on. Their date is the date or period that they state, else the day "
+        "(UTC) on which the file was changed.",
+    ),
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="Read only documents with this tag. Repeatable: all of the tags."),
+]
+
+
+def make_filter(
+    documents: list[str] | None,
+    folder: str | None,
+    types: list[str] | None,
+    since: datetime | None,
+    tags: list[str] | None,
+) -> DocumentFilter | None:
+    """Return the filter of the options; None if none is given. Raises UsageError for an invalid value."""
+    try:
+        wanted = DocumentFilter(
+            documents=tuple(documents or ()),
+            folder=None if folder is None else _folder(folder),
+            type=tuple(types or ()),
+            since=since.date() if since else None,
+            tags=tuple(tags or ()),
+        )
+    except ValidationError as error:
+        raise UsageError(f"Invalid filter: {fault_list(error)}.") from error
+    return None if wanted.is_empty else wanted
+
+
+def _folder(written: str) -> str:
+    """Return the absolute path of a folder that is written from here (`.`, `../x`) or from home (`~/x`)."""
+    from_here = written.split("/")[0] in (".", "..")
+    return os.path.abspath(written) if from_here else str(Path(written).expanduser())

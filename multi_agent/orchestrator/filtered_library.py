@@ -1,0 +1,49 @@
+"""The library of a run whose request has a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from multi_agent.document_filter import DocumentFilter, Selection
+from multi_agent.library import CatalogueEntry, Library
+from vectorstore.models import Chunk
+
+
+class FilteredLibrary:
+    """The documents of a library that meet a filter. Implements ``Library``.
+
+    The documents are chosen once, so that every search and list of a run sees the same ones. Raises NoDocumentMatches.
+    """
+
+    def __init__(self, library: Library, wanted: DocumentFilter) -> None:
+        self._library = library
+        catalogue = library.catalogue()
+        self._documents = wanted.choose(catalogue, library.collection)
+        self.selection = Selection(filter=wanted, documents=len(self._documents), total=len(catalogue))
+
+    @property
+    def collection(self) -> str:
+        return self._library.collection
+
+    def catalogue(self) -> Sequence[CatalogueEntry]:
+        return self._documents
+
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+        ids = self._ids(documents)
+        return self._library.search(queries, limit, ids) if ids else []
+
+    def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
+        return self._library.around(chunks, reach)  # of the documents of the chunks
+
+    def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
+        ids = self._ids(documents)
+        return self._library.scan(ids) if ids else []
+
+    def page_picture(self, chunk: Chunk, page: int) -> bytes:
+        return self._library.page_picture(chunk, page)
+
+    def _ids(self, documents: Sequence[str]) -> tuple[str, ...]:
+        """Return the ids of the chosen documents, of these names or ids if there are any."""
+        return tuple(
+            entry.id for entry in self._documents if not documents or entry.name in documents or entry.id in documents
+        )

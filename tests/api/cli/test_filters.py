@@ -1,0 +1,169 @@
+"""Filters and tags on the command line: what a search and a run may read, and tags that another ingest keeps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from multi_agent.llm.settings import EndpointSettings
+from support.panel import Panel
+from support.scripted_endpoint import Reply, Request
+from support.service import QUESTION
+
+OLD = 1_000_000_000  # 2001-09-09
+
+
+class Recorder(Panel):
+    """A panel that keeps its prompts."""
+
+    def __init__(self, *quotes: str) -> None:
+        super().__init__(*quotes)
+        self.prompts: list[str] = []
+
+    def __call__(self, request: Request) -> Reply | str:
+        self.prompts += [str(message["content"]) for message in request.messages]
+        return super().__call__(request)
+
+
+@pytest.fixture
+def panel(run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable) -> Recorder:
+    """A model, and the two documents in `documents`: pumps.md has the tag `machines`, soup.txt is old."""
+    recorder = Recorder("-25 °C")
+    use_model(serve(recorder))
+    os.utime(folder / "soup.txt", (OLD, OLD))
+    run("ingest", folder)
+    run("documents", "tag", "pumps.md", "--add", "Machines")
+    return recorder
+
+
+def names(hits: list[dict]) -> set[str]:
+    return {hit["name"] for hit in hits}
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ((), {"pumps.md", "soup.txt"}),
+        (("--document", "soup*"), {"soup.txt"}),
+        (("--document", "soup*", "--document", "pumps.md"), {"pumps.md", "soup.txt"}),
+        (("--type", "md"), {"pumps.md"}),
+        (("--since", "2002"), {"pumps.md"}),
+        (("--tag", "machines"), {"pumps.md"}),
+        (("--folder", "papers"), {"pumps.md", "soup.txt"}),
+    ],
+)
+def test_a_search_reads_only_what_the_filter_leaves(
+    panel: Recorder, run: Callable, options: tuple[str, ...], found: set[str]
+) -> None:
+    assert names(run("search", "What boils?", "--json", *options).json) == found
+
+
+def test_a_folder_can_be_written_from_here(
+    panel: Recorder, run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert len(run("search", "pumps", "--folder", ".", "--json").json) == 2
+    refused = run("search", "pumps", "--folder", "..//soup")
+    assert (refused.code, f"folder {folder.parent / 'soup'}" in " ".join(refused.err.split())) == (1, True), refused.err
+
+
+def test_a_run_reads_only_what_the_filter_leaves(panel: Recorder, run: Callable) -> None:
+    answered = run("ask", QUESTION, "--mode", "high", "--tag", "machines", "--type", "md")
+    assert answered.code == 0, answered.err
+    assert "Searched: 1 of 2 documents (type md, tag machines)" in answered.out
+    assert any("pumps.md" in prompt for prompt in panel.prompts)
+    assert not any("soup" in prompt or "lentils" in prompt for prompt in panel.prompts)
+    [latest] = run("runs", "--json").json
+    assert "reads only documents with type md, tag machines" in run("trace", latest["run_id"]).out
+
+
+def test_an_answer_that_the_filter_left_out_names_the_filter(panel: Recorder, run: Callable) -> None:
+    lacking = run("ask", QUESTION, "--mode", "fast", "--document", "soup.txt", "--json").json
+    assert lacking["status"] == "insufficient"
+    assert (lacking["searched"]["documents"], lacking["searched"]["total"]) == (1, 2)
+    assert not any("Borea 12 works" in prompt for prompt in panel.prompts)
+
+
+@pytest.mark.parametrize("command", [("search", "pumps"), ("ask", QUESTION)])
+def test_a_filter_that_leaves_nothing_ends_the_command_before_any_model_call(
+    panel: Recorder, run: Callable, command: tuple[str, ...]
+) -> None:
+    refused = run(*command, "--type", "md", "--tag", "tax")
+    assert refused.code == 1
+    assert (
+        "No document of 'documents' meets the condition 'tag tax'. There are: machines."
+        in " ".join(refused.err.split())
+    )  # fmt: skip
+    assert panel.prompts == []
+    assert run("runs", "--json").json == []
+
+
+def test_a_chat_keeps_its_filter(panel: Recorder, run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = iter([QUESTION])
+
+    def next_line(_: str) -> str:
+        if (line := next(lines, None)) is None:
+            raise EOFError
+        return line
+
+    monkeypatch.setattr("builtins.input", next_line)
+    assert '"total": 2' in run("chat", "--tag", "machines", "--json").out
+
+
+def test_tags_are_given_at_ingest_and_kept(panel: Recorder, run: Callable, folder: Path) -> None:
+    (folder / "new.md").write_text("The Alto 7 is quiet.")
+    (folder / "pumps.md").write_text("# Pumps\n\nThe Borea 13 works down to -35 °C.\n")
+    assert run("ingest", folder, "--tag", "  2024 ", "--tag", "Quiet Ones").code == 0
+    tags = {each["name"]: each["tags"] for each in run("documents", "--json").json}
+    assert tags == {
+        "new.md": ["2024", "quiet ones"],
+        "pumps.md": ["2024", "machines", "quiet ones"],
+        "soup.txt": ["2024", "quiet ones"],
+    }
+    (folder / "new.md").rename(folder / "moved.md")
+    run("ingest", folder)
+    listed = run("documents").out
+    assert "moved.md" in listed
+    assert next(line for line in listed.splitlines() if "moved.md" in line).rstrip().endswith("2024, quiet ones")
+    changed = run("documents", "tag", "pumps.md", "--remove", "2024", "--add", "loud", "--json").json
+    assert changed["tags"] == ["loud", "machines", "quiet ones"]
+    assert "tags  loud, machines, quiet ones" in run("show", "pumps.md").out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--remove", "tax"), "'pumps.md' does not have the tag 'tax'. Its tags are: machines. Nothing was changed."),
+        (("--add", "a, b"), "'a, b' cannot be a tag: use 1 to 64 characters and no comma."),
+        (("--add", "x", "--remove", "machines", "--add", "machines"), "is both added and removed"),
+        ((), "There is nothing to change. Name tags to add or to remove."),
+    ],
+)
+def test_a_wrong_change_of_tags_changes_nothing(
+    panel: Recorder, run: Callable, options: tuple[str, ...], says: str
+) -> None:
+    refused = run("documents", "tag", "pumps.md", *options)
+    assert (refused.code > 0, says in " ".join(refused.err.split())) == (True, True), refused.err
+    assert run("show", "pumps.md", "--json").json["tags"] == ["machines"]
+
+
+def test_members_of_an_archive_have_its_tags(panel: Recorder, run: Callable, folder: Path, tmp_path: Path) -> None:
+    import zipfile
+
+    archive = tmp_path / "more.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("inner.md", "The Piano 3 is the smallest pump.")
+    run("ingest", archive, "--tag", "packed")
+    found = run("search", "smallest pump", "--tag", "packed", "--json").json
+    assert [hit["text"] for hit in found] == ["The Piano 3 is the smallest pump."]
+    run("ingest", archive, "--tag", "twice")
+    assert len(run("search", "smallest pump", "--tag", "twice", "--json").json) == 1
+
+
+def test_a_new_collection_of_the_same_name_has_no_tags(panel: Recorder, run: Callable, folder: Path) -> None:
+    run("drop", "documents", "--yes")
+    run("ingest", folder)
+    assert {tuple(each["tags"]) for each in run("documents", "--json").json} == {()}

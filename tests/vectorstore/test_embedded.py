@@ -1,0 +1,295 @@
+"""The collections of a folder, used by several processes through the one that serves them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from support.chunks import SPEC, make_chunk, make_vectors
+from support.waiting import until
+from vectorstore.edge import EdgeCollection, EdgeStore
+from vectorstore.embedded import EmbeddedStore
+from vectorstore.errors import CollectionClosed, CollectionLocked, CollectionNotFound, StoreUnavailable
+from vectorstore.models import ChunkFilter, SearchMode
+from vectorstore.remote import client, messages, server
+from vectorstore.remote.address import FILE, ServiceAddress, read_address
+from vectorstore.remote.client import RemoteCollection, RemoteStore
+
+CHUNKS = [make_chunk(f"passage {number}", index=number) for number in range(600)]
+VECTORS = make_vectors(len(CHUNKS))
+
+_PROCESS = """
+import sys
+from pathlib import Path
+from vectorstore.embedded import EmbeddedStore
+store = EmbeddedStore(Path(sys.argv[1]))
+{body}
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+SERVING = _PROCESS.format(body="with store.serve(), store.open('papers'):")
+OPEN = _PROCESS.format(body="with store.open('papers') as papers:\n    print(papers.count().chunks, flush=True)")
+
+
+class Process:
+    """Python code in another process, which prints ``open`` and then waits."""
+
+    def __init__(self, code: str, folder: Path) -> None:
+        self.popen = subprocess.Popen(
+            [sys.executable, "-c", code, str(folder)],
+            env={"PYTHONPATH": ":".join(sys.path)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.printed: list[str] = []
+
+    def wait_until_open(self) -> None:
+        assert self.popen.stdout is not None
+        while (line := self.popen.stdout.readline().strip()) != "open":
+            assert line, "the process ended"
+            self.printed.append(line)
+
+    def kill(self) -> None:
+        self.popen.send_signal(signal.SIGKILL)
+        self.popen.communicate()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the collection ``papers``."""
+    with EdgeStore(tmp_path).create(SPEC) as papers:
+        papers.upsert(CHUNKS, VECTORS)
+    return tmp_path
+
+
+@pytest.fixture
+def service(folder: Path) -> Iterator[EmbeddedStore]:
+    """A store that serves the folder."""
+    store = EmbeddedStore(folder)
+    with store.serve():
+        yield store
+
+
+@pytest.fixture
+def address(service: EmbeddedStore, folder: Path) -> ServiceAddress:
+    found = read_address(folder)
+    assert found
+    return found
+
+
+def test_two_processes_use_a_collection_through_the_one_that_serves_it(folder: Path) -> None:
+    serving = Process(SERVING, folder)
+    serving.wait_until_open()
+    other = Process(OPEN, folder)
+    try:
+        with EmbeddedStore(folder).open("papers") as papers:
+            other.wait_until_open()
+            assert other.printed == ["600"]
+            assert list(papers.scan()) == CHUNKS
+            papers.delete(ChunkFilter(positions=(0, 99)))
+            assert papers.count().chunks == 500
+    finally:
+        other.kill()
+        serving.kill()
+
+
+def test_a_service_that_was_killed_is_not_asked(folder: Path) -> None:
+    serving = Process(SERVING, folder)
+    serving.wait_until_open()
+    with EmbeddedStore(folder).open("papers") as papers:
+        serving.kill()
+        with pytest.raises(StoreUnavailable, match=rf"process {serving.popen.pid}\) ended.*Run the command again"):
+            papers.count()
+        assert papers.closed  # so that who keeps it open, opens it again
+    assert (folder / FILE).exists()
+    with EmbeddedStore(folder).open("papers") as papers:
+        assert isinstance(papers, EdgeCollection)
+        assert papers.count().chunks == 600
+
+
+def test_a_plain_owner_is_named(folder: Path) -> None:
+    owner = Process(OPEN, folder)
+    owner.wait_until_open()
+    try:
+        with pytest.raises(CollectionLocked, match=rf"process {owner.popen.pid}.*candor serve"):
+            EmbeddedStore(folder).open("papers")
+    finally:
+        owner.kill()
+
+
+def test_a_killed_client_releases_the_collection(service: EmbeddedStore, folder: Path) -> None:
+    other = Process(OPEN, folder)
+    other.wait_until_open()
+    with pytest.raises(CollectionLocked):
+        EdgeStore(folder).open("papers")
+    other.kill()
+
+    def released() -> bool:
+        try:
+            EdgeStore(folder).open("papers").close()
+        except CollectionLocked:
+            return False
+        return True
+
+    until(released)
+
+
+def test_only_the_user_can_read_the_address_and_reach_the_socket(address: ServiceAddress, folder: Path) -> None:
+    assert (folder / FILE).stat().st_mode & 0o777 == 0o600
+    assert address.socket.parent.stat().st_mode & 0o777 == 0o700
+    forged = address.model_copy(update={"secret": "0" * 64})
+    with pytest.raises(client.ServiceGone):
+        RemoteStore(forged).list()
+    assert [spec.name for spec in RemoteStore(address).list()] == ["papers"]
+
+
+def test_nothing_is_left_when_the_service_ends(folder: Path) -> None:
+    store = EmbeddedStore(folder)
+    with store.serve():
+        address = read_address(folder)
+        assert address
+        assert address.socket.exists()
+    assert not (folder / FILE).exists()
+    assert not address.socket.parent.exists()
+    with store.open("papers") as papers:
+        assert isinstance(papers, EdgeCollection)
+
+
+def test_another_version_is_told_to_restart(address: ServiceAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "PROTOCOL", 2)
+    with pytest.raises(StoreUnavailable, match=r"another version of Candor.*Restart the service"):
+        RemoteStore(address).list()
+
+
+def test_a_service_that_does_not_respond_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serving = Process(SERVING, folder)
+    serving.wait_until_open()
+    serving.popen.send_signal(signal.SIGSTOP)
+    monkeypatch.setattr(client, "HANDSHAKE_S", 0.2)
+    try:
+        with pytest.raises(StoreUnavailable, match=f"process {serving.popen.pid}.*did not respond within"):
+            EmbeddedStore(folder).open("papers")
+    finally:
+        serving.kill()
+
+
+def test_a_damaged_address_is_named(folder: Path) -> None:
+    (folder / FILE).write_text("{")
+    with pytest.raises(StoreUnavailable, match=r"service\.json.*delete the file"):
+        EmbeddedStore(folder).open("papers")
+    with EmbeddedStore(folder).serve():  # replaces it
+        assert read_address(folder)
+
+
+def test_errors_keep_their_type_and_attributes(address: ServiceAddress) -> None:
+    with pytest.raises(CollectionNotFound, match="Existing collections: papers") as raised:
+        RemoteStore(address).open("other")
+    assert raised.value.name == "other"
+
+
+def test_an_unexpected_error_of_the_service_is_reported(
+    address: ServiceAddress, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(EdgeCollection, "count", fail)
+    with RemoteStore(address).open("papers") as papers:
+        with pytest.raises(StoreUnavailable, match="failed unexpectedly: KeyError"):
+            papers.count()
+        assert papers.languages()  # the connection is still good
+    assert "a defect" in caplog.text
+
+
+def test_a_message_that_is_too_large_is_rejected(address: ServiceAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+    with RemoteStore(address).open("papers") as papers:
+        monkeypatch.setattr(messages, "MAX_BYTES", 10_000)
+        with pytest.raises(StoreUnavailable, match="too large"):
+            papers.upsert(CHUNKS, VECTORS)
+        with pytest.raises(StoreUnavailable, match="too large"):
+            list(papers.scan())
+        assert papers.count().chunks == 600
+
+
+def test_many_threads_at_once(address: ServiceAddress) -> None:
+    with RemoteStore(address).open("papers") as papers, ThreadPoolExecutor(8) as threads:
+
+        def search(number: int) -> str:
+            [hit] = papers.search(SearchMode.DENSE, text="", vector=VECTORS[number], limit=1)
+            return hit.chunk.id
+
+        assert list(threads.map(search, range(100))) == [chunk.id for chunk in CHUNKS[:100]]
+
+
+def test_an_abandoned_scan_blocks_nobody(address: ServiceAddress) -> None:
+    with RemoteStore(address).open("papers") as papers:
+        scan = papers.scan()
+        next(scan)
+        assert papers.count().chunks == 600
+        scan.close()
+        assert len(list(papers.scan())) == 600
+
+
+def test_a_drop_closes_the_collection_of_everyone(service: EmbeddedStore, address: ServiceAddress) -> None:
+    with service.open("papers") as here, RemoteStore(address).open("papers") as there:
+        EmbeddedStore(service._folder).drop("papers")
+        assert here.closed
+        for papers in (here, there):
+            with pytest.raises(CollectionClosed, match="it was deleted"):
+                papers.count()
+    assert service.list() == []
+
+
+def test_a_service_that_ends_during_a_request_completes_it_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, go_on = threading.Event(), threading.Event()
+    upsert = EdgeCollection.upsert
+
+    def slow(*arguments: object) -> None:
+        started.set()
+        assert go_on.wait(60)
+        upsert(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(EdgeCollection, "upsert", slow)
+    store, errors = EmbeddedStore(folder), []
+
+    def write(papers: RemoteCollection) -> None:
+        try:
+            papers.upsert([make_chunk("new", document="/docs/new.md")], make_vectors(1))
+        except StoreUnavailable as error:
+            errors.append(str(error))
+
+    with store.serve():
+        papers = EmbeddedStore(folder).open("papers")
+        writer = threading.Thread(target=write, args=(papers,))
+        writer.start()
+        assert started.wait(60)
+        threading.Timer(0.1, go_on.set).start()
+    writer.join()
+    assert len(errors) == 1
+    assert "What was stored is kept" in errors[0]
+    with store.open("papers") as papers:
+        assert papers.count().chunks == 601
+
+
+def test_requests_wait_for_more_urgent_work(folder: Path) -> None:
+    waited: list[None] = []
+    with EmbeddedStore(folder).serve(lambda: waited.append(None)):
+        with EmbeddedStore(folder).open("papers") as papers:
+            before = len(waited)
+            papers.count()
+        assert len(waited) > before
+
+
+def test_the_secret_is_not_in_the_command_line_or_the_lock(address: ServiceAddress, folder: Path) -> None:
+    owner = json.loads((folder / FILE).read_text())
+    assert len(owner["secret"]) == 64
+    assert all(owner["secret"] not in file.read_text() for file in folder.glob("*.owner"))

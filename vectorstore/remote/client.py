@@ -1,0 +1,283 @@
+"""The vector store of another process, which serves it (``server.py``)."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Self
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from vectorstore.errors import CollectionClosed, StoreUnavailable
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, FrozenModel, Hit, SearchMode
+from vectorstore.qdrant_schema import validate_query, validate_vectors
+from vectorstore.remote.address import ServiceAddress
+from vectorstore.remote.messages import (
+    BATCH,
+    Count,
+    CountLanguages,
+    Create,
+    Delete,
+    Drop,
+    Hello,
+    ListCollections,
+    Open,
+    Optimize,
+    ReadVectors,
+    Reply,
+    Request,
+    Scan,
+    Search,
+    Upsert,
+    receive,
+    send,
+    to_array,
+    to_body,
+    to_exception,
+)
+from vectorstore.remote.server import HANDSHAKE_S
+from vectorstore.store import EVERYTHING, Collection, T, Vectors
+
+_SPECS = TypeAdapter(list[CollectionSpec])
+_CHUNKS = TypeAdapter(list[Chunk])
+_HITS = TypeAdapter(list[Hit])
+_LANGUAGES = TypeAdapter(dict[str, int])
+
+
+class ServiceGone(StoreUnavailable):
+    """Nobody serves the store at this address any more."""
+
+
+class RemoteStore:
+    """The collections of the process at ``address``. Raises ServiceGone if it has ended."""
+
+    def __init__(self, address: ServiceAddress) -> None:
+        self._address = address
+
+    def create(self, spec: CollectionSpec) -> RemoteCollection:
+        """Open the collection, creating it if it does not exist."""
+        return self._open(Create(spec=spec))
+
+    def open(self, name: str) -> RemoteCollection:
+        """Open an existing collection."""
+        return self._open(Open(name=name))
+
+    def list(self) -> list[CollectionSpec]:
+        """Return the specifications of all collections, by name."""
+        return _SPECS.validate_json(self._call(ListCollections()))
+
+    def drop(self, name: str) -> None:
+        """Delete a collection and its contents."""
+        self._call(Drop(name=name))
+
+    def _call(self, request: Request) -> bytes:
+        with _Session(self._address) as session:
+            return session.call(request)
+
+    def _open(self, request: Create | Open) -> RemoteCollection:
+        session = _Session(self._address)
+        try:
+            return RemoteCollection(CollectionSpec.model_validate_json(session.call(request)), self._address, session)
+        except BaseException:
+            session.close()
+            raise
+
+
+class RemoteCollection:
+    """A collection that another process has open. Each thread that uses it at the same time has its own connection."""
+
+    def __init__(self, spec: CollectionSpec, address: ServiceAddress, session: _Session) -> None:
+        self._spec, self._address = spec, address
+        self._lock = threading.Lock()
+        self._idle = [session]
+        self._closed = False
+
+    @property
+    def spec(self) -> CollectionSpec:
+        """The specification it was created with."""
+        return self._spec
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed here, or the serving process has ended."""
+        return self._closed
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
+        """Write chunks with their vectors; replace those with the same id. Durable on return."""
+        validate_vectors(self._spec, chunks, vectors)
+        for start in range(0, len(chunks), BATCH):
+            rows = vectors[start : start + BATCH]
+            request = Upsert(chunks=tuple(chunks[start : start + BATCH]), shape=rows.shape)
+            self._call(request, to_body(rows))
+
+    def delete(self, where: ChunkFilter) -> None:
+        """Delete the selected chunks. Durable on return."""
+        self._call(Delete(where=where))
+
+    def search(
+        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
+    ) -> list[Hit]:
+        validate_query(self._spec, mode, vector)
+        shape, body = (None, b"") if vector is None else (vector.shape, to_body(vector))
+        request = Search(mode=mode, text=text, shape=shape, limit=limit, where=where)
+        return _HITS.validate_json(self._call(request, body))
+
+    def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
+        with self._session() as session:
+            for _, body in session.stream(Scan(where=where)):
+                yield from _CHUNKS.validate_json(body)
+
+    def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
+        return Counts.model_validate_json(self._call(Count(where=where)))
+
+    def languages(self) -> dict[str, int]:
+        return _LANGUAGES.validate_json(self._call(CountLanguages()))
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        found: dict[str, Vectors] = {}
+        for start in range(0, len(ids), BATCH):
+            with self._session() as session:
+                for reply, body in session.stream(ReadVectors(ids=tuple(ids[start : start + BATCH]))):
+                    rows = to_array(body, (len(reply.ids), self._spec.dimension))
+                    found.update(zip(reply.ids, np.array(rows), strict=True))  # a copy that may be changed
+        return found
+
+    def consistent_read(self, read: Callable[[Collection], T]) -> T:
+        """Return ``read(self)``: only a wrapper that hides chunks needs more."""
+        return read(self)
+
+    def optimize(self) -> None:
+        """Build indexes after a large upsert."""
+        self._call(Optimize())
+
+    def close(self) -> None:
+        """Release the collection. May be called again."""
+        with self._lock:
+            self._closed = True
+            sessions, self._idle = self._idle, []
+        for session in sessions:
+            session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _call(self, request: Request, body: bytes = b"") -> bytes:
+        with self._session() as session:
+            return session.call(request, body)
+
+    @contextmanager
+    def _session(self) -> Iterator[_Session]:
+        """Lend a connection that no other thread uses."""
+        with self._lock:
+            if self._closed:
+                raise CollectionClosed(f"Collection {self._spec.name!r} is closed.")
+            session = self._idle.pop() if self._idle else None
+        try:
+            session = session or self._connect()
+            yield session
+        except ServiceGone:
+            self.close()
+            raise
+        finally:
+            if session:
+                self._take_back(session)
+
+    def _connect(self) -> _Session:
+        session = _Session(self._address)
+        try:
+            found = CollectionSpec.model_validate_json(session.call(Open(name=self._spec.name)))
+            if found != self._spec:
+                raise CollectionClosed(f"Collection {self._spec.name!r} was deleted and created again.")
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _take_back(self, session: _Session) -> None:
+        with self._lock:
+            if keep := session.between_requests and not self._closed:
+                self._idle.append(session)
+        if not keep:
+            session.close()
+
+
+class _Session:
+    """One connection to the serving process. Belongs to one thread at a time. Raises ServiceGone."""
+
+    def __init__(self, address: ServiceAddress) -> None:
+        self._pid = address.pid
+        self.between_requests = False
+        with self._until_gone():
+            self._connection = _connect(address)
+        try:
+            self._greet(address)
+        except BaseException:
+            self.close()
+            raise
+
+    def call(self, request: Request, body: bytes = b"") -> bytes:
+        """Return the result of a request that has one reply. Raises what the serving process raised."""
+        [(_, result)] = self.stream(request, body)
+        return result
+
+    def stream(self, request: FrozenModel, body: bytes = b"") -> Iterator[tuple[Reply, bytes]]:
+        """Yield the replies to a request. Raises what the serving process raised."""
+        self.between_requests = False
+        with self._until_gone():
+            send(self._connection, request, body)
+        while not self.between_requests:
+            with self._until_gone():
+                header, result = receive(self._connection)
+            reply = Reply.model_validate_json(header)
+            self.between_requests = not reply.more
+            if reply.failure:
+                raise to_exception(reply.failure)
+            yield reply, result
+
+    def close(self) -> None:
+        """Close the connection. May be called again."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _greet(self, address: ServiceAddress) -> None:
+        with self._until_gone():
+            send(self._connection, Hello(secret=address.secret))
+            if not self._connection.poll(HANDSHAKE_S):
+                raise StoreUnavailable(
+                    f"The Candor service (process {self._pid}), which has the collections open, did not respond within "
+                    f"{HANDSHAKE_S:.0f} s. Try again when it is less busy, or end it."
+                )
+            header, _ = receive(self._connection)
+        if failure := Reply.model_validate_json(header).failure:
+            raise to_exception(failure)
+        self.between_requests = True
+
+    @contextmanager
+    def _until_gone(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, EOFError) as error:
+            raise ServiceGone(
+                f"The Candor service (process {self._pid}) ended while this process used its collections. What was "
+                "stored is kept. Run the command again: it does not need the service."
+            ) from error
+
+
+def _connect(address: ServiceAddress) -> Connection:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(HANDSHAKE_S)
+        client.connect(str(address.socket))
+        client.settimeout(None)
+        return Connection(client.detach())

@@ -1,0 +1,78 @@
+"""A collection that passes every call on to another one. Base of wrappers, which override what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self
+
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.store import EVERYTHING, Collection, T, Vectors
+
+
+class CollectionWrapper:
+    """Passes every call on to the wrapped collection."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._wrapped = collection
+
+    @property
+    def _collection(self) -> Collection:
+        return self._wrapped
+
+    @property
+    def spec(self) -> CollectionSpec:
+        """The specification it was created with."""
+        return self._wrapped.spec
+
+    @property
+    def closed(self) -> bool:
+        """Whether calls raise CollectionClosed."""
+        return self._wrapped.closed
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
+        """Write chunks with their vectors."""
+        self._collection.upsert(chunks, vectors)
+
+    def delete(self, where: ChunkFilter) -> None:
+        """Delete the selected chunks."""
+        self._collection.delete(where)
+
+    def search(
+        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
+    ) -> list[Hit]:
+        """Return the best ``limit`` chunks."""
+        return self._collection.search(mode, text=text, vector=vector, limit=limit, where=where)
+
+    def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
+        """Yield every selected chunk once, in order of document name and position."""
+        return self._collection.scan(where)
+
+    def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
+        """Count the selected documents and chunks."""
+        return self._collection.count(where)
+
+    def languages(self) -> dict[str, int]:
+        """Return the number of chunks per language."""
+        return self._collection.languages()
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the dense vectors of the given chunks that exist, by chunk id."""
+        return self._collection.vectors(ids)
+
+    def consistent_read(self, read: Callable[[Collection], T]) -> T:
+        """Return ``read(view)``, where the view shows the collection as of one moment."""
+        return self._collection.consistent_read(read)
+
+    def optimize(self) -> None:
+        """Build indexes."""
+        self._collection.optimize()
+
+    def close(self) -> None:
+        """Close the wrapped collection."""
+        self._wrapped.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
