@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from support.panel import Panel
 from support.reckoner import CLAIM, QUESTION, RECKONER, reckoning
-from support.viewer import COLD, HOSTILE, SOUND, WARRANTY, OpenPage, Site, answered, ask
+from support.viewer import COLD, HOSTILE, SOUND, WARRANTY, OpenPage, Site, answered, ask, open_options
 from support.waiting import LIMIT_S
 
 
@@ -111,6 +111,7 @@ def test_the_result_of_a_tool_is_chosen_shown_and_opened(open_page: OpenPage, si
     site.candor.agent_catalog.add(RECKONER)
     site.responder = reckoning()
     page = open_page()
+    open_options(page)
     page.get_by_label("Results of tools").check()
     ask(page, QUESTION, mode="agent:Reckoner")
     expect(page.locator(".claims")).to_contain_text(CLAIM)
