@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from api.services.documents.documents import Documents
     from api.services.documents.ingest import IngestService
     from api.services.documents.page_pictures import PagePictureDrawer
+    from api.services.documents.suggested_questions import QuestionSuggester
     from api.services.evaluation.evaluations import Evaluations
     from api.services.research.downloads import DownloadReader
     from api.services.research.research import PanelFactory
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from multi_agent.catalog.catalog import AgentCatalog
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
+    from multi_agent.memory.suggestions import Suggestions
     from multi_agent.storage.trace import Trace
     from multi_agent.toolbox.toolbox import Toolbox
     from vectorstore.embedding.embedder import Embedder
@@ -214,7 +216,22 @@ class Candor:
             model,
             lambda: self.embedder,
             lambda *page: self.page_pictures.draw(*page),
+            self.suggestions,
         )
+
+    @cached_property
+    def suggestions(self) -> Suggestions:
+        """The suggested questions of collections."""
+        from multi_agent.memory.suggestions import Suggestions
+
+        return Suggestions(self.engine)
+
+    @cached_property
+    def suggester(self) -> QuestionSuggester:
+        """Lets a model suggest questions."""
+        from api.services.documents.suggested_questions import QuestionSuggester
+
+        return QuestionSuggester(self.suggestions, self.ledger, self.panel.planner_model)
 
     @cached_property
     def documents(self) -> Documents:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from vectorstore.errors import Explained
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
-class UsageError(Exception):
+class UsageError(Explained):
     """The request or command is invalid. The command line exits with code 2."""
+
+
+class CollectionNotNamed(UsageError):
+    """The request names no collection, and there is not exactly one."""
 
 
 class SettingsError(UsageError):
@@ -109,7 +115,7 @@ class EvidenceNotFound(UsageError):
     """The answer has no evidence of this number, or its text was not kept with the run."""
 
 
-class NotOurs(Exception):
+class NotOurs(Explained):
     """Only the process that owns the run or job can do this."""
 
 
@@ -123,6 +129,12 @@ def error_message(error: Exception) -> str:
         f"The database cannot be used: {message}. Check that it runs, that its disk has free space and that it is "
         "writable. CANDOR_DATABASE_URL names the database; without it, it is candor.db in the data folder."
     )
+
+
+def command_message(error: Exception) -> str:
+    """Return the message of an error with its remedy on the command line."""
+    remedy = error.command if isinstance(error, Explained) else ""
+    return " ".join(filter(None, (error_message(error), remedy)))
 
 
 def fault_list(error: ValidationError) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.errors import (
+    CollectionNotNamed,
     EvidenceNotFound,
     FileNotThere,
     Forbidden,
@@ -35,6 +36,7 @@ from ingest.errors import (
     LedgerUnavailable,
     PageNotShown,
 )
+from multi_agent.answer import Answer
 from multi_agent.errors import (
     AgentError,
     ApprovalClosed,
@@ -64,6 +66,7 @@ class Problem(FrozenModel):
 # Subclasses come before their base classes.
 PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (CollectionNotFound, 404, "No such collection", "GET /v1/collections lists the collections."),
+    (CollectionNotNamed, 422, "Collection not named", "Send `collection`. GET /v1/collections lists the names."),
     (DocumentNotFound, 404, "No such document", "GET /v1/documents?collection=NAME lists the documents."),
     (EvaluationNotFound, 404, "No such evaluation", "GET /v1/evaluations lists the evaluations."),
     (RunNotFound, 404, "No such run", "GET /v1/runs lists the runs."),
@@ -75,23 +78,23 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (KeyReused, 409, "Idempotency key used before", "Send a new Idempotency-Key with a new request."),
     (ModelNotFound, 404, "No such model", "GET /v1/models lists the models."),
     (KeyNotFound, 404, "No such key", "GET /v1/keys lists the keys."),
-    (Unauthorized, 401, "Key needed", "Send `Authorization: Bearer KEY`. `candor keys add` creates a key."),
+    (Unauthorized, 401, "Key needed", "Send `Authorization: Bearer KEY`. An owner creates keys with POST /v1/keys."),
     (LimitReached, 429, "Limit reached", "Try again after the number of seconds in the header Retry-After."),
     (NotKept, 404, "No such entry", "GET /v1/agents, /v1/skills, /v1/memories or /v1/plans lists the entries."),
     (NameTaken, 409, "Name taken", "Choose another name, or replace the existing entry with PUT."),
     (KeptInFile, 409, "Kept in a file", "Edit the file that the detail names."),
-    (Forbidden, 403, "Not allowed", "Use a key that has this right. `candor keys` lists and creates keys."),
+    (Forbidden, 403, "Not allowed", "Use a key that has this right. GET /v1/me lists the rights of a key."),
     (CollectionLocked, 409, "Collection in use", "Stop the process that the detail names, then try again."),
-    (CollectionMismatch, 409, "Collection made otherwise", "Follow the detail, then try again."),
+    (CollectionMismatch, 409, "Collection made otherwise", "Do what the detail says, then try again."),
     (IngestUnderWay, 409, "Collection being changed", "Try again when the process that the detail names has ended."),
-    (NotOurs, 409, "Another process's run", "Cancel it in that process."),
+    (NotOurs, 409, "Run of another process", "Cancel it in that process."),
     (RunUnderWay, 409, "Run under way", "Try again when the run has ended. GET /v1/runs/{run_id}/events follows it."),
     (ServiceEnding, 503, "Service ending", "Try again when the service has restarted."),
-    (LLMError, 503, "Model unavailable", "`candor doctor` checks the endpoint and the model."),
-    (StoreError, 503, "Store unavailable", "`candor doctor` checks the store and the embedding model."),
-    (LedgerUnavailable, 503, "Database unavailable", "`candor doctor` checks the database."),
-    (SQLAlchemyError, 503, "Database unavailable", "`candor doctor` checks the database."),
-    (HomeError, 503, "Data folder unavailable", "`candor doctor` checks the data folder."),
+    (LLMError, 503, "Model unavailable", "Do what the detail says, then try again."),
+    (StoreError, 503, "Store unavailable", "Try again later. GET /readyz shows an owner which check fails."),
+    (LedgerUnavailable, 503, "Database unavailable", "Try again later. GET /readyz shows an owner the fault."),
+    (SQLAlchemyError, 503, "Database unavailable", "Try again later. GET /readyz shows an owner the fault."),
+    (HomeError, 503, "Data folder unavailable", "Try again later. GET /readyz shows an owner the fault."),
     (UploadTooLarge, 413, "Upload too large", "Send less at once, or raise the limit that the detail names."),
     (RangeNotThere, 416, "No such bytes", "Request bytes within the file, for example `Range: bytes=0-1023`."),
     (OriginalGone, 410, "File gone or changed", "GET /v1/documents/{document}/text returns the parsed text."),
@@ -110,7 +113,8 @@ def problem_of(error: Exception) -> Problem:
     """Return the problem for an error. Raises the error itself if it is a bug."""
     for kind, status, title, remedy in PROBLEMS:
         if isinstance(error, kind):
-            return Problem(type=urn(title), title=title, status=status, detail=_detail(error) or title, remedy=remedy)
+            detail = error_message(error) or title
+            return Problem(type=urn(title), title=title, status=status, detail=detail, remedy=remedy)
     raise error
 
 
@@ -120,11 +124,20 @@ def invalid_input(detail: str) -> Problem:
     return Problem(type=urn("Wrong input"), title="Wrong input", status=422, detail=detail, remedy=remedy)
 
 
+class FailedRun(Problem):
+    """A run that failed, with its answer: what it read, and where it failed."""
+
+    answer: Answer
+
+
+def failed_run(answer: Answer) -> FailedRun:
+    """Return the problem for a run that ended as failed."""
+    return FailedRun(
+        type=urn("Run failed"), title="Run failed", status=502, detail=answer.reasoning, answer=answer,
+        remedy=f"GET /v1/runs/{answer.run_id}/events shows where it failed. Send the question again for a new run.",
+    )  # fmt: skip
+
+
 def urn(title: str) -> str:
     """Return the URN of a kind of problem."""
-    return f"urn:candor:{title.lower().replace(' ', '-').replace(chr(39), '')}"
-
-
-def _detail(error: Exception) -> str:
-    """Return the message of an error, without the names of collections that the caller may not read."""
-    return str(CollectionNotFound(error.name)) if isinstance(error, CollectionNotFound) else error_message(error)
+    return f"urn:candor:{title.lower().replace(' ', '-')}"

@@ -133,19 +133,24 @@ class Settings(BaseSettings):
 
 
 def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
-    """Return the settings in force. ``home`` is ``--home``, else ``CANDOR_HOME``, else the user's data folder.
+    """Return the settings in force. ``home`` is ``--home``.
 
     Raises SettingsError, which names every unknown key and invalid value. Warns (FutureWarning) about renamed keys.
     """
     _reject_unknown_variables()
-    folder = home or Path(os.environ.get(f"{PREFIX}HOME") or platformdirs.user_data_path("candor"))
     try:
-        return Settings(home=folder.expanduser().absolute(), **overrides)
+        return Settings(home=find_home(home), **overrides)
     except ValidationError as error:
         faults = "; ".join(f"{_setting_name(each['loc'])}: {_explain(each)}" for each in error.errors())
         raise SettingsError(f"{faults}. Settings come from {FILE} and {PREFIX}… variables.") from error
     except (SourceError, ValueError) as error:  # invalid TOML in a file, or invalid JSON in a variable
         raise SettingsError(f"Cannot read the settings in {FILE} or a {PREFIX}… variable: {error}.") from error
+
+
+def find_home(home: Path | None = None) -> Path:
+    """Return the data folder: ``home``, else ``CANDOR_HOME``, else the user's data folder."""
+    folder = home or Path(os.environ.get(f"{PREFIX}HOME") or platformdirs.user_data_path("candor"))
+    return folder.expanduser().absolute()
 
 
 def _from_variable(key: SecretStr) -> SecretStr:

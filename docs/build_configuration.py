@@ -32,7 +32,7 @@ Candor reads settings from these sources. A later source overrides an earlier on
 
 Environment variables begin with `CANDOR_`. Two underscores separate a table from its key: `CANDOR_LLM__MODEL` sets
 `model` in the table `[llm]`. Lists and tables are JSON: `CANDOR_RESEARCH__BUDGET='{"model_calls": 40}'`. Candor rejects
-unknown keys by name. `candor doctor` prints the settings in force.
+unknown keys by name. `candor doctor --settings` prints the settings in force.
 
 `--home` or `CANDOR_HOME` sets the data folder. Without either, Candor uses the user's data folder of the operating
 system.

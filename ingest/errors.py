@@ -31,8 +31,10 @@ IngestError
 
 from __future__ import annotations
 
+from vectorstore.errors import Explained
 
-class IngestError(Exception):
+
+class IngestError(Explained):
     """Base of the errors of this package. The message says what failed, why, and what to do."""
 
 

@@ -11,6 +11,7 @@ from multi_agent.context import Claim, Computation, Evidence, PictureSource, Res
 from multi_agent.document_filter import Selection
 from multi_agent.llm.llm import Usage
 from vectorstore.models import FrozenModel, Origin, Scalar
+from vectorstore.text.counts import count
 
 
 class Status(StrEnum):
@@ -233,6 +234,6 @@ def known_so_far(context: ResearchContext, reason: str) -> Synthesis:
         confidence=0.0,
         reasoning=reason,
         looked_for=context.looked_for,
-        found=f"{len(context.evidence)} quotes that bear on the question; no answer was written from them.",
+        found=f"{count(len(context.evidence), 'quote')} that bear on the question; no answer was written from them.",
         missing=context.understanding.requirements,
     )

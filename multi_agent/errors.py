@@ -41,9 +41,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from multi_agent.llm.llm import Exchange, Usage
+from vectorstore.errors import Explained
 
 
-class AgentError(Exception):
+class AgentError(Explained):
     """Base of the errors of this package."""
 
 

@@ -121,7 +121,7 @@ class StepStarted(FrozenModel):
 
 
 class StepSkipped(FrozenModel):
-    """The agent's ``should_activate`` returned False."""
+    """The step did not start: its agent had nothing to do, or a step that it needs gave no output."""
 
     type: Literal["step_skipped"] = "step_skipped"
     agent: str

@@ -54,6 +54,12 @@ class Request(FrozenModel):
         max_length=EXCHANGES,
         description="earlier questions and answers that the caller keeps itself, oldest first: they complete this one",
     )
+    continues: str = Field(
+        default="",
+        max_length=64,
+        description="id of an earlier run of the same collection: its question and answer, and the conversation before "
+        "them, complete this question",
+    )
     template: str = Field(default="", description="name of a saved plan to follow")
     inputs: dict[str, str] = Field(
         default={}, description="values of the saved plan's parameters; the model finds the others in the question"

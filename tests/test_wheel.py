@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import zipfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import httpx
@@ -89,6 +90,31 @@ def test_packages_are_imported_from_the_wheel(installed: Path) -> None:
     code = f"import {', '.join(PACKAGES)}; print(*(each.__file__ for each in ({', '.join(PACKAGES)})))"
     for file in run(installed.with_name("python"), "-c", code).split():
         assert Path(file).is_relative_to(installed.parent.parent)
+
+
+def test_the_installed_command_tells_its_version_and_checks_itself(installed: Path, tmp_path: Path) -> None:
+    assert run(installed, "--version") == f"candor {version('candor')}\n"
+    doctor = [installed, "doctor", "--json", "--home", tmp_path / "home"]
+    diagnosed = subprocess.run(doctor, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True, check=False)
+    checks = {check["name"]: check for check in json.loads(diagnosed.stdout)["checks"]}
+    assert all(checks[name]["ok"] for name in ("database", "store", "embedding model"))
+    assert diagnosed.returncode == int(not all(check["ok"] for check in checks.values()))
+
+
+def test_the_installed_command_reads_a_folder_and_asks(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "pump.md").write_text("The Borea 12 works down to -25 °C.\n")
+    nowhere = {"CANDOR_LLM__BASE_URL": "http://127.0.0.1:9", "CANDOR_HOME": str(tmp_path / "home")}
+    asked = subprocess.run(
+        [installed, "ask", "How cold?", "papers", "--json"], cwd=tmp_path, env=environment() | nowhere,
+        stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    assert (asked.returncode, json.loads(asked.stdout)["status"]) == (1, "failed"), "no model is there"
+    found = subprocess.run(
+        [installed, "search", "cold", "-c", "papers", "--json"], env=environment() | nowhere,
+        stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    assert "-25 °C" in json.loads(found.stdout)[0]["text"]
 
 
 def test_the_viewer_is_served_with_the_right_media_types(service: httpx.Client) -> None:

@@ -14,22 +14,37 @@ StoreError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 
-class StoreError(Exception):
+class Explained(Exception):
+    """An error that a person can act on. The message says what happened, in the same words for every transport.
+
+    Base of the errors of all packages.
+    """
+
+    command: str = ""
+    """What to do on the command line. REST has remedies of its own (``api/problems.py``)."""
+
+    def with_command(self, remedy: str) -> Self:
+        """Return the error with its remedy for the command line."""
+        self.command = remedy
+        return self
+
+
+class StoreError(Explained):
     """Base of the store's errors."""
 
 
 class CollectionNotFound(StoreError):
-    """There is no collection with this name. Without ``known``, the message lists no other names."""
+    """There is no collection with this name. The remedy lists the ``known`` ones; the message names no other."""
 
     def __init__(self, name: str, known: Sequence[str] | None = None) -> None:
         self.name = name
-        message = f"There is no collection {name!r}."
+        super().__init__(f"There is no collection {name!r}.")
         if known is not None:
             existing = f"Existing collections: {', '.join(known)}." if known else "No collection exists yet."
-            message = f"{message} {existing} Create it with `candor ingest FOLDER --collection {name}`."
-        super().__init__(message)
+            self.command = f"{existing} Create it with `candor ingest FOLDER --collection {name}`."
 
 
 class CollectionMismatch(StoreError):

@@ -128,8 +128,8 @@ def require_same_spec(existing: CollectionSpec, requested: CollectionSpec) -> No
     if differences:
         raise CollectionMismatch(
             f"Collection {existing.name!r} was created with {'; '.join(differences)}. Use it with its own settings, "
-            f"choose another --collection, or rebuild it: `candor drop {existing.name}`, then ingest again."
-        )
+            "choose another name, or delete it and ingest again."
+        ).with_command(f"`candor drop {existing.name}` deletes it.")
 
 
 def find_spec(name: str, existing: Sequence[CollectionSpec]) -> CollectionSpec:

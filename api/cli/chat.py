@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from api.cli.ask.run import make_request, run_question
 from api.cli.common import make_console, print_message
 from api.cli.render.answers import show_answer, show_sources
-from api.errors import UsageError, error_message
+from api.errors import UsageError, command_message
 from multi_agent.answer import Answer
 from multi_agent.errors import AgentError
 from multi_agent.request import Request
@@ -82,7 +82,7 @@ class Chat:
             request = self._request(question)
             answer = run_question(candor.panel, candor.collections, request, self._collection, progress=progress)
         except (UsageError, AgentError, StoreError) as error:
-            print_message(f"candor: {error_message(error)}")
+            print_message(f"candor: {command_message(error)}")
         except KeyboardInterrupt:  # Ctrl-C before the run stored its cancellation
             print_message("Cancelled.")
         else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from api.cli.completion import complete_collections, complete_runs
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")]
 Home = Annotated[Path | None, typer.Option("--home", help="Data folder (CANDOR_HOME).", show_default=False)]
 CollectionOption = Annotated[
-    str | None, typer.Option("--collection", "-c", help="Collection. Required if there are several.")
+    str | None,
+    typer.Option(
+        "--collection", "-c", help="Collection. Required if there are several.", autocompletion=complete_collections
+    ),
 ]
-RunId = Annotated[str, typer.Argument(help="Run id, or a unique prefix of it.")]
+RunId = Annotated[str, typer.Argument(help="Run id, or a unique prefix of it.", autocompletion=complete_runs)]
 
 
 class _ListByDefault(TyperGroup):

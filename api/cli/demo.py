@@ -16,9 +16,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, TypeVar
 
+import typer
+
 from api.bootstrap import Candor
 from api.cli.ask.run import run_question
-from api.cli.ingest import run_ingest
+from api.cli.ingest import exit_code, run_ingest
 from api.settings import load_settings
 from multi_agent.answer import Answer
 from multi_agent.llm.models import Models
@@ -60,7 +62,9 @@ def run_demo(
     candor = Candor(_settings(home, check_claims=not live or record is not None))
     with as_file(files("sample_docs") / "documents") as folder:
         _drop_foreign_collection(candor, folder, progress=progress)
-        run_ingest(candor, [folder], COLLECTION, progress=progress)
+        report = run_ingest(candor, [folder], COLLECTION, progress=progress)
+    if report.cancelled:
+        raise typer.Exit(exit_code(report))
     answers, drifted = list[Answer](), list[DriftedCall]()
     if live:
         answers = [_answer(candor, question, None, progress=progress) for question in _selected(demo_questions(), only)]

@@ -1,7 +1,11 @@
-"""Shows an ingest on the command line: a progress bar, a summary, a dry run, and watching folders."""
+"""Shows an ingest on the command line: a progress bar, a summary, a dry run, and watching folders.
+
+The first Ctrl-C stops the ingest after the files that are being read. The second one stops it at once.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -10,8 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from api.bootstrap import Candor
 from ingest.pipeline.plan import IngestRequest
+from vectorstore.text.counts import count
 
 if TYPE_CHECKING:
     from ingest.pipeline.plan import Plan
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
 _SHOWN = 20  # files listed per verdict of a dry run
 _POLL_MS = 500  # how often Ctrl-C is checked
 _SLOW_SECONDS = 1.0  # faster files are not listed as slow
+_STOPPING = b"\nStopping after the files that are being read. Press Ctrl-C again to stop at once.\n"
+INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
 
 
 def run_ingest(
@@ -32,17 +41,47 @@ def run_ingest(
     sync: bool = False,
     tags: Sequence[str] = (),
     progress: bool,
+    stop: threading.Event | None = None,
 ) -> IngestReport:
-    """Ingest, showing the progress on standard error. Raises IngestError, StoreError, UsageError."""
+    """Ingest, showing the progress on standard error. The report of an ingest that Ctrl-C stopped is ``cancelled``.
+
+    ``stop`` is an event that Ctrl-C sets already. Raises IngestError, StoreError, UsageError; Exit after a second
+    Ctrl-C.
+    """
     request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
-    with _bar(shown=progress) as show:
-        report = candor.ingest.ingest(
-            request, show, on_plan=_print_notices, on_reembedded=_print_reembedded
-        )  # fmt: skip
+    try:
+        with _until_interrupted(stop) as stopped, _bar(shown=progress) as show:
+            report = candor.ingest.ingest(
+                request, show, on_plan=_print_notices, on_reembedded=_print_reembedded, cancelled=stopped.is_set
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        _print(
+            _interruption(f"collection {collection!r} holds {_count_indexed(candor, collection)} complete documents")
+        )
+        raise typer.Exit(INTERRUPTED) from None
     if progress:
         for line in summary(report):
             _print(line)
+    if report.cancelled:
+        done = f"{report.indexed + report.unchanged} of {report.files} files are in collection {collection!r}"
+        _print(_interruption(done if report.files else "no file was read"))
     return report
+
+
+def exit_code(report: IngestReport) -> int:
+    """Return the exit code of a command that ingests: 130 after Ctrl-C, 1 if a file failed, else 0."""
+    return INTERRUPTED if report.cancelled else int(bool(report.failed))
+
+
+def _count_indexed(candor: Candor, collection: str) -> int:
+    from ingest.ledger.records import DocumentState
+
+    counted = candor.ledger.counts().get(collection, {}).get(DocumentState.INDEXED)
+    return counted.documents if counted else 0
+
+
+def _interruption(done: str) -> str:
+    return f"Interrupted: {done}. Run the same command again to continue."
 
 
 def run_dry(
@@ -83,7 +122,9 @@ def run_watch(
             try:
                 if first or changes:
                     retry = retry_failed and first
-                    run_ingest(candor, paths, collection, retry_failed=retry, sync=sync, tags=tags, progress=True)
+                    run_ingest(
+                        candor, paths, collection, retry_failed=retry, sync=sync, tags=tags, progress=True, stop=stop
+                    )
             except IngestError as error:  # the next change may resolve it, for example in a folder that is empty now
                 _print(f"candor: {error}")
             if first:
@@ -92,15 +133,25 @@ def run_watch(
 
 
 @contextmanager
-def _until_interrupted() -> Iterator[threading.Event]:
-    """Yield an event that the first Ctrl-C sets, so that a running ingest finishes. A second Ctrl-C interrupts it."""
-    stop = threading.Event()
+def _until_interrupted(given: threading.Event | None = None) -> Iterator[threading.Event]:
+    """Yield an event that the first Ctrl-C sets. The second Ctrl-C raises KeyboardInterrupt.
+
+    Yields ``given`` if it is set by Ctrl-C already. Threads other than the main one get no Ctrl-C. A process that was
+    started with SIGINT ignored goes on ignoring it.
+    """
+    stop = given or threading.Event()
+    previous = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if given or not in_main or previous is signal.SIG_IGN:
+        yield stop
+        return
 
     def end(*_: object) -> None:
         stop.set()
         signal.signal(signal.SIGINT, previous)
+        os.write(2, _STOPPING)  # print() may not be called while another print() is interrupted
 
-    previous = signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGINT, end)
     try:
         yield stop
     finally:
@@ -113,14 +164,15 @@ def summary(report: IngestReport) -> list[str]:
     rate = f", {report.tokens / report.seconds:,.0f} tokens/s" if report.chunks else ""
     lines = [
         f"{report.collection}: {report.indexed} indexed, {report.unchanged} unchanged, {len(report.failed)} failed, "
-        f"{len(report.left_out)} left out, {len(report.removed)} removed; {report.chunks} passages "
-        f"({report.embedded} embedded), {report.pages} pages, {report.tokens:,} tokens in {report.seconds:.1f} s{rate} "
-        f"({stages})"
+        f"{len(report.left_out)} left out, {len(report.removed)} removed; {count(report.chunks, 'passage')} "
+        f"({report.embedded} embedded), {count(report.pages, 'page')}, {count(report.tokens, 'token')} in "
+        f"{report.seconds:.1f} s{rate} ({stages})"
     ]
     for record in report.slowest:
         seconds = sum(record.seconds.values())
         if seconds >= _SLOW_SECONDS:
-            lines.append(f"slow: {record.name}: {seconds:.1f} s, {record.pages} pages, {record.chunks} passages")
+            read = f"{count(record.pages, 'page')}, {count(record.chunks, 'passage')}"
+            lines.append(f"slow: {record.name}: {seconds:.1f} s, {read}")
     lines += [f"failed: {record.name} (while {record.stage.value}): {record.reason}" for record in report.failed]
     if report.failed_before:
         lines.append(f"{report.failed_before} of these failed before and are unchanged: --retry-failed tries again.")
@@ -133,7 +185,7 @@ def planned(plan: Plan) -> list[str]:
     """Return the lines of a dry run: the files by verdict."""
     from ingest.pipeline.plan import Verdict
 
-    lines = [f"{plan.collection}: {len(plan.files)} files; nothing was done.", *plan.notices]
+    lines = [f"{plan.collection}: {count(len(plan.files), 'file')}; nothing was done.", *plan.notices]
     lines += [f"tags to add: {', '.join(plan.tags)}"] if plan.tags else []
     for verdict in Verdict:
         names = [each.file.name for each in plan.files if each.verdict is verdict]
@@ -154,8 +206,8 @@ def _print_notices(plan: Plan) -> None:
 
 def _print_reembedded(report: ReembedReport) -> None:
     _print(
-        f"{report.change.collection}: {report.rebuilt} documents embedded again with {report.change.now!r}: "
-        f"{report.chunks} passages ({report.embedded} embedded) in {report.seconds:.1f} s"
+        f"{report.change.collection}: {count(report.rebuilt, 'document')} embedded again with {report.change.now!r}: "
+        f"{count(report.chunks, 'passage')} ({report.embedded} embedded) in {report.seconds:.1f} s"
     )
 
 
@@ -179,7 +231,7 @@ def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
 
 def describe(progress: Progress) -> str:
     """Return the text next to the bar: time left, passages, speed, failures, and the current file."""
-    parts = [_time_left(progress), f"{progress.chunks} passages"]
+    parts = [_time_left(progress), count(progress.chunks, "passage")]
     if progress.tokens:
         parts.append(f"{progress.tokens / progress.seconds:,.0f} tokens/s")
     if progress.failed:

@@ -13,13 +13,21 @@ import pkgutil
 import sys
 import warnings
 from collections.abc import Iterator
+from importlib.metadata import version
 from types import ModuleType
+from typing import Annotated
 
 import typer
 
 from api.cli import commands
 from api.cli.common import command_group, print_json, print_message
-from api.errors import FileNotThere, HomeError, KeyNotFound, UsageError, error_message
+from api.errors import FileNotThere, HomeError, KeyNotFound, UsageError, command_message
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"candor {version('candor')}")
+        raise typer.Exit
 
 
 def make_app() -> typer.Typer:
@@ -27,15 +35,23 @@ def make_app() -> typer.Typer:
     app = typer.Typer(
         name="candor",
         help="Cited, checked and explained answers from your own documents.\n\n"
-        'Start with `candor demo`, or with `candor ingest FOLDER` and `candor ask "QUESTION"`.',
+        'Start with `candor demo`, or with `candor ask "QUESTION" FOLDER`.',
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
+    app.callback()(_global_options)
     for found in sorted(_find_apps(commands), key=lambda each: bool(each.info.name)):
         app.add_typer(found)
     return app
+
+
+def _global_options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself. The help text is that of the app."""
 
 
 def _find_apps(package: ModuleType) -> Iterator[typer.Typer]:
@@ -61,15 +77,15 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("default", FutureWarning)  # renamed settings
             warnings.showwarning = _print_warning
-            app()
+            app(prog_name="candor")
     except UsageError as error:
-        _fail(str(error), type(error).__name__, as_json, 2)
+        _fail(command_message(error), type(error).__name__, as_json, 2)
     except BrokenPipeError:
         sys.stderr.close()  # the reader closed the pipe, as in `candor runs | head`
     except Exception as error:
         if not isinstance(error, _expected()):
             raise
-        _fail(error_message(error), type(error).__name__, as_json, 1)
+        _fail(command_message(error), type(error).__name__, as_json, 1)
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:

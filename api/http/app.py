@@ -24,8 +24,8 @@ from api.http.middleware.host_origin import SAFE_HEADERS, HostOriginCheck
 from api.http.middleware.metrics import Metrics, MetricsMiddleware
 from api.http.middleware.request_queue import RequestQueue
 from api.http.openapi import ABOUT, customize_openapi
-from api.http.routes import viewer
-from api.http.text_validation import require_valid_text
+from api.http.routes import docs, viewer
+from api.http.text_validation import require_json_header, require_valid_text
 from api.jobs.evaluation import EvaluationJobs
 from api.jobs.ingest import IngestJobs
 from api.jobs.queue import JobQueue
@@ -55,13 +55,14 @@ def make_app(candor: Candor) -> FastAPI:
         title="Candor",
         version=version("candor"),
         description=ABOUT,
-        docs_url=None,  # these pages load scripts from other hosts
+        docs_url=None,  # these pages load scripts from other hosts; routes/docs.py replaces them
         redoc_url=None,
         lifespan=lifespan,
-        dependencies=[Depends(require_valid_text)],
+        dependencies=[Depends(require_json_header), Depends(require_valid_text)],
     )
     for router in _find_routers():
         app.include_router(router)
+    docs.mount(app)
     viewer.mount(app)
     app.router.routes.append(Route(mcp_transports.PATH, mcp, methods=["POST"]))
     app.state.metrics = metrics
@@ -127,6 +128,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
         researcher=researcher,
         runs=runs,
         skills=candor.skills,
+        suggester=candor.suggester,
         tools=candor.tools,
         trace=candor.trace,
         uploads=candor.uploads,

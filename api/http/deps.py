@@ -21,6 +21,7 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.documents.ingest import IngestService
+from api.services.documents.suggested_questions import QuestionSuggester
 from api.services.evaluation.evaluations import Evaluations
 from api.settings import Settings
 from api.storage.uploads import Uploads
@@ -56,6 +57,7 @@ class AppState:
     researcher: Researcher
     runs: Runs
     skills: Skills
+    suggester: QuestionSuggester
     tools: Toolbox
     trace: Trace
     uploads: Uploads
@@ -99,6 +101,7 @@ PoolDep = Annotated[CollectionPool, _part("pool")]
 ResearcherDep = Annotated[Researcher, _part("researcher")]
 RunsDep = Annotated[Runs, _part("runs")]
 SkillsDep = Annotated[Skills, _part("skills")]
+SuggesterDep = Annotated[QuestionSuggester, _part("suggester")]
 ToolsDep = Annotated[Toolbox, _part("tools")]
 TraceDep = Annotated[Trace, _part("trace")]
 UploadsDep = Annotated[Uploads, _part("uploads")]

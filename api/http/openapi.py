@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from api.http.errors import problem_responses
-from api.problems import Problem
+from api.problems import FailedRun, Problem
 
 ABOUT = """Cited, checked and explained answers from your own documents.
 
@@ -16,7 +16,7 @@ Ask with `POST /v1/research`; follow the run with `GET /v1/runs/{run_id}/events`
 (`application/problem+json`) that says what happened and what to do."""
 _SECURITY = {
     "key": {
-        "type": "http", "scheme": "bearer", "description": "A key of `candor keys add`. Not needed on localhost.",
+        "type": "http", "scheme": "bearer", "description": "A key of `POST /v1/keys`. Not needed on localhost.",
     },
     "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header."},
 }  # fmt: skip
@@ -54,6 +54,9 @@ def _extend(description: dict[str, Any]) -> None:
             operation["responses"].setdefault("413", problem_responses(413)[413])
     schemas = components["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
+    failed = FailedRun.model_json_schema(ref_template="#/components/schemas/{model}")
+    failed.pop("$defs")  # of the answer, which routes describe
+    schemas["FailedRun"] = failed
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
 

@@ -1,4 +1,4 @@
-"""Rejects text that cannot be stored, in every parameter and JSON body.
+"""Rejects a JSON body without its header, and text that cannot be stored, in every parameter and JSON body.
 
 Postgres stores no U+0000 in text. UTF-8 encodes no half of a surrogate pair, but JSON can contain one.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.params import Form
 from fastapi.requests import HTTPConnection
 from starlette.exceptions import HTTPException
 
@@ -19,6 +20,20 @@ _INVALID = re.compile("[\0\ud800-\udfff]")
 _MESSAGE = "A text cannot contain the character U+0000 or half of a surrogate pair"
 
 Location = tuple[str | int, ...]
+
+
+async def require_json_header(connection: HTTPConnection) -> None:
+    """Check the header of a JSON body; a dependency of every route. Raises RequestValidationError."""
+    body = connection.scope["route"].body_field if isinstance(connection, Request) else None
+    if not isinstance(connection, Request) or body is None or isinstance(body.field_info, Form):
+        return
+    given = connection.headers.get("content-type", "")
+    kind = given.partition(";")[0].strip().lower()
+    if kind == "application/json" or kind.endswith("+json") or not await connection.body():
+        return
+    sent = f"says {given!r}" if given else "is missing"
+    message = f"The header {sent}, so the body is not read as JSON. Send `Content-Type: application/json`"
+    raise RequestValidationError([{"type": "json_header", "loc": ("header", "Content-Type"), "msg": message}])
 
 
 async def require_valid_text(connection: HTTPConnection) -> None:

@@ -22,6 +22,7 @@ from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.jobs.subscription import Subscription
 from api.services.documents.collection_pool import CollectionPool
+from api.services.research.conversation import with_conversation
 from api.services.research.research import PanelFactory
 from api.workers.contract import Researcher, ResearchTask
 from multi_agent.answer import Answer, Status
@@ -91,12 +92,14 @@ class Runs:
     ) -> str:
         """Start a run and return its id at once. The same idempotency key of the same caller returns the same run.
 
-        Raises AgentError for an invalid request, KeyReused, LimitReached, StoreError, ServiceEnding.
+        Raises AgentError for an invalid request, RunNotFound, RunUnderWay, KeyReused, LimitReached, StoreError,
+        ServiceEnding.
         """
         if self._closing:
             raise ServiceEnding
         await asyncio.to_thread(require_tokens, self._trace, caller)
         library = (await asyncio.to_thread(self._pool.get, collection)).library
+        request = await asyncio.to_thread(with_conversation, self._trace, request, collection, caller)
         request = await asyncio.to_thread(self._panel.validate, request, library)
         spec = JobSpec(
             id=new_job_id("run", caller, idempotency_key),
@@ -127,8 +130,7 @@ class Runs:
                 await self._jobs.cancel(run.run_id)
             except JobNotFound as error:
                 raise NotOurs(
-                    f"Run {run.run_id!r} belongs to another process, for example `candor ask`; stop it there with "
-                    "Ctrl-C."
+                    f"Run {run.run_id!r} belongs to another process, such as a command line; cancel it there."
                 ) from error
         return await asyncio.to_thread(self._trace.run, run.run_id)
 
@@ -220,7 +222,7 @@ class Runs:
 
     def _create_run(self, spec: JobSpec, request: Request) -> None:
         with self._creating:
-            self._trace.create(spec.id, request.question, spec.collection, spec.note, spec.key)
+            self._trace.create(spec.id, request.question, spec.collection, spec.note, spec.key, request.continues)
 
     async def _abort(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from pydantic import SecretStr
+from pydantic import Field, SecretStr
 
 from api.errors import HomeError
-from api.settings import Settings
-from multi_agent.llm.probe import Check, check
+from api.settings import FILE, Settings
+from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
 from vectorstore.models import FrozenModel
 
@@ -36,6 +37,29 @@ class Diagnosis(FrozenModel):
         return all(check.ok for check in self.checks)
 
 
+class Setup(FrozenModel):
+    """What a new user still has to do: make a model reachable, and add documents."""
+
+    provider: str = Field(description="`ollama`, `openai` or `local`")
+    model: str
+    address: str = Field(description="URL of the endpoint; empty for a model that Candor loads itself")
+    checks: tuple[Check, ...] = Field(description="whether the endpoint answers and offers the model")
+    collections: int = Field(description="number of collections")
+    settings_file: str = Field(description="path of the candor.toml in the data folder")
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the model can be asked."""
+        return all(check.ok for check in self.checks)
+
+
+class Trial(FrozenModel):
+    """The checks of the default endpoint, which sent requests to the model, and how long they took."""
+
+    checks: tuple[Check, ...]
+    seconds: float
+
+
 class Doctor:
     """Checks the parts. Building a part can fail, so each is passed as a function that returns it."""
 
@@ -54,6 +78,28 @@ class Doctor:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
         checks = (*self.check_parts(), *asyncio.run(_check_models(self._settings)))
         return Diagnosis(settings=_without_secrets(self._settings.model_dump()), checks=checks)
+
+    async def setup(self) -> Setup:
+        """Report which model is set, whether it is there, and the number of collections. Asks the model nothing.
+
+        Raises StoreError.
+        """
+        endpoint, home = self._settings.llm, self._settings.home
+        names = await asyncio.to_thread(lambda: {spec.collection for spec in self._store().list()})
+        return Setup(
+            provider=endpoint.provider,
+            model=endpoint.model,
+            address="" if endpoint.provider == "local" else endpoint.base_url,
+            checks=tuple(await check_offered(endpoint, home / "endpoints")),
+            collections=len(names),
+            settings_file=str(home / FILE),
+        )
+
+    async def try_model(self) -> Trial:
+        """Send the default endpoint the test requests of ``diagnose``."""
+        started = time.monotonic()
+        checks = await check(self._settings.llm, self._settings.home / "endpoints")
+        return Trial(checks=tuple(checks), seconds=round(time.monotonic() - started, 1))
 
     def check_parts(self) -> tuple[Check, ...]:
         """Check database, store and embedding model, without a request to a language model."""

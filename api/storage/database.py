@@ -8,10 +8,9 @@ import sqlalchemy as sql
 
 from api.errors import SettingsError
 from api.settings import Settings
-from api.storage.home import create_home
+from api.storage.home import DATABASE, create_home
 from api.storage.upgrade import upgrade_schema
 
-FILE = "candor.db"
 _BUSY_TIMEOUT_MS = 10_000
 
 
@@ -36,7 +35,7 @@ def _create_engine(settings: Settings) -> sql.Engine:
             return sql.create_engine(settings.database_url.get_secret_value(), pool_pre_ping=True)
         except (sql.exc.ArgumentError, sql.exc.NoSuchModuleError, ModuleNotFoundError) as error:
             raise SettingsError(f"Invalid CANDOR_DATABASE_URL: {error}.") from error
-    engine = sql.create_engine(f"sqlite:///{create_home(settings.home) / FILE}")
+    engine = sql.create_engine(f"sqlite:///{create_home(settings.home) / DATABASE}")
     sql.event.listen(engine, "connect", _configure_sqlite)
     return engine
 

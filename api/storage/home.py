@@ -6,6 +6,9 @@ from pathlib import Path
 
 from api.errors import HomeError
 
+DATABASE = "candor.db"
+"""The SQLite database in the home folder."""
+
 
 def create_home(home: Path) -> Path:
     """Create the home folder if it does not exist, and return it. Raises HomeError."""

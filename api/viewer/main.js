@@ -1,11 +1,12 @@
 /* Routing between pages, sign-in, the connection banner and global keyboard shortcuts. */
 
 import {showAgents} from "./pages/agents.js";
+import {showApprovals} from "./pages/approvals.js";
 import * as api from "./lib/api.js";
 import {showAsk} from "./pages/ask.js";
 import {showComparison} from "./pages/comparison.js";
 import {showDocuments} from "./pages/documents.js";
-import {empty, failure, h} from "./lib/dom.js";
+import {failure, h} from "./lib/dom.js";
 import {Problem, Unreachable} from "./lib/errors.js";
 import {showEvaluation} from "./pages/evaluation.js";
 import {showEvaluations} from "./pages/evaluations.js";
@@ -14,6 +15,8 @@ import {showMemory} from "./pages/memory.js";
 import {closePanel, panelKey} from "./parts/panel.js";
 import {showRun} from "./pages/run.js";
 import {showRuns} from "./pages/runs.js";
+import {showSettings} from "./pages/settings.js";
+import {followApprovals} from "./parts/open-approvals.js";
 import {forgetKey, hasKey, owner, session} from "./lib/session.js";
 import {showSignIn} from "./pages/sign-in.js";
 
@@ -21,6 +24,8 @@ const main = document.querySelector("#main");
 const banner = document.querySelector("#banner");
 const shortcuts = document.querySelector("#shortcuts");
 const who = document.querySelector("#who");
+const sections = document.querySelector("#sections");
+const SETTINGS = ["settings", "agents", "memory", "keys"];
 const NO_PAGE = {path: "", close: () => {}, moved: () => false};
 let current = NO_PAGE;
 
@@ -32,6 +37,8 @@ const PAGES = [
   [/^\/evaluations$/, showEvaluations],
   [/^\/evaluations\/([^/]+)$/, showEvaluation],
   [/^\/evaluations\/([^/]+)\/against\/([^/]+)$/, showComparison],
+  [/^\/approvals$/, showApprovals],
+  [/^\/settings$/, showSettings],
   [/^\/agents$/, showAgents],
   [/^\/memory$/, showMemory],
   [/^\/keys$/, showKeys],
@@ -53,6 +60,7 @@ async function start() {
   for (const link of document.querySelectorAll("[data-owner]")) link.hidden = !owner();
   who.replaceChildren(...(hasKey() ? [h("span", {class: "note"}, session.me.name), h("button", {type: "button", class: "quiet", on: {click: signOut}}, "Sign out")] : []));
   route();
+  followApprovals();
 }
 
 function askForKey() {
@@ -82,6 +90,7 @@ function route() {
 function leave() {
   current.close();
   current = NO_PAGE;
+  sections.hidden = true;
   closePanel();
   main.replaceChildren();
 }
@@ -92,18 +101,18 @@ function findPage(path) {
     if (found) return [page, found.slice(1).map((part) => part && decodeURIComponent(part))];
   }
   return [(container) => {
-    container.append(empty("Page not found", "Check the address, or choose a page above."));
+    container.append(h("h1", {}, "Page not found"), h("p", {}, "Check the address, or choose a page above."));
     return {};
   }, []];
 }
 
 function markLink(path) {
   const [, section] = path.split("/");
-  for (const link of document.querySelectorAll(".top nav a")) {
-    if (link.hash === `#/${section === "ask" ? "" : section}`) {
-      link.setAttribute("aria-current", "page");
-      link.scrollIntoView({block: "nearest", inline: "nearest"}); // on a phone, the links scroll
-    } else link.removeAttribute("aria-current");
+  sections.hidden = !SETTINGS.includes(section);
+  for (const link of document.querySelectorAll(".top nav a, .sections a")) {
+    const shown = link.closest(".sections") || !SETTINGS.includes(section) ? section : "settings";
+    if (link.hash === `#/${shown === "ask" ? "" : shown}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
 }
 

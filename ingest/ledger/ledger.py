@@ -27,6 +27,7 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
+    case,
     delete,
     func,
     insert,
@@ -37,7 +38,7 @@ from sqlalchemy import (
 
 from ingest.document import Block, ParsedDocument
 from ingest.errors import AmbiguousDocument, DocumentNotFound
-from ingest.ledger.records import Count, DocumentRecord, DocumentState, DocumentSummary, DocumentText, Stage
+from ingest.ledger.records import STARTED, Count, DocumentRecord, DocumentState, DocumentSummary, DocumentText, Stage
 from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, PASSAGES, TAGS, TEXTS, database
 from ingest.ledger.tags import change_tags, copy_tags, read_tags
 from vectorstore.models import PageSpan
@@ -85,6 +86,22 @@ class Ledger:
         }  # fmt: skip
         with database(), self._engine.begin() as connection:
             connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(values))
+
+    def requeue_unfinished(self, collection: str) -> None:
+        """Take back the files that an interrupted ingest has started: no document stays in an intermediate state.
+
+        The record of a document with an indexed version keeps describing that version.
+        """
+        columns = DOCUMENTS.c
+        indexed = columns.chunks > 0
+        values: dict[str, Any] = {
+            "state": case((indexed, DocumentState.INDEXED), else_=DocumentState.DISCOVERED),
+            "stage": case((indexed, Stage.STORING), else_=Stage.READING),
+            "updated_at": datetime.now(UTC),
+        }
+        started = columns.collection == collection, columns.state.in_(STARTED)
+        with database(), self._engine.begin() as connection:
+            connection.execute(update(DOCUMENTS).where(*started).values(values))
 
     def touch(self, collection: str, document: str, *, name: str, modified: float, read_at: float) -> None:
         """Record that the file has the content that is indexed, and its current name."""
@@ -213,9 +230,8 @@ class Ledger:
             )
         )
         if not found:
-            raise DocumentNotFound(
-                f"There is no document {reference!r} in collection {collection!r}. List its documents with "
-                f"`candor documents --collection {collection}`."
+            raise DocumentNotFound(f"There is no document {reference!r} in collection {collection!r}.").with_command(
+                f"`candor documents --collection {collection}` lists its documents."
             )
         if len(found) > 1:
             shown = ", ".join(f"{record.name} ({record.id[:8]})" for record in found[:_SHOWN])

@@ -34,6 +34,10 @@ class DocumentState(StrEnum):
     REMOVED = "removed"
 
 
+STARTED = (DocumentState.PARSING, DocumentState.CHUNKING, DocumentState.EMBEDDING)
+"""The states of a file that an ingest is working on."""
+
+
 class Stage(StrEnum):
     """The step that a file is in, or failed in."""
 

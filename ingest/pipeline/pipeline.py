@@ -88,8 +88,13 @@ class IngestPipeline:
         self._count_settled(state)
         try:
             self._read_all(state)
+        except KeyboardInterrupt:
+            self._ledger.requeue_unfinished(self._name)
+            raise
         finally:
             self._containers.close(state)
+        if state.was_cancelled:  # for example an archive, of which some members wait for the next ingest
+            self._ledger.requeue_unfinished(self._name)
         self._clean_up(state)
         return state.report()
 

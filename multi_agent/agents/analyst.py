@@ -20,6 +20,7 @@ from multi_agent.records.sql import RecordDatabase, Result
 from multi_agent.records.table import ORIGIN, Column, RecordTable, build_table, current_records
 from multi_agent.tasks import TaskData
 from vectorstore.models import Scalar
+from vectorstore.text.counts import count
 
 _RECORD = "record"
 _VALUES_LISTED = 12  # of a text column; longer lists cost more tokens than they help
@@ -103,8 +104,8 @@ class Analyst:
                 return ContextUpdate(computations=tuple(each for each in outcomes if isinstance(each, Computation)))
             messages += prompt.again(response.model_dump_json(), faults=bullets(faults))
         raise QueryRefused(
-            f"The model wrote no usable SQL in {self._kit.settings.sql_retries + 1} attempts: {' '.join(faults)} Use a "
-            "model that writes better SQL."
+            f"The model wrote no usable SQL in {count(self._kit.settings.sql_retries + 1, 'attempt')}: "
+            f"{' '.join(faults)} Use a model that writes better SQL."
         )
 
     def explain_reasoning(self) -> str:
@@ -191,7 +192,7 @@ def _faults(outcomes: Sequence[Computation | list[str]], *, first: bool) -> Iter
 def _summary(table: RecordTable) -> str:
     left_out = f", {table.left_out} others left out as they have other fields" if table.left_out else ""
     flaws = f", {len(table.flaws)} values that do not fit their type" if table.flaws else ""
-    return f"Computed over {len(table)} records{left_out}{flaws}."
+    return f"Computed over {count(len(table), 'record')}{left_out}{flaws}."
 
 
 def _show_table(table: RecordTable, reserved: frozenset[str], most: int) -> str:

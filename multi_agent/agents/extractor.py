@@ -21,6 +21,7 @@ from multi_agent.prompts.show_passages import bullets, number_units, pack_passag
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
+from vectorstore.text.counts import count
 
 T = TypeVar("T")
 _PYTHON_TYPES: dict[str, Any] = {"text": str, "number": FiniteFloat, "date": str, "boolean": bool}
@@ -107,8 +108,8 @@ class Extractor:
         before = len(context.chunks) - len(unread)
         known = f" ({before} more were read in the same way before)" if before else ""
         self._reasoning = (
-            f"Read {len(unread)} passages in {len(groups)} calls{known}: {len(update.evidence)} quotes, "
-            f"{len(update.records)} records."
+            f"Read {count(len(unread), 'passage')} in {count(len(groups), 'call')}{known}: "
+            f"{count(len(update.evidence), 'quote')}, {count(len(update.records), 'record')}."
         )
         return update
 
@@ -127,7 +128,10 @@ class Extractor:
         groups = self._groups(chunks, context, task)
         read = await _gather(self._read(group) for group in groups)
         update = _update([each for found in read for each in found], (), records=bool(context.record_fields))
-        self._reasoning = f"Read {len(chunks)} passages once more for rejected quotes: {len(update.evidence)} quotes."
+        self._reasoning = (
+            f"Read {count(len(chunks), 'passage')} once more for rejected quotes: "
+            f"{count(len(update.evidence), 'quote')}."
+        )
         return update
 
     def _groups(self, chunks: Sequence[Chunk], context: ResearchContext, task: TaskData) -> list[_Group]:

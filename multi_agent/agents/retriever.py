@@ -15,6 +15,7 @@ from multi_agent.events import Searched
 from multi_agent.library import within
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, FrozenModel
+from vectorstore.text.counts import count
 
 
 class RetrieverInputs(FrozenModel):
@@ -119,7 +120,7 @@ class Retriever:
     ) -> None:
         searched = Searched.of(method, queries, documents, chunks)
         await self._kit.publish(searched)
-        self._reasoning = f"{how}: {len(chunks)} passages of {searched.documents_found} documents."
+        self._reasoning = f"{how}: {count(len(chunks), 'passage')} of {count(searched.documents_found, 'document')}."
 
 
 def _new_queries(context: ResearchContext, inputs: RetrieverInputs) -> tuple[str, ...]:

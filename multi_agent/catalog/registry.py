@@ -74,9 +74,10 @@ class AgentRegistry:
         if name in self.left_out:
             raise UnknownAgent(f"The agent {name!r} {self.left_out[name]}")
         if name not in self._agents:
-            disabled = "is disabled (`candor agents enable`, or `research.disabled_agents`)"
-            reason = disabled if name in self.disabled else "does not exist"
-            raise UnknownAgent(f"The agent {name!r} {reason}; there are {', '.join(self.names)}.")
+            is_disabled = name in self.disabled
+            reason = "is disabled (by a person, or by `research.disabled_agents`)" if is_disabled else "does not exist"
+            error = UnknownAgent(f"The agent {name!r} {reason}; there are {', '.join(self.names)}.")
+            raise error.with_command(f"`candor agents enable {name}` enables it." if is_disabled else "")
         return self._agents[name]
 
     @property

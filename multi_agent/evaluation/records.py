@@ -74,6 +74,15 @@ class Row(FrozenModel):
         """Whether the answer has been measured."""
         return bool(self.status)
 
+    def outcome(self, question: Question) -> str:
+        """Return the outcome in words; for a wrong answer, what it said and what was expected."""
+        if self.place in (None, Place.RIGHT, Place.RUN_FAILED):
+            return self.place.value if self.place else ""
+        expected = " or ".join(question.accepted) or question.answer or ""
+        said = [f"said {self.said}" if self.said else "gave no answer", f"expected {expected}" if expected else ""]
+        cause = "add gold to learn where it failed" if self.place is Place.UNKNOWN else self.place.value
+        return f"wrong: {', '.join(filter(None, said))}; {cause}"
+
 
 class EvaluationResult(FrozenModel):
     """An evaluation with its questions and the rows so far, in the order of the question set."""

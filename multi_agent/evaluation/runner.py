@@ -115,7 +115,7 @@ class Runner:
         limits = (
             (budget.model_calls, spent.model_calls),
             (budget.tokens, spent.prompt_tokens + spent.completion_tokens),
-            (budget.cost, spent.cost),
+            (budget.cost, spent.cost or 0.0),
             (budget.seconds, time.perf_counter() - self._started),
         )
         return any(allowed is not None and used >= allowed for allowed, used in limits)

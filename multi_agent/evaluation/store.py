@@ -82,7 +82,8 @@ class EvaluationStore:
             found = connection.execute(query).all()
             if len(found) != 1:
                 reason = "More than one evaluation id starts with" if found else "There is no evaluation"
-                raise EvaluationNotFound(f"{reason} {evaluation_id!r}. List the evaluations with `candor eval list`.")
+                error = EvaluationNotFound(f"{reason} {evaluation_id!r}.")
+                raise error.with_command("`candor eval list` lists the evaluations.")
             kept = connection.execute(sql.select(_rows.c.row).where(_rows.c.evaluation_id == found[0].id)).scalars()
             rows = {row.question_id: row for row in map(Row.model_validate, kept)}
         questions = _QUESTIONS.validate_python(found[0].questions)

@@ -27,6 +27,7 @@ from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from vectorstore.models import FrozenModel
+from vectorstore.text.counts import count
 
 Groups = tuple[tuple[int, ...], ...]
 """Groups of candidate positions. Each candidate is in one group."""
@@ -138,8 +139,9 @@ async def _group_by_meaning(
             )
         messages += prompt.again(response.model_dump_json(), faults=bullets(faults))
     raise InvalidResponse(
-        f"The model {llm.model!r} did not say which of {len(groups)} answers are the same, in {retries + 1} attempts. "
-        f"Faults of the last one: {' '.join(faults)} Try a more capable model, or take no vote."
+        f"The model {llm.model!r} did not say which of {len(groups)} answers are the same, in "
+        f"{count(retries + 1, 'attempt')}. Faults of the last one: {' '.join(faults)} Try a more capable model, or "
+        "take no vote."
     )
 
 

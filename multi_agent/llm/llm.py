@@ -15,10 +15,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from multi_agent.llm.picture import Picture
 from vectorstore.models import FrozenModel
+from vectorstore.text.counts import count
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
 
@@ -56,7 +57,16 @@ class Usage(FrozenModel):
     cached_tokens: int = Field(default=0, description="prompt tokens served from the endpoint's prefix cache")
     completion_tokens: int = 0
     seconds: float = Field(default=0.0, description="time spent waiting for the model, summed over calls")
-    cost: float = Field(default=0.0, description="in the currency of the price table of the settings")
+    cost: float | None = Field(
+        default=None,
+        description="in the currency of the prices in the settings; null if no called endpoint has a price",
+    )
+
+    @field_validator("cost")
+    @classmethod
+    def _unknown_if_zero(cls, value: float | None) -> float | None:
+        """Return None for 0, which earlier versions stored for endpoints without a price."""
+        return value or None
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -65,12 +75,12 @@ class Usage(FrozenModel):
             cached_tokens=self.cached_tokens + other.cached_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             seconds=self.seconds + other.seconds,
-            cost=self.cost + other.cost,
+            cost=(self.cost or 0.0) + (other.cost or 0.0),
         )
 
     def describe_tokens(self) -> str:
         """Return the number of tokens as text, with the share of the prompts that came from the cache, if any did."""
-        tokens = f"{self.prompt_tokens + self.completion_tokens:,} tokens"
+        tokens = count(self.prompt_tokens + self.completion_tokens, "token")
         if not self.cached_tokens:
             return tokens
         return f"{tokens} ({self.cached_tokens / max(1, self.prompt_tokens):.0%} of the prompts from cache)"

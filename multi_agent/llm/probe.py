@@ -1,6 +1,6 @@
 """Checks whether an endpoint meets the needs of a run and how fast it is. A failed check says how to fix it.
 
-Used by ``candor doctor``.
+Used by ``candor doctor`` and the set-up card of the web page.
 """
 
 from __future__ import annotations
@@ -83,6 +83,24 @@ async def check(settings: EndpointSettings, folder: Path | None = None) -> list[
     finally:
         if isinstance(client, LocalModel):
             client.close()
+
+
+async def check_offered(settings: EndpointSettings, folder: Path | None = None) -> list[Check]:
+    """Check that the endpoint answers and offers the model, or that the file of a local model can be read.
+
+    Sends no request to the model and loads none.
+    """
+    client = build_client(settings, folder)
+    if not isinstance(client, LocalModel):
+        return (await _check_server(settings, client))[0]
+    name = f"{settings.table} model"
+    try:
+        header = client.header()
+    except LLMError as error:
+        return [Check(name=name, ok=False, detail=settings.model, remedy=str(error))]
+    finally:
+        client.close()
+    return [Check(name=name, ok=True, detail=f"{settings.model} ({header.architecture})")]
 
 
 async def require_reachable(settings: EndpointSettings, folder: Path | None = None) -> None:

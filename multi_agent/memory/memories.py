@@ -210,12 +210,16 @@ class KeyMemory:
 
     def keep(self, request: Request, answer: Answer) -> None:
         if request.session and answer.status in (Status.ANSWERED, Status.INSUFFICIENT):
-            exchange = Exchange.in_short(answer.completed_question or request.question, _in_short(answer))
-            self.memories.add_exchange(self.key, request.session, answer.run_id, exchange)
+            self.memories.add_exchange(self.key, request.session, answer.run_id, exchange_of(answer))
 
     def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
         for use in uses:
             self.memories.add_tool_use(self.key, collection, use)
+
+
+def exchange_of(answer: Answer) -> Exchange:
+    """Return the completed question of a run and its answer, both in short."""
+    return Exchange.in_short(answer.completed_question or answer.question, _in_short(answer))
 
 
 def _in_short(answer: Answer) -> str:

@@ -160,10 +160,9 @@ class PlanMemory:
 
     def _unknown(self, name: str) -> UnknownPlan:
         names = ", ".join(repr(each.name) for each in self.list())
-        known = (
-            f"there are {names}" if names else "none is saved yet: `candor plans save NAME RUN_ID` saves a run's plan"
-        )
-        return UnknownPlan(f"There is no plan {name!r}; {known}.")
+        known = f"there are {names}" if names else "none is saved yet"
+        save = "" if names else "`candor plans save NAME RUN_ID` saves the plan of a run."
+        return UnknownPlan(f"There is no plan {name!r}; {known}.").with_command(save)
 
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
         with self._engine.connect() as connection:
@@ -171,9 +170,8 @@ class PlanMemory:
 
 
 def _taken(name: str) -> NameTaken:
-    return NameTaken(
-        f"There is already a plan {name!r}; choose another name, or delete that one first: "
-        f"`candor plans delete {name}`."
+    return NameTaken(f"There is already a plan {name!r}; choose another name, or delete that one first.").with_command(
+        f"`candor plans delete {name}` deletes it."
     )
 
 

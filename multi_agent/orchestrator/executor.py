@@ -13,8 +13,8 @@ from multi_agent.agent import StepOutput
 from multi_agent.bus import ALL, MessageBus
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.context import ContextUpdate, ResearchContext, Synthesis
-from multi_agent.errors import AgentError, BudgetReached, RunEnded
-from multi_agent.events import ReasoningShared, StepFailed, StepFinished
+from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
+from multi_agent.events import ReasoningShared, StepFailed, StepFinished, StepSkipped
 from multi_agent.grounding.consensus import Candidate
 from multi_agent.listening import Wake
 from multi_agent.orchestrator.merge_order import MergeOrder
@@ -106,6 +106,12 @@ class Executor:
             messages = self._tasks.for_step(
                 step, self._outputs, progress.failed, samples=samples, streams_claims=streams_claims
             )
+        except ReferenceFailed as error:
+            for agent in step.agents:
+                await self._bus.publish(StepSkipped(agent=agent, reason=str(error)), step=step.id)
+            progress.finish(step, _failed(step, error))
+            await self._reactions.after(step.id, is_last=progress.finished)
+            return
         except AgentError as error:
             progress.finish(step, await self._publish_failure(step, error))
             await self._reactions.after(step.id, is_last=progress.finished)
@@ -142,7 +148,7 @@ class Executor:
         for agent in step.agents:
             failure = StepFailed(agent=agent, error_type=type(error).__name__, error=str(error))
             await self._bus.publish(failure, step=step.id)
-        return FailedStep(step=step.id, agents=step.agents, error_type=type(error).__name__, error=str(error))
+        return _failed(step, error)
 
     # Results
 
@@ -203,6 +209,10 @@ class Executor:
             except AgentError as error:
                 failure = StepFailed(agent=agent, error_type=type(error).__name__, error=str(error))
                 await self._bus.publish(failure, step=step)
+
+
+def _failed(step: Step, error: AgentError) -> FailedStep:
+    return FailedStep(step=step.id, agents=step.agents, error_type=type(error).__name__, error=str(error))
 
 
 def _raise_if_run_ends(error: ErrorDetails | None) -> None:

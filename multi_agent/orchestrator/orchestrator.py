@@ -11,7 +11,7 @@ from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
-from multi_agent.orchestrator.planning.dependencies import RunDependencies, allowed_registry
+from multi_agent.orchestrator.planning.dependencies import RunDependencies, allowed_registry, require_reader
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.templates import require_followable
 from multi_agent.orchestrator.run import Run
@@ -38,8 +38,8 @@ class Orchestrator(RunDependencies):
         """Return the request with the plan that it chooses.
 
         Raises AgentError for an empty question, an agent that cannot work alone, an agent, model or saved plan that
-        does not exist, a saved plan that contains parts of its original question, and for mode ``fast`` if no agent can
-        answer a question alone.
+        does not exist, a saved plan that contains parts of its original question, sources that no agent reads, and for
+        mode ``fast`` if no agent can answer a question alone.
         """
         valid = request.validated()
         if "sources" not in request.model_fields_set:
@@ -51,11 +51,12 @@ class Orchestrator(RunDependencies):
         if named := valid.agents or (valid.agent and (valid.agent,)):
             _require_allowed(registry, named)
             return ValidRequest(valid, direct_plan(named, valid.question, registry))
+        require_reader(registry, self.tools, valid.sources)
         if valid.mode == "fast" and not fast_agents(registry):
             raise AgentError(
                 "No agent can answer in mode 'fast': it takes one that finds the answer alone, such as the Reader. "
-                "Enable it with `candor agents enable Reader`, or ask in mode 'high'."
-            )
+                "Enable it, or ask in mode 'high'."
+            ).with_command("`candor agents enable Reader` enables it.")
         return ValidRequest(valid, self._template_of(valid) if valid.template else None)
 
     def _template_of(self, request: Request) -> Plan:

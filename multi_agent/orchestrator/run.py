@@ -87,7 +87,8 @@ class Run:
         """Run to a terminal state and return the answer. A cancelled run stays open if ``pausing()`` is true."""
         dependencies, builder = self._dependencies, self._builder
         collection = dependencies.library.collection
-        dependencies.trace.start(self._id, self._request.question, collection, self._models.model)
+        request = self._request
+        dependencies.trace.start(self._id, request.question, collection, self._models.model, request.continues)
         try:
             return await self._finish(await self._research())
         except BudgetReached as error:

@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, Field
 
 from multi_agent.answer import Answer, Status
 from multi_agent.errors import RunNotFound, RunUnderWay
-from multi_agent.events import Event, RunFinished
+from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.observed import Meter
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunState
@@ -31,6 +31,7 @@ _runs = sql.Table(
     sql.Column("started_at", sql.DateTime(timezone=True), nullable=False, index=True),
     sql.Column("answer", sql.JSON, nullable=True),
     sql.Column("key", sql.String(64), nullable=False, server_default="", index=True),
+    sql.Column("continues", sql.String(64), nullable=False, server_default="", index=True),
     sql.Column("rating", sql.String(4), nullable=True),
     sql.Column("note", sql.Text, nullable=False, server_default=""),
 )
@@ -76,6 +77,7 @@ class RunSummary(FrozenModel):
     status: str = Field(description="waiting, running, or the terminal state")
     started_at: AwareDatetime = Field(description="while it waits: when it was submitted")
     key: str = Field(default="", description="id of the API key; empty for a local user without a key")
+    continues: str = Field(default="", description="id of the run whose conversation it continues; empty if none")
     rating: Rating | None = Field(default=None, description="what a person thinks of the answer; null if nobody said")
     note: str = Field(default="", description="what the person wrote about the answer")
 
@@ -94,16 +96,18 @@ class Trace:
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
 
-    def create(self, run_id: str, question: str, collection: str, model: str, key: str = "") -> None:
+    def create(
+        self, run_id: str, question: str, collection: str, model: str, key: str = "", continues: str = ""
+    ) -> None:
         """Add a waiting run. A run that exists stays unchanged."""
-        row = _row(run_id, question, collection, model, WAITING) | {"key": key}
+        row = _row(run_id, question, collection, model, WAITING, continues) | {"key": key}
         with self._engine.begin() as connection:
             if connection.execute(sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id)).first() is None:
                 connection.execute(_runs.insert(), row)
 
-    def start(self, run_id: str, question: str, collection: str, model: str) -> None:
+    def start(self, run_id: str, question: str, collection: str, model: str, continues: str = "") -> None:
         """Mark a run as running. A run that is already running (because it resumes) stays unchanged."""
-        row = _row(run_id, question, collection, model, RUNNING)
+        row = _row(run_id, question, collection, model, RUNNING, continues)
         running = sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id, _runs.c.status == RUNNING)
         waiting = _runs.update().where(_runs.c.run_id == run_id, _runs.c.status == WAITING)
         with self._engine.begin() as connection:
@@ -185,16 +189,22 @@ class Trace:
         if not rows:  # second, because no index supports prefixes of ids
             rows = self._select(query.where(_runs.c.run_id.startswith(run_id, autoescape=True)).limit(2))
         if not rows:
-            raise RunNotFound(f"There is no run {run_id!r}; `candor runs` lists all runs.")
+            raise RunNotFound(f"There is no run {run_id!r}.").with_command("`candor runs` lists the runs.")
         if len(rows) > 1:
             raise RunNotFound(f"Several runs start with {run_id!r}; give more of the id.")
         return _summary(rows[0])
+
+    def continued_by(self, run_id: str) -> list[RunSummary]:
+        """Return the runs that continue the conversation of this run, oldest first."""
+        query = sql.select(*_SUMMARY).where(_runs.c.continues == run_id).order_by(_runs.c.started_at, _runs.c.run_id)
+        return [_summary(row) for row in self._select(query)]
 
     def answer(self, run_id: str) -> Answer:
         """Return the answer of a finished run. Raises RunNotFound; RunUnderWay if it has not finished."""
         [row] = self._select(sql.select(_runs).where(_runs.c.run_id == self.run(run_id).run_id))
         if row.answer is None:
-            raise RunUnderWay(f"Run {row.run_id!r} has not finished; `candor trace {row.run_id}` shows its progress.")
+            error = RunUnderWay(f"Run {row.run_id!r} has not finished.")
+            raise error.with_command(f"`candor trace {row.run_id}` shows its progress.")
         return Answer.model_validate(row.answer)
 
     def events(self, run_id: str, after: int = 0) -> list[Event]:
@@ -205,6 +215,14 @@ class Trace:
             .order_by(_events.c.number)
         )
         return [Event.model_validate(row.event) for row in self._select(query)]
+
+    def started(self, run_id: str) -> RunStarted | None:
+        """Return the first event of a run; None if it has not started, or ended before it started."""
+        query = sql.select(_events.c.event).where(_events.c.run_id == run_id, _events.c.number == 1)
+        for row in self._select(query):
+            body = Event.model_validate(row.event).body
+            return body if isinstance(body, RunStarted) else None
+        return None
 
     def recent_calls(self, runs: int = 10) -> list[Event]:
         """Return the events about model calls of the latest runs, oldest first."""
@@ -298,7 +316,7 @@ def _event_row(event: Event) -> dict[str, object]:
     return {"run_id": event.run_id, "number": event.number, "event": event.model_dump(mode="json")}
 
 
-def _row(run_id: str, question: str, collection: str, model: str, status: str) -> dict[str, object]:
+def _row(run_id: str, question: str, collection: str, model: str, status: str, continues: str) -> dict[str, object]:
     return {
         "run_id": run_id,
         "collection": collection,
@@ -306,4 +324,5 @@ def _row(run_id: str, question: str, collection: str, model: str, status: str) -
         "model": model,
         "status": status,
         "started_at": datetime.now(UTC),
+        "continues": continues,
     }

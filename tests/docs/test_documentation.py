@@ -36,3 +36,10 @@ def test_the_configuration_page_is_up_to_date() -> None:
 def test_mentioned_paths_exist(page: str) -> None:
     mentioned = {match[1] for match in PATH.finditer((ROOT / page).read_text(encoding="utf-8"))}
     assert not {path for path in mentioned if "NAME" not in path and not (ROOT / path).exists()}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_name_endpoints_that_the_page_defines(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"candor agents give .*--model (\w+)", text))
+    assert named <= set(re.findall(r"^\[llms\.(\w+)\]", text, re.MULTILINE))

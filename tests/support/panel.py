@@ -21,7 +21,7 @@ PLANNER, QUERIES, INSPECTION = "PlannerResponse", "Queries", "InspectionResponse
 PATTERNS, EXTRACTION, SYNTHESIS = "Patterns", "Extraction", "WrittenAnswer"
 READING, REVISION, EXPLANATION = "ReaderAnswer", "RevisionResponse", "Explanation"
 UNDERSTANDING, CHECK, TRIAGE = "UnderstandingResponse", "ClaimCheck", "Triage"
-COMPLETION = "CompletedQuestion"
+COMPLETION, SUGGESTION = "CompletedQuestion", "Suggested"
 
 FULL_PLAN = (
     ("queries", "QueryPlanner"),
@@ -86,6 +86,7 @@ class Panel:
             PATTERNS: _PATTERNS,
             REVISION: give_up(),
             EXPLANATION: {"explanation": "It was tried and did not work."},
+            SUGGESTION: {"questions": ["What is said here?"]},
             UNDERSTANDING: {"intent": "know", "requirements": ["the fact"]},
         }[role]
 

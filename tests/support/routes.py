@@ -47,9 +47,13 @@ WITHIN = "?collection={collection}"
 ROUTES: dict[str, Rule] = {
     "GET /": Rule("nothing", "/"),
     "MOUNT /viewer": Rule("nothing", "/viewer/style.css"),
+    "GET /docs": Rule("nothing", "/docs"),
+    "MOUNT /docs/assets": Rule("nothing", "/docs/assets/swagger-ui.css"),
     "GET /openapi.json": Rule("nothing", "/openapi.json"),
     "GET /healthz": Rule("nothing", "/healthz"),
     "GET /readyz": Rule("nothing", "/readyz"),
+    "GET /v1/setup": Rule("owner", "/v1/setup"),
+    "POST /v1/setup/trial": Rule("owner", "/v1/setup/trial"),
     "GET /metrics": Rule("owner", "/metrics"),
     "GET /v1/audit": Rule("owner", "/v1/audit"),
     "GET /v1/me": Rule("key", "/v1/me"),
@@ -64,6 +68,8 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/collections/{collection}/ingest": Rule(
         "write", "/v1/collections/{collection}/ingest", {}, passes=422, makes=True
     ),
+    "GET /v1/collections/{collection}/suggestions": Rule("read", "/v1/collections/{collection}/suggestions"),
+    "POST /v1/collections/{collection}/suggestions": Rule("write", "/v1/collections/{collection}/suggestions"),
     "GET /v1/documents": Rule("read", f"/v1/documents{WITHIN}"),
     "GET /v1/documents/{document}": Rule("read", f"/v1/documents/{{document}}{WITHIN}"),
     "GET /v1/documents/{document}/text": Rule("read", f"/v1/documents/{{document}}/text{WITHIN}"),
@@ -90,6 +96,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/runs/{run_id}": Rule("read", "/v1/runs/{run}"),
     "POST /v1/runs/{run_id}/cancel": Rule("admin", "/v1/runs/{run}/cancel"),
     "PUT /v1/runs/{run_id}/rating": Rule("write", "/v1/runs/{run}/rating", {"rating": "up"}),
+    "GET /v1/runs/{run_id}/conversation": Rule("read", "/v1/runs/{run}/conversation"),
     "GET /v1/runs/{run_id}/journal": Rule("read", "/v1/runs/{run}/journal"),
     "GET /v1/runs/{run_id}/events": Rule("read", "/v1/runs/{run}/events?follow=false"),
     "GET /v1/runs/{run_id}/export": Rule("read", "/v1/runs/{run}/export?format=json"),

@@ -27,6 +27,8 @@ HELD = f"Held: {QUESTION}"
 """The model writes the answer once ``resume`` is set."""
 NEVER = f"Never: {QUESTION}"
 """The model never responds."""
+REFUSED = f"Refused: {QUESTION}"
+"""The model rejects the request, so that the run fails."""
 SCRIPT = "<script>alert('the document')</script>"
 
 
@@ -126,6 +128,8 @@ def model(request: Request) -> Reply | str:
     """Play the whole panel, and wait where the question asks for it."""
     if NEVER in request.prompt:
         return Reply(hang=True)
+    if REFUSED in request.prompt:
+        return Reply(status=400, raw="no such question")
     played = _panel(request)
     assert isinstance(played, str)
     if HELD in request.prompt and role_of(request) == SYNTHESIS:

@@ -19,7 +19,7 @@ from multi_agent.catalog.store import as_toml
 from support.approvals import left_open
 from support.files import write_pdf
 from support.routes import AGENT, PLAN
-from support.service import NEVER, RunningService
+from support.service import NEVER, REFUSED, RunningService
 from support.waiting import until
 
 
@@ -56,6 +56,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
     yield from _decided(candor, run_id)
     yield from _plans(http, run_id)
     yield from _evaluations(http)
+    yield "POST /v1/research", Asked("/v1/research", {"question": REFUSED, "collection": "papers"})
     yield "POST /v1/jobs/{job_id}/cancel", Asked(f"/v1/jobs/{elsewhere}/cancel")
 
 

@@ -54,8 +54,27 @@ class Site:
         return self.responder(request)
 
 
+def open_options(page: Page) -> None:
+    """Open the fold with the options of a question."""
+    options = page.locator("details.options")
+    if options.get_attribute("open") is None:
+        options.locator("summary").click()
+
+
 def ask(page: Page, question: str = QUESTION, mode: str = "high") -> None:
-    """Fill in the form and send it. Without a mode, the chosen one stays."""
+    """Start a conversation with this question, of "pumps" unless a collection is chosen.
+
+    Without a mode, the chosen one stays.
+    """
+    form = page.get_by_role("textbox", name="Question")
+    expect(form.or_(page.get_by_role("link", name="New conversation"))).to_be_visible()
+    if not form.is_visible():
+        page.get_by_role("link", name="New conversation").click()
+    expect(form).to_be_visible()
+    collection = page.locator("select[name=collection]")
+    if not collection.input_value():
+        collection.select_option("pumps")
+    open_options(page)
     page.get_by_role("textbox", name="Question").fill(question)
     if mode:
         page.locator("select[name=mode]").select_option(mode)

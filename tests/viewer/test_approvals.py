@@ -104,3 +104,19 @@ def test_a_refused_call_is_shown_in_its_step(open_page: OpenPage, launching: Sit
     assert launched(launching, page) == []
     page.locator(".timeline a").first.click()
     expect(page.locator("#panel")).to_contain_text("launch: refused")
+
+
+def test_approvals_have_a_page_and_a_count_in_the_header(open_page: OpenPage, launching: Site) -> None:
+    page = open_page()
+    request_launch(page)
+    run = page.url.rsplit("/", 1)[-1]
+    link = page.get_by_role("navigation", name="Pages").get_by_role("link", name="Approvals")
+    expect(link.locator(".count")).to_have_text("1")
+    link.click()
+    expect(page.get_by_role("heading", name="Approvals", level=1)).to_be_visible()
+    card = page.get_by_role("region", name="Approval of launch")
+    expect(card).to_contain_text("Handyman wants to call launch")
+    expect(card.get_by_role("link", name="View run")).to_have_attribute("href", f"#/runs/{run}")
+    card.get_by_role("button", name="Approve").click()
+    expect(page.locator("main")).to_contain_text("No call waits for approval")
+    expect(link.locator(".count")).to_have_count(0)

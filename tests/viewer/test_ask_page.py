@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from multi_agent.settings import ResearchSettings
 from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.scripted_endpoint import Request, hang, held_until
-from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask
+from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask, open_options
 
 
 def test_a_question_shows_its_steps_and_then_its_answer(open_page: OpenPage, site: Site) -> None:
@@ -58,6 +58,7 @@ def test_the_closest_match_is_labelled(open_page: OpenPage, site: Site) -> None:
 
 def test_the_boxes_of_the_sources_show_the_setting(open_page: OpenPage, site: Site) -> None:
     def shown(page: Page) -> dict[str, bool]:
+        open_options(page)
         boxes = page.get_by_role("group", name="The answer may rest on").get_by_role("checkbox")
         expect(boxes).to_have_count(3)
         return {box.input_value(): box.is_checked() for box in boxes.all()}
@@ -73,6 +74,7 @@ def test_the_boxes_of_the_sources_show_the_setting(open_page: OpenPage, site: Si
         ask(page)
         expect(page.get_by_role("alert")).to_contain_text("Choose what the answer may rest on.")
         page.get_by_label("Documents", exact=True).check()
+        expect(page.locator("details.options > summary")).to_have_text("Options: mode high · documents")
         with page.expect_request("**/v1/research") as asked:
             answered(page)
         assert asked.value.post_data_json["sources"] == ["documents"]

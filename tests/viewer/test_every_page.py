@@ -27,7 +27,7 @@ def test_evidence_is_reached_by_keyboard(open_page: OpenPage) -> None:
     expect(page.get_by_role("dialog")).to_contain_text("next or previous quote")
     page.keyboard.press("Enter")
     page.keyboard.press("/")
-    expect(page.get_by_role("textbox", name="Question")).to_be_focused()
+    expect(page.get_by_role("textbox", name="Ask further")).to_be_focused()
 
 
 def test_the_first_tab_stop_skips_to_the_content(open_page: OpenPage) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import httpx
 from playwright.sync_api import expect
 
-from support.viewer import QUESTION, OpenPage, Site, answered
+from support.viewer import QUESTION, OpenPage, Site
 
 
 def test_a_preference_is_added_edited_and_deleted(open_page: OpenPage, site: Site) -> None:
@@ -25,11 +26,10 @@ def test_a_preference_is_added_edited_and_deleted(open_page: OpenPage, site: Sit
     expect(entry).to_have_count(0)
 
 
-def test_a_conversation_is_listed_and_deleted(open_page: OpenPage) -> None:
-    page = open_page()
-    page.get_by_label("Continue the conversation").check()
-    answered(page)
-    page.get_by_role("link", name="Memory").click()
+def test_a_conversation_is_listed_and_deleted(open_page: OpenPage, site: Site) -> None:
+    asked = {"question": QUESTION, "session": "monday"}
+    assert httpx.post(f"{site.url}v1/research", json=asked, timeout=90).is_success
+    page = open_page("memory")
     conversations = page.get_by_role("region", name="Conversations")
     conversations.locator("summary").filter(has_text=QUESTION).click()
     expect(conversations).to_contain_text("It says so")

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from api.cli.ingest import run_ingest
 from multi_agent.plan import Plan
 from support.templates import PERIOD, RACE, WARRANTY, WINNER, honest_model, old_plan, write_documents
-from support.viewer import OpenPage, Site, ask
+from support.viewer import OpenPage, Site, ask, open_options
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,7 @@ def test_the_values_of_parameters_are_given_in_the_form(open_page: OpenPage, loo
     page = open_page()
     page.locator("select[name=collection]").select_option("races")
     expect(page.get_by_label("style")).to_have_count(0)
+    open_options(page)
     page.locator("select[name=mode]").select_option("plan:look up")
     page.get_by_label("style").fill("In one word.")
     ask(page, WARRANTY, mode="")

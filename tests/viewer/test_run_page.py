@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from support.long_run import long_run
 from support.panel import REVISION, SYNTHESIS, Panel, revised, step, synthesis
 from support.scripted_endpoint import Request
-from support.viewer import COLD, OpenPage, Site, answered
+from support.viewer import COLD, OpenPage, Site, answered, open_options
 
 
 def test_a_link_opens_a_step_with_its_prompts(open_page: OpenPage) -> None:
@@ -119,6 +119,7 @@ def test_a_vote_is_shown_with_its_step(open_page: OpenPage, site: Site) -> None:
 
     site.responder = Panel("-25 °C", roles={SYNTHESIS: write})
     page = open_page()
+    open_options(page)
     page.get_by_role("spinbutton", name="Samples").fill("3")
     answered(page)
     expect(page.locator(".answer .short")).to_have_text("-25 °C")

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from multi_agent.plan import Plan
 from support.handyman import calls
 from support.internet import OPINION, WEIGHT, ToolModel, enable_all, search, small_web, tools_for
-from support.viewer import OpenPage, Site, ask
+from support.viewer import OpenPage, Site, ask, open_options
 from support.web import Web
 
 WEIGHT_ASKED = "What does the Borea 12 weigh?"
@@ -53,6 +53,7 @@ def test_a_web_page_is_evidence_with_its_address_and_its_kept_text(
     model.turns = [calls(search("Borea 12 weight")), calls(("read_web_page", {"url": web.url("/app")}))]
     model.quote = "120 kg"
     page = open_page()
+    open_options(page)
     page.get_by_label("Documents", exact=True).uncheck()
     page.get_by_label("Web pages").check()
     ask(page, WEIGHT_ASKED, mode="agent:WebResearcher")
@@ -88,6 +89,7 @@ def test_the_fields_of_a_saved_plan_reach_the_typed_inputs_of_its_agent(
     ]
     model.quote = OPINION
     page = open_page()
+    open_options(page)
     page.get_by_label("Web pages").check()
     page.locator("select[name=mode]").select_option("plan:frost")
     expect(page.get_by_label("season")).to_have_attribute("placeholder", "winter")

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from api.auth.permissions import LOCAL_CALLER
 from api.cli.ask.approvals import TerminalApprovals
 from api.errors import UsageError, fault_list
 from api.services.documents.collections import Collections
+from api.services.research.conversation import collection_to_ask, with_conversation
 from api.services.research.research import PanelFactory, request_fields
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
@@ -37,7 +39,9 @@ def run_question(
 
     Raises UsageError, StoreError or AgentError if the run cannot start.
     """
-    run_id, name = new_run_id(), collections.resolve(collection)
+    named = collection_to_ask(panel.trace, request, collection, LOCAL_CALLER)
+    run_id, name = new_run_id(), collections.resolve(named)
+    request = with_conversation(panel.trace, request, name, LOCAL_CALLER)
     listeners: list[Subscriber] = [TerminalApprovals(panel.tools.approvals).listen]
     with ExitStack() as stack:
         if progress:

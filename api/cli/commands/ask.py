@@ -26,6 +26,10 @@ app = command()
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotation marks.")],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files and folders to read first. Unchanged files are skipped.", show_default=False),
+    ] = None,
     collection: CollectionOption = None,
     mode: Annotated[
         str,
@@ -44,6 +48,9 @@ def ask(
     model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
     session: Annotated[
         str, typer.Option("--session", help="Conversation name. Its earlier questions complete this one.")
+    ] = "",
+    continues: Annotated[
+        str, typer.Option("--continues", help="Earlier run. Its conversation completes the question.", metavar="RUN")
     ] = "",
     template: Annotated[str, typer.Option("--template", "--plan", help="Follow the saved plan of this name.")] = "",
     inputs: Annotated[
@@ -83,6 +90,9 @@ def ask(
 ) -> None:
     """Answer a question from a collection, with evidence.
 
+    With paths, reads what is new in them first. Without --collection, their collection is named after the first one,
+    and holds exactly their files.
+
     --passages reads a list such as [{"text": "…", "source": "https://example.com/manual", "page": 3}]. Optional keys:
     document, page, score, chunk_id.
 
@@ -91,7 +101,8 @@ def ask(
     Exit code 0 if the run is answered, or ends as insufficient because the documents do not hold the answer (see
     `status`); 1 if it failed or was cancelled.
 
-    Example: candor ask "Which of these pumps works below -20 °C?" --collection papers
+    Examples: candor ask "Which of these pumps works below -20 °C?" --collection papers; candor ask "What is due in
+    May?" ./letters
     """
     from api.cli.ask.passages import read_passages
     from api.cli.ask.run import make_request, parse_inputs, run_question
@@ -105,6 +116,7 @@ def ask(
             "agents": tuple(name.strip() for name in agents.split(",") if name.strip()),
             "model": model,
             "session": session,
+            "continues": continues,
             "template": template,
             "inputs": parse_inputs(inputs or []),
             "samples": samples,
@@ -117,6 +129,10 @@ def ask(
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
         candor.settings.research.budget,
     )
+    if paths:
+        from api.cli.ask.folder import ingest_paths
+
+        collection = ingest_paths(candor, paths, collection, progress=not as_json)
     answer = run_question(candor.panel, candor.collections, request, collection, progress=not as_json)
     if as_json:
         print_json(answer.model_dump(mode="json"))

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message
+from api.cli.common import Home, Json, command_group, make_candor, make_console, print_json, print_message, to_json
+from api.cli.completion import complete_collections
 
 app = command_group("audit", "List or prune the audit log of the service.")
 
@@ -15,7 +16,10 @@ app = command_group("audit", "List or prune the audit log of the service.")
 def list_all(
     key: Annotated[str | None, typer.Option("--key", help="Only entries of the key with this id.")] = None,
     collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="Only entries about this collection.")
+        str | None,
+        typer.Option(
+            "--collection", "-c", help="Only entries about this collection.", autocompletion=complete_collections
+        ),
     ] = None,
     text: Annotated[str | None, typer.Option("--text", help="Only entries with this text in route or target.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Number of entries.")] = 50,
@@ -29,11 +33,12 @@ def list_all(
     from api.auth.audit import AuditQuery
 
     found = make_candor(home).audit.list(AuditQuery(key=key, collection=collection, text=text, limit=limit))
-    rows = [
-        (f"{each.at:%Y-%m-%d %H:%M:%S}", each.name, each.address, each.action, each.target, str(each.status))
-        for each in found
-    ]
-    print_list(found, ("time (UTC)", "who", "address", "action", "target", "status"), rows, as_json)
+    if as_json:
+        print_json([to_json(each) for each in found])
+        return
+    from api.cli.render.audit import show_audit
+
+    show_audit(make_console(), found)
 
 
 @app.command()

@@ -1,6 +1,8 @@
-"""``candor doctor``: the settings in force, and checks of the installation."""
+"""``candor doctor``: checks of the installation, and the settings in force."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
@@ -10,10 +12,15 @@ app = command()
 
 
 @app.command()
-def doctor(as_json: Json = False, home: Home = None) -> None:
-    """Print the settings in force and check them.
+def doctor(
+    settings: Annotated[bool, typer.Option("--settings", help="Also print every setting in force.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Check the set-up, and say how to fix what does not work.
 
-    Checks the store, the embedding model and the language model. Exit code 1 if a check fails.
+    Checks the database, the store, the embedding model and the language models. Exit code 1 if a check fails. The
+    JSON value always has the settings.
 
     Example: candor doctor
     """
@@ -23,6 +30,6 @@ def doctor(as_json: Json = False, home: Home = None) -> None:
     else:
         from api.cli.render.diagnosis import show_diagnosis
 
-        show_diagnosis(make_console(), diagnosis)
+        show_diagnosis(make_console(), diagnosis, settings=settings)
     if not diagnosis.ok:
         raise typer.Exit(1)

@@ -16,6 +16,7 @@ from api.cli.common import (
     print_json,
     print_message,
 )
+from vectorstore.text.counts import count
 
 app = command_group("documents", "List, tag or remove the documents of a collection.")
 
@@ -78,4 +79,4 @@ def remove(
     if as_json:
         print_json({"removed": removed.id, "name": removed.name, "chunks": removed.chunks})
     else:
-        print_message(f"Removed {removed.name} ({removed.chunks} passages).")
+        print_message(f"Removed {removed.name} ({count(removed.chunks, 'passage')}).")

@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from api.cli.common import Home, Json, command, make_candor, print_json, print_message
+from api.cli.completion import complete_collections
 
 app = command()
 
 
 @app.command()
 def drop(
-    collection: Annotated[str, typer.Argument(help="Collection to delete.")],
+    collection: Annotated[str, typer.Argument(help="Collection to delete.", autocompletion=complete_collections)],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: Json = False,
     home: Home = None,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from api.cli.common import Home, Json, command, make_candor, print_json
+from api.cli.completion import complete_collections
 from api.errors import UsageError
 
 app = command()
@@ -18,7 +19,9 @@ def ingest(
     paths: Annotated[
         list[Path] | None, typer.Argument(help="Files, or folders to read recursively.", show_default=False)
     ] = None,
-    collection: Annotated[str, typer.Option("--collection", "-c", help="Collection to add to.")] = "documents",
+    collection: Annotated[
+        str, typer.Option("--collection", "-c", help="Collection to add to.", autocompletion=complete_collections)
+    ] = "documents",
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Retry failed files even if they have not changed.")
     ] = False,
@@ -39,11 +42,12 @@ def ingest(
 ) -> None:
     """Read documents into a collection.
 
-    Skips unchanged files and replaces changed ones. Exit code 1 if a file failed; the others are ingested.
+    Skips unchanged files and replaces changed ones. Exit code 1 if a file failed; the others are ingested. Ctrl-C
+    stops after the files that are being read (exit code 130); the same command continues.
 
     Example: candor ingest ~/papers --collection papers
     """
-    from api.cli.ingest import run_dry, run_ingest, run_watch
+    from api.cli.ingest import exit_code, run_dry, run_ingest, run_watch
 
     if not paths and not retry_failed:
         raise UsageError("Nothing to ingest. Name files or folders, or use --retry-failed.")
@@ -64,5 +68,5 @@ def ingest(
     report = run_ingest(candor, paths or [], collection, **how, tags=names, progress=not as_json)
     if as_json:
         print_json(report.model_dump(mode="json"))
-    if report.failed:
-        raise typer.Exit(1)
+    if code := exit_code(report):
+        raise typer.Exit(code)

@@ -24,6 +24,7 @@ from api.cli.common import (
     print_written,
     to_json,
 )
+from api.cli.completion import complete_collections
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +39,13 @@ KeepDocuments = Annotated[
     bool, typer.Option("--keep-documents", help="Let the plan name documents, so that it always reads these.")
 ]
 Collection = Annotated[
-    str | None, typer.Option("--collection", "-c", help="Collection of the documents that the plan names.")
+    str | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        help="Collection of the documents that the plan names.",
+        autocompletion=complete_collections,
+    ),
 ]
 
 

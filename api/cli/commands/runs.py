@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.common import Home, Json, RunId, command_group, make_candor, make_console, print_json, print_list
+from api.cli.completion import complete_collections
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def list_all(
         list[str] | None, typer.Option("--status", help="Only runs with this status, e.g. failed. Repeatable.")
     ] = None,
     collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="Only runs over this collection.")
+        str | None,
+        typer.Option("--collection", "-c", help="Only runs over this collection.", autocompletion=complete_collections),
     ] = None,
     text: Annotated[str | None, typer.Option("--text", help="Only runs with this text in the question.")] = None,
     rating: Annotated[str | None, typer.Option("--rating", help="Only runs with this rating: up or down.")] = None,
@@ -97,7 +99,7 @@ def keep(
     Example: candor runs keep run_3f2a report.pdf
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.cli.ingest import run_ingest
+    from api.cli.ingest import exit_code, run_ingest
     from api.services.documents.kept_files import keep_file
 
     candor = make_candor(home)
@@ -105,5 +107,5 @@ def keep(
     report = run_ingest(candor, [Path(path) for path in spec.paths], spec.collection, progress=not as_json)
     if as_json:
         print_json(report.model_dump(mode="json"))
-    if report.failed:
-        raise typer.Exit(1)
+    if code := exit_code(report):
+        raise typer.Exit(code)

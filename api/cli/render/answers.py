@@ -18,6 +18,7 @@ from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.sources import describe_origin
 from vectorstore.models import GivenPassage
+from vectorstore.text.counts import count
 
 MAX_ROWS = 20
 _AROUND = 1500  # characters shown before and after a quote
@@ -41,7 +42,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
         show_list(console, "Intermediate questions", lines)
     if answer.status.value == "insufficient" or not answer.claims:
         show_list(console, "Looked for", answer.looked_for)
-        show_list(console, "Found", [answer.found])
+        show_list(console, "Found", [answer.found] if answer.found else [])
     show_list(console, gaps_heading(answer), answer.missing)
     for vote in answer.votes:
         show_list(console, "Vote", vote_lines(vote))
@@ -71,9 +72,10 @@ def _show_computed(console: Console, computed: Computed) -> None:
         (f"{INDENT}{_cell(row[0])}", *map(_cell, row[1:])) for row in computed.rows[:MAX_ROWS]
     ])  # fmt: skip
     if (rest := len(computed.rows) - MAX_ROWS) > 0 or computed.truncated:
-        show_paragraph(console, f"… and {max(rest, 0)} more rows" + (" (truncated)" if computed.truncated else ""))
+        more = count(max(rest, 0), "more row")
+        show_paragraph(console, f"… and {more}" + (" (truncated)" if computed.truncated else ""))
     sources = ", ".join(sorted({Path(quote.document).name for quote in computed.evidence}))
-    show_paragraph(console, f"from {len(computed.evidence)} quotes in {sources}")
+    show_paragraph(console, f"from {count(len(computed.evidence), 'quote')} in {sources}")
     for flaw in computed.flaws:
         show_paragraph(console, f"! {flaw}")
 

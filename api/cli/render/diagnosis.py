@@ -9,13 +9,15 @@ from api.cli.render.text import show_paragraph
 from api.services.doctor import Diagnosis, flatten
 
 
-def show_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
-    """Print the settings in force, then the checks, each failed one with its remedy."""
-    for name, value in flatten(diagnosis.settings):
-        console.print(Text(f"{name} = ", style="dim") + Text(str(value)), soft_wrap=True)
-    console.print()
+def show_diagnosis(console: Console, diagnosis: Diagnosis, *, settings: bool) -> None:
+    """Print the checks, each failed one with its remedy, and with ``settings`` the settings in force."""
     for check in diagnosis.checks:
         mark = Text("ok    ", style="green") if check.ok else Text("FAILED", style="bold red")
         console.print(mark + Text(f" {check.name}: {check.detail}", style=""), soft_wrap=True)
         if check.remedy:
             show_paragraph(console, check.remedy)
+    if not settings:
+        return
+    console.print()
+    for name, value in flatten(diagnosis.settings):
+        console.print(Text(f"{name} = ", style="dim") + Text(str(value)), soft_wrap=True)

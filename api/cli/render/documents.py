@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.text import Text
@@ -11,6 +12,8 @@ from api.cli.render.text import excerpt, show_paragraph, show_table
 from ingest.ledger.records import DocumentRecord
 from multi_agent.prompts.show_passages import show_location, show_pages
 from vectorstore.models import Hit
+
+_TIMES = ("modified", "read_at", "updated_at")
 
 
 def show_hits(console: Console, hits: Sequence[Hit]) -> None:
@@ -42,11 +45,20 @@ def show_documents(console: Console, documents: Sequence[DocumentRecord]) -> Non
 
 def show_document(console: Console, document: DocumentRecord) -> None:
     """Print the non-empty fields of a document, and each fact with the words that state it."""
-    about = {**document.model_dump(mode="json", exclude={"facts"}), "tags": ", ".join(document.tags)}
-    for name, value in {**about, "type": document.type, "dated": str(document.dated or "")}.items():
+    fields = document.model_dump(mode="json", exclude={"facts"})
+    fields |= {name: _date(getattr(document, name)) for name in _TIMES if fields[name]}
+    fields["seconds"] = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in document.seconds.items())
+    fields |= {"tags": ", ".join(document.tags), "type": document.type, "dated": str(document.dated or "")}
+    for name, value in fields.items():
         if value not in ("", {}, [], None):
             console.print(Text(f"{name:>12}  ", style="bold") + Text(str(value)), soft_wrap=True)
     for name, fact in document.facts.items():
         where = f"{fact.source.value}, {show_pages((fact.page,))}" if fact.page else fact.source.value
         shown = Text(f"{fact.value}  ({where})  ") + Text(fact.quote, style="dim")
         console.print(Text(f"{name:>12}  ", style="bold") + shown, soft_wrap=True)
+
+
+def _date(time: datetime | float) -> str:
+    """Return a time, or seconds since 1970, as a date in UTC."""
+    moment = time if isinstance(time, datetime) else datetime.fromtimestamp(time, UTC)
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

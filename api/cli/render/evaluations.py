@@ -16,6 +16,7 @@ from multi_agent.evaluation.calibration import Calibration
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import correctness
 from multi_agent.evaluation.summary import Comparison, Summary
+from vectorstore.text.counts import count
 
 _MAX_GOLD_LINES = 10
 
@@ -23,7 +24,7 @@ _MAX_GOLD_LINES = 10
 def show_summary(console: Console, result: EvaluationResult, summary: Summary) -> None:
     """Print figures with intervals, outcomes, then errors."""
     evaluation = result.evaluation
-    asked = f"{summary.asked} of {summary.questions} questions ({evaluation.state.value})"
+    asked = f"{summary.asked} of {count(summary.questions, 'question')} ({evaluation.state.value})"
     what = f"{evaluation.set_name} over {evaluation.collection}"
     heading = (evaluation.id, evaluation.configuration.label, what, evaluation.configuration.model, asked)
     _print(console, " · ".join(heading))
@@ -62,7 +63,7 @@ def show_comparison(console: Console, first: Evaluation, second: Evaluation, com
     if comparison.needed:
         _print(console, "needed: number of questions to detect a difference of this size with a power of 80 %.")
     if comparison.left_out:
-        _print(console, f"{comparison.left_out} questions are left out: only one evaluation has finished them.")
+        _print(console, f"{count(comparison.left_out, 'question')} left out: only one evaluation has finished them.")
 
 
 def calibration_line(calibration: Calibration) -> str:
@@ -70,16 +71,16 @@ def calibration_line(calibration: Calibration) -> str:
     agreement = calibration.agreement
     kappa = "undefined (all grades of one side are equal)" if calibration.kappa is None else f"{calibration.kappa:.2f}"
     return (
-        f"{agreement.n} answers graded by both. Agreement: {agreement.mean:.2f} ({agreement.low:.2f} to "
-        f"{agreement.high:.2f}). Cohen's kappa: {kappa}. The judge graded {calibration.too_kind} answers higher and "
-        f"{calibration.too_strict} lower than the person."
+        f"{count(agreement.n, 'answer')} graded by both. Agreement: {agreement.mean:.2f} ({agreement.low:.2f} to "
+        f"{agreement.high:.2f}). Cohen's kappa: {kappa}. The judge graded "
+        f"{count(calibration.too_kind, 'answer')} higher and {calibration.too_strict} lower than the person."
     )
 
 
 def unfinished_lines(results: Sequence[EvaluationResult]) -> list[str]:
     """Return a line for each unfinished evaluation: how much is left, and how to resume it."""
     return [
-        f"{each.evaluation.id} is not finished: {each.left} of {len(each.questions)} questions are left. "
+        f"{each.evaluation.id} is not finished: {each.left} of {count(len(each.questions), 'question')} left. "
         f"Resume with `candor eval resume {each.evaluation.id}`."
         for each in results
         if each.left
@@ -104,6 +105,7 @@ def progress(results: Sequence[EvaluationResult], *, visible: bool) -> Iterator[
     console = Console(file=sys.stderr, highlight=False)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     scores = _Scores(results)
+    questions = {each.id: each for result in results for each in result.questions}
     with Progress(*columns, console=console, transient=True, disable=not (visible and console.is_terminal)) as bar:
         task = bar.add_task("", total=sum(result.left for result in results))
 
@@ -111,7 +113,7 @@ def progress(results: Sequence[EvaluationResult], *, visible: bool) -> Iterator[
             scores.add(evaluation, row)
             bar.update(task, advance=1, description=str(scores))
             if visible and not console.is_terminal:
-                place = f" ({row.place.value})" if row.place else ""
+                place = f" ({outcome})" if (outcome := row.outcome(questions[row.question_id])) else ""
                 line = f"{evaluation.configuration.label}: {row.question_id}: {row.status}{place}"
                 _print(console, " · ".join(filter(None, (line, str(scores)))))
 

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import duration, excerpt, format_arguments, show_paragraph, speed
+from api.cli.render.text import duration, excerpt, first_sentence, format_arguments, show_paragraph, speed
 from multi_agent import events
 from multi_agent.answer import Vote
 from multi_agent.events import Event
@@ -18,6 +18,7 @@ from multi_agent.library import within
 from multi_agent.llm.wrappers.observed import ResponseFaults
 from multi_agent.plan import Plan
 from multi_agent.prompts.show_passages import show_pages
+from vectorstore.text.counts import count
 
 _PASSAGE_LENGTH = 90  # characters of a passage in a list of passages
 _PASSAGES_LISTED = 5  # passages per search in live progress
@@ -49,6 +50,7 @@ class ProgressLines:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._found: set[str] = set()  # chunk ids of the passages found so far
+        self._error = ""  # the last error
 
     def show_start(self, collection: str) -> None:
         """Print the first line."""
@@ -76,7 +78,9 @@ class ProgressLines:
         elif isinstance(body, events.Voted):
             for line in vote_lines(body):
                 self._print(line)
-        elif isinstance(body, events.PlanRejected | events.DraftWithdrawn | events.StepFailed | events.ModelFailed):
+        elif isinstance(body, events.StepFailed | events.ModelFailed):
+            self._show_failure(body.agent if isinstance(body, events.StepFailed) else body.caller, body.error)
+        elif isinstance(body, events.PlanRejected | events.DraftWithdrawn):
             self._print(" ".join(_EVENT_LINES[type(body)](body)), style="yellow")
 
     def _show_found(self, body: events.Searched) -> None:
@@ -84,11 +88,17 @@ class ProgressLines:
         new = [passage for passage in body.passages if passage.chunk_id not in self._found]
         self._found.update(passage.chunk_id for passage in new)
         known = f", {len(new)} new" if len(new) < len(body.passages) else ""
-        self._print(f"Found {body.chunks_found} passages in {body.documents_found} documents{known}")
+        self._print(f"Found {_found(body)}{known}")
         for passage in new[:_PASSAGES_LISTED]:
             self._print(f"  {passage_line(passage)}", cut=True)
         if (rest := len(new) - _PASSAGES_LISTED) > 0:
             self._print(f"  … and {rest} more")
+
+    def _show_failure(self, who: str, error: str) -> None:
+        """Print what happened, once: a failed model call fails its step with the same error."""
+        if error != self._error:
+            self._print(f"{who} failed: {first_sentence(error)}", style="yellow")
+        self._error = error
 
     def _print(self, line: str, style: str = "dim", *, cut: bool = False) -> None:
         text = Text(f"  {line}", style=style)
@@ -129,7 +139,7 @@ def _steps(plan: Plan) -> list[str]:
 
 def _attempt_ended(body: events.AttemptEnded) -> list[str]:
     attempt = body.attempt
-    failed = [f"failed: {each.step}: {each.error}" for each in attempt.failed]
+    failed = [f"failed: {each.step}: {first_sentence(each.error)}" for each in attempt.failed]
     missing = [f"missing: {item}" for item in attempt.missing]
     outcome = "incomplete" if failed or missing else "complete"
     return [f"attempt {attempt.number} finished: {outcome}", *failed, *missing]
@@ -137,12 +147,16 @@ def _attempt_ended(body: events.AttemptEnded) -> list[str]:
 
 def _model_asked(body: events.ModelAsked) -> list[str]:
     expected = "" if body.expected_seconds is None else f", about {duration(body.expected_seconds)} expected"
-    return [f"{body.caller} asks {body.model}: about {body.prompt_tokens} prompt tokens{expected}"]
+    return [f"{body.caller} asks {body.model}: about {count(body.prompt_tokens, 'prompt token')}{expected}"]
 
 
 def _searched(body: events.Searched) -> list[str]:
-    title = within(f"{body.method}: {body.chunks_found} passages in {body.documents_found} documents", body.documents)
+    title = within(f"{body.method}: {_found(body)}", body.documents)
     return [title, "; ".join(body.queries), *map(passage_line, body.passages)]
+
+
+def _found(body: events.Searched) -> str:
+    return f"{count(body.chunks_found, 'passage')} in {count(body.documents_found, 'document')}"
 
 
 def passage_line(passage: events.FoundPassage) -> str:
@@ -158,7 +172,7 @@ def _model_called(body: events.ModelCalled) -> list[str]:
 def _call(body: events.ModelCalled) -> str:
     usage = body.usage
     cached = f" ({usage.cached_tokens} from cache)" if usage.cached_tokens else ""
-    tokens = f"{usage.prompt_tokens}{cached} + {usage.completion_tokens} tokens"
+    tokens = f"{usage.prompt_tokens}{cached} + {count(usage.completion_tokens, 'token')}"
     times = ["from the journal"] if body.replayed else [f"{usage.seconds:.1f} s", speed(usage)]
     return ", ".join(filter(None, (f"{body.caller} called {body.model}: {tokens}", *times)))
 
@@ -207,7 +221,7 @@ def _tool_returned(body: events.ToolReturned) -> list[str]:
     if body.error:
         outcome = f"failed: {body.error}"
     elif body.passages:
-        outcome = f"returned {body.passages} passages"
+        outcome = f"returned {count(body.passages, 'passage')}"
     return [f"{body.tool} {outcome} in {body.seconds:.1f} s{origin}", *filter(None, (body.result,))]
 
 
@@ -225,7 +239,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
         *([f"reads only documents with {body.request.filter}"] if body.request.filter else []),
     ],
     events.RunResumed: lambda body: [
-        f"run resumed in another process (resume {body.times}); {body.answered} model calls are in the journal"
+        f"run resumed in another process (time {body.times}); the journal has {count(body.answered, 'model call')}"
     ],
     events.QuestionCompleted: lambda body: ["question completed from the conversation", body.asked, body.question],
     events.AttemptEnded: _attempt_ended,
@@ -237,11 +251,11 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.StepStarted: _step_started,
     events.StepSkipped: lambda body: [f"{body.agent} skipped", body.reason],
     events.StepFinished: _step_finished,
-    events.StepFailed: lambda body: [f"{body.agent} failed: {body.error_type}", body.error],
+    events.StepFailed: lambda body: [f"{body.agent} failed", body.error],
     events.ReasoningShared: lambda body: [f"{body.agent} explains", body.reasoning],
     events.ModelAsked: _model_asked,
     events.ModelCalled: _model_called,
-    events.ModelFailed: lambda body: [f"model call of {body.caller} failed: {body.error_type}", body.error],
+    events.ModelFailed: lambda body: [f"model call of {body.caller} failed", body.error],
     events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
     events.Searched: _searched,
     events.MissingReported: lambda body: [f"{body.agent} reports as missing", *body.missing],
@@ -253,7 +267,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     ],
     events.ClaimDrafted: _claim_drafted,
     events.ClaimChecked: lambda body: [_verdict(body), body.claim, body.reason],
-    events.DraftWithdrawn: lambda body: [f"{body.agent} restarts its answer; {body.claims} claims withdrawn"],
+    events.DraftWithdrawn: lambda body: [f"{body.agent} restarts its answer; {count(body.claims, 'claim')} withdrawn"],
     events.ToolCalled: lambda body: [f"{body.agent} called {body.tool} {format_arguments(body.arguments)}", body.why],
     events.ToolReturned: _tool_returned,
     events.ApprovalRequested: lambda body: [
@@ -263,7 +277,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.ApprovalDecided: _approval_decided,
     events.Voted: vote_lines,
     events.Computed: lambda body: [
-        f"computed {body.purpose}: {'refused' if body.error else f'{body.rows} rows'} in {body.seconds:.2f} s",
+        f"computed {body.purpose}: {'refused' if body.error else count(body.rows, 'row')} in {body.seconds:.2f} s",
         *filter(None, (body.sql, body.error)),
     ],
     events.RunFinished: lambda body: [f"run finished: {body.status}", body.reason],

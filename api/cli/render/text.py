@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -45,6 +46,11 @@ def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence
 def excerpt(text: str) -> str:
     """Return the beginning of a text, cut at a word."""
     return textwrap.shorten(text, EXCERPT_LENGTH, placeholder=" …")
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a message: what happened. The rest says how to solve it."""
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z0-9`(])", text, maxsplit=1)[0]
 
 
 def duration(seconds: float) -> str:

@@ -18,8 +18,8 @@ from api.errors import HomeError, Refused, Unauthorized
 from api.http.errors import problem_response
 from api.problems import problem_of
 
-OPEN = ("/", "/healthz", "/readyz", "/openapi.json")
-OPEN_FOLDER = "/viewer/"
+OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json")
+OPEN_FOLDERS = ("/viewer/", "/docs/assets/")
 _PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "via")
 
 
@@ -60,7 +60,7 @@ class AuthMiddleware:
 
 def is_open(path: str) -> bool:
     """Return whether anonymous clients may request the path."""
-    return path in OPEN or path.startswith(OPEN_FOLDER)
+    return path in OPEN or path.startswith(OPEN_FOLDERS)
 
 
 def _sent_key(headers: Headers) -> str:

@@ -33,7 +33,7 @@ async def healthz() -> Health:
 
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "A check failed; see `checks`."}})
 def readyz(doctor: DoctorDep, researcher: ResearcherDep, caller: OptionalCaller, response: Response) -> Readiness:
-    """Check whether the service can work; 503 if a part fails. `candor doctor` also checks the language model.
+    """Check whether the service can work; 503 if a part fails. Asks no language model.
 
     Every client gets `ok`. Only owners get the checks.
     """

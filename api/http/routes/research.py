@@ -12,13 +12,15 @@ from pydantic import Field, model_validator
 
 from api.auth.permissions import Right
 from api.errors import ServiceEnding
-from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep, SettingsDep
-from api.http.errors import problem_responses
+from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep, SettingsDep, TraceDep
+from api.http.errors import MEDIA_TYPE, problem_response, problem_responses
 from api.http.sse import EVENT_STREAM, format_events, stream_response
 from api.jobs.models import Priority
 from api.jobs.research import Runs
+from api.problems import failed_run
+from api.services.research.conversation import collection_to_ask
 from api.services.research.research import request_fields
-from multi_agent.answer import Answer
+from multi_agent.answer import Answer, Status
 from multi_agent.request import Request
 from multi_agent.settings import Source
 from vectorstore.models import FrozenModel
@@ -67,7 +69,16 @@ _EXAMPLES = [
     {"collection": "papers", "question": "Which of these pumps works below -20 °C?"},
     {"question": "Which pump is the quietest?", "mode": "high", "budget": {"model_calls": 20}, "wait": False},
     {"question": "Which pump is the quietest?", "stream": True},
+    {"question": "And its price?", "continues": "run_d65459f7e628"},
 ]
+
+
+_FAILED = failed_run(
+    Answer(
+        run_id="run_d65459f7e628", status=Status.FAILED, mode="fast", question="Which pump is the quietest?",
+        reasoning="No server answers at http://127.0.0.1:11434.",
+    )
+)  # fmt: skip
 
 
 @router.post(
@@ -79,6 +90,13 @@ _EXAMPLES = [
             "events of `GET /v1/runs/{run_id}/events`, then one of the type `answer`.",
             "content": EVENT_STREAM,
         },
+        502: {
+            "description": "The run failed, for example because the model did not answer. `detail` says why; `answer` "
+            "is the answer of the run, with its id. With `stream=true`, the status is 200.",
+            "content": {
+                MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/FailedRun"}, "example": _FAILED.model_dump()}
+            },
+        },
         202: {"model": Accepted, "description": "With `wait=false`: the run was started or queued."},
         **problem_responses(404, 409, 422, 503),
     },
@@ -87,17 +105,20 @@ _EXAMPLES = [
 async def research(
     collections: CollectionsDep,
     runs: RunsDep,
+    trace: TraceDep,
     caller: CurrentCaller,
     body: Annotated[ResearchRequest, Body(examples=_EXAMPLES)],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Research a question and answer it with evidence.
 
-    The run continues if the connection closes; `GET /v1/runs` lists it. A failed run is an answer with the status
-    `failed` and the reason. An error before the run starts is a problem.
+    The run continues if the connection closes; `GET /v1/runs` lists it. A run without an answer in the documents
+    ends with status 200 and `insufficient`, a failed run with status 502 and a problem that has the run's answer.
     """
-    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
-    run_id = await runs.start(body.to_request(), collection, caller, idempotency_key, body.priority)
+    request = body.to_request()
+    named = await asyncio.to_thread(collection_to_ask, trace, request, body.collection, caller)
+    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, named)
+    run_id = await runs.start(request, collection, caller, idempotency_key, body.priority)
     headers = {"Location": f"/v1/runs/{run_id}"}
     if not body.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()
@@ -105,6 +126,8 @@ async def research(
     if body.stream:
         return stream_response(_events_and_answer(runs, run_id), headers)
     answer = await runs.wait(run_id)
+    if answer.status is Status.FAILED:
+        return problem_response(failed_run(answer), headers)
     return Response(answer.model_dump_json(), media_type="application/json")
 
 

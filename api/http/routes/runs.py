@@ -12,6 +12,7 @@ from api.auth.permissions import Right
 from api.http.deps import CurrentCaller, RunsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
+from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.runs import RatingRequest, find_run, list_runs, rate_run
 from multi_agent.answer import Answer
 from multi_agent.events import Event
@@ -91,6 +92,12 @@ def rate(
     Requires the key that started the run, or the right 'write' over its collection.
     """
     return rate_run(trace, run_id, body, caller)
+
+
+@router.get("/{run_id}/conversation", responses=problem_responses(404, 503))
+def conversation(trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> Conversation:
+    """Get the questions that the run continues, and those that continue it, with their answers in short."""
+    return conversation_of(trace, run_id, caller)
 
 
 @router.get("/{run_id}/journal", responses=problem_responses(404, 503))

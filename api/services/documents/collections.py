@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from api.auth.permissions import Caller, Right
-from api.errors import UsageError
+from api.errors import CollectionNotNamed
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.ledger.ledger import Ledger
     from ingest.ledger.lock import IngestLock
     from multi_agent.library import CatalogueEntry
+    from multi_agent.memory.suggestions import Suggestions
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.models import Chunk, CollectionSpec
     from vectorstore.store import Collection, VectorStore
@@ -45,10 +46,12 @@ class Collections:
         embedding_model: str,
         load_embedder: Callable[[], Embedder],
         draw_page: Callable[[str, Chunk, int], bytes],
+        suggestions: Suggestions,
     ) -> None:
         self.store, self.aliases, self.ledger = store, aliases, ledger
         self.load_embedder, self._draw_page = load_embedder, draw_page
         self._uploads, self._engine, self._embedding_model = uploads, engine, embedding_model
+        self._suggestions = suggestions
 
     def resolve(self, name: str | None, among: Set[str] | None = None) -> str:
         """Return ``name``, or the only collection (in ``among``). Raises UsageError if there is not exactly one."""
@@ -58,8 +61,9 @@ class Collections:
         if len(names) == 1:
             return names[0]
         if not names:
-            raise UsageError("There is no collection yet. Create one with `candor ingest FOLDER`.")
-        raise UsageError(f"Name a collection (--collection on the command line). There are {', '.join(names)}.")
+            raise CollectionNotNamed("There is no collection yet.").with_command("Create one: `candor ingest FOLDER`.")
+        named = f"There are several collections: {', '.join(names)}."
+        raise CollectionNotNamed(named).with_command("Name one with --collection.")
 
     def resolve_for(self, caller: Caller, right: Right, name: str | None) -> str:
         """Return the collection's name if the caller has the right over it.
@@ -87,8 +91,8 @@ class Collections:
             raise CollectionMismatch(
                 f"Collection {name!r} was embedded with {existing.embedding_model!r}, but the configured model is "
                 f"{self._embedding_model!r}. Set CANDOR_STORE__EMBEDDING__MODEL={existing.embedding_model} to search "
-                f"it, or embed it again with the configured model: `candor ingest FOLDER --collection {name}`."
-            )
+                "it, or ingest it again to embed it with the configured model."
+            ).with_command(f"`candor ingest FOLDER --collection {name}` does that.")
         return existing.name
 
     @contextmanager
@@ -137,7 +141,7 @@ class Collections:
         return list_catalogue(self.ledger, name)
 
     def drop(self, name: str, release: Callable[[], None] = lambda: None) -> None:
-        """Delete a collection, its documents' records and its uploaded files. Keeps its runs.
+        """Delete a collection, its documents' records, uploaded files and suggested questions. Keeps its runs.
 
         ``release`` is called under the lock, before the deletion: it closes the collection if this process has it open.
         Raises StoreError, IngestError.
@@ -151,6 +155,7 @@ class Collections:
             stored_name = self.aliases.resolve(name)
             self.store.drop(stored_name)
             self.ledger.forget(name)
+            self._suggestions.forget(name)
             self.aliases.forget(stored_name)
             self._uploads.drop(name)
 

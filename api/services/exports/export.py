@@ -20,6 +20,7 @@ from multi_agent.prompts.show_passages import show_pages
 from multi_agent.sources import describe_origin, readable
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel, GivenPassage
+from vectorstore.text.counts import count
 
 UNSUPPORTED = "not supported by the evidence"
 
@@ -191,7 +192,7 @@ def _calculation(computed: Computed, names: dict[str, str]) -> Calculation:
         columns=tuple(map(_plain, computed.columns)),
         rows=tuple(tuple(_cell(value) for value in row) for row in computed.rows),
         notes=(
-            *((f"From {len(computed.evidence)} quotes of {', '.join(made_from)}.",) if made_from else ()),
+            *((f"From {count(len(computed.evidence), 'quote')} of {', '.join(made_from)}.",) if made_from else ()),
             *cut,
             *map(_plain, computed.flaws),
         ),

@@ -20,6 +20,7 @@ from multi_agent.evaluation.statistics import Interval, Paired
 from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations, summarize
 from multi_agent.llm.llm import Usage
 from vectorstore.models import FrozenModel
+from vectorstore.text.counts import count
 
 HEADLINES = (
     "correct", "judged", "exact_match", "f1", "abstention", "document_recall@10", "passage_recall@10",
@@ -156,7 +157,7 @@ def format_spending(summary: Summary) -> str:
 
 
 def _format_usage(usage: Usage) -> str:
-    used = f"{usage.model_calls:,} calls, {usage.describe_tokens()}"
+    used = f"{count(usage.model_calls, 'call')}, {usage.describe_tokens()}"
     return f"{used}, cost {usage.cost:.4g}" if usage.cost else used
 
 

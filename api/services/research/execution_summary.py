@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from multi_agent.answer import Answer, ExecutionSummary, SourceCount
+from vectorstore.text.counts import count
 
 
 def execution_facts(answer: Answer) -> dict[str, str]:
@@ -35,13 +36,13 @@ def _documents(answer: Answer) -> str:
     read, cited = answer.coverage, answer.summary.documents.cited
     if not read.chunks_total:
         return ""
-    count = SourceCount(cited=cited, read=read.documents_considered, total=read.documents_total)
-    return f"{_of(count)} ({read.chunks_considered:,} of {read.chunks_total:,} passages read)"
+    of_all = SourceCount(cited=cited, read=read.documents_considered, total=read.documents_total)
+    return f"{_of(of_all)} ({read.chunks_considered:,} of {count(read.chunks_total, 'passage')} read)"
 
 
-def _of(count: SourceCount) -> str:
-    total = "" if count.total is None else f" of {count.total:,}"
-    return f"{count.read:,}{total} read, {count.cited:,} cited"
+def _of(sources: SourceCount) -> str:
+    total = "" if sources.total is None else f" of {sources.total:,}"
+    return f"{sources.read:,}{total} read, {sources.cited:,} cited"
 
 
 def _tools(did: ExecutionSummary) -> str:
@@ -49,8 +50,7 @@ def _tools(did: ExecutionSummary) -> str:
     if not did.tools_offered:
         return ""
     used = [
-        f"{name} × {count.calls}{f' ({count.failed} failed)' if count.failed else ''}"
-        for name, count in did.tools.items()
+        f"{name} × {tool.calls}{f' ({tool.failed} failed)' if tool.failed else ''}" for name, tool in did.tools.items()
     ]
     return f"{len(used)} of {did.tools_offered} used" + (f": {', '.join(used)}" if used else "")
 
@@ -58,4 +58,4 @@ def _tools(did: ExecutionSummary) -> str:
 def _work(answer: Answer) -> str:
     usage = answer.usage
     cost = f", cost {usage.cost:.4f}" if usage.cost else ""
-    return f"{usage.model_calls:,} model calls, {usage.describe_tokens()}, {usage.seconds:.1f} s{cost}"
+    return f"{count(usage.model_calls, 'model call')}, {usage.describe_tokens()}, {usage.seconds:.1f} s{cost}"

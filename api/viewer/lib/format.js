@@ -50,6 +50,12 @@ export function shorten(text, length = 160) {
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
+/** Return the first sentence of a message: what happened. The rest says how to solve it. */
+export function firstSentence(text) {
+  const end = /[.!?](?=\s+[A-Z0-9`(])/.exec(text);
+  return end ? text.slice(0, end.index + 1) : text;
+}
+
 /** Return the documents that a search was limited to, or "". */
 export function within(documents) {
   return documents.length ? ` (in ${documents.join(", ")})` : "";
@@ -67,12 +73,12 @@ const DESCRIPTIONS = {
   step_started: (body) => [body.woken_by ? `reacts to ${body.woken_by.agent}` : "started", body.instruction ? `${body.agent}: ${body.instruction}` : body.agent],
   step_skipped: (body) => ["skipped", body.reason],
   step_finished: (body) => ["finished", `${body.agent} wrote ${Object.keys(body.wrote).join(", ") || "nothing"} in ${seconds(body.seconds)}`],
-  step_failed: (body) => ["failed", `${body.agent}: ${body.error}`],
-  step_retried: (body) => ["retried", `${body.agent}: ${body.error}`],
+  step_failed: (body) => ["failed", `${body.agent}: ${firstSentence(body.error)}`],
+  step_retried: (body) => ["retried", `${body.agent}: ${firstSentence(body.error)}`],
   reasoning_shared: (body) => ["reasoning", `${body.agent}: ${body.reasoning}`],
   model_asked: (body) => ["model asked", `${body.caller}, about ${plural(body.prompt_tokens, "prompt token")}${body.expected_seconds === null ? "" : `, about ${seconds(body.expected_seconds)} expected`}`],
   model_called: (body) => ["model call", `${body.caller}, ${tokens(body.usage)}, ${body.replayed ? "from the journal" : seconds(body.usage.seconds)}`],
-  model_failed: (body) => ["model call failed", `${body.caller}: ${body.error}`],
+  model_failed: (body) => ["model call failed", `${body.caller}: ${firstSentence(body.error)}`],
   response_repaired: (body) => ["response repaired", `${body.caller}: ${body.repairs.join("; ")}`],
   searched: (body) => [body.method, `${plural(body.chunks_found, "passage")} in ${plural(body.documents_found, "document")}${within(body.documents)}: ${body.queries.join("; ")}`],
   missing_reported: (body) => ["missing reported", `${body.agent}: ${body.missing.join("; ")}`],
@@ -87,7 +93,7 @@ const DESCRIPTIONS = {
   approval_requested: (body) => ["approval requested", `${body.agent} wants to call ${body.tool}: ${body.reason}`],
   approval_decided: (body) => [body.decision.replace("_", " "), body.by ? `by ${body.by}` : "There was no decision in time."],
   voted: (body) => ["voted", `${Math.round(body.share * 100)} % for ${body.groups[0]?.answer ?? ""}`],
-  run_finished: (body) => [body.status, body.reason],
+  run_finished: (body) => [`run ${body.status}`, body.status === "failed" ? "" : body.reason], // the answer shows why it failed
 };
 
 /** Return an event as [title, text]. */
@@ -97,7 +103,8 @@ export function describeEvent(event) {
 }
 
 export function attemptOutcome(attempt) {
-  const failed = attempt.failed.map((each) => `${each.step} failed: ${each.error}`);
+  const failed = attempt.failed.map((each) => each.error_type === "ReferenceFailed" || each.error_type === "NothingFound"
+    ? `${each.step} not started: ${each.error}` : `${each.step} failed`); // the events show why
   const missing = attempt.missing.map((each) => `missing: ${each}`);
   return [...failed, ...missing].join("; ") || "complete";
 }

@@ -118,7 +118,7 @@ const APPLY = {
     attempt.findings = body.key_findings;
     for (const {step} of body.attempt.failed) {
       const failed = attempt.steps.get(step);
-      if (failed) failed.lost = true;
+      if (failed) failed.lost = failed.turns.length > 0 || failed.failures.length > 0; // else it never started
     }
   },
   revision_declined: (run, body) => { run.declined = body.reason; },

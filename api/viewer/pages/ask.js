@@ -11,11 +11,14 @@ import {openQuote} from "../parts/answer/evidence.js";
 import {LiveRun} from "../lib/live.js";
 import {agentsOf, statusOf} from "../lib/model.js";
 import {closePanel} from "../parts/panel.js";
+import {owner} from "../lib/session.js";
+import {setupCard} from "../parts/setup.js";
 import {head} from "./run.js";
+import {Thread} from "../parts/thread.js";
 import {waiting} from "../parts/run/waiting.js";
 import {describeEvent, plural, shorten} from "../lib/format.js";
 
-/** Show the form and, with `runId`, the live run; with `number`, open that quote once the answer is there. */
+/** Show the form or, with `runId`, the conversation with the live run; with `number`, open that quote once the answer is there. */
 export function showAsk(container, runId, number) {
   const view = new AskView(container);
   view.follow(runId, number);
@@ -24,19 +27,23 @@ export function showAsk(container, runId, number) {
 
 class AskView {
   constructor(container) {
-    this.form = h("div", {}, loading());
+    this.form = h("div", {});
+    this.bar = h("div", {class: "conversation-bar"}, h("a", {class: "button", href: "#/"}, "New conversation"));
+    this.before = h("div", {});
     this.run = h("div", {class: "live", tabindex: "-1"});
-    this.live = this.approvals = null;
-    container.append(h("h1", {class: "hidden"}, "Ask"), this.form, this.run);
+    this.live = this.approvals = this.thread = null;
+    container.append(h("h1", {class: "hidden"}, "Ask"), setupCard(), this.form, this.bar, this.before, this.run);
     this.again = () => this.load();
-    this.load();
   }
 
+  /** Show the form, empty and with the present collections. */
   async load() {
+    this.form.replaceChildren(loading());
     try {
       const [collections, ...options] = await Promise.all([api.collections(), api.agents(), api.endpoints(), api.plans(), api.defaults()]);
-      this.form.replaceChildren(collections.length ? askForm(collections, ...options) : noDocuments());
-      if (!this.live) this.form.querySelector("textarea")?.focus({preventScroll: true});
+      if (this.live) return;
+      this.form.replaceChildren(collections.length ? askForm(collections, ...options) : owner() ? "" : noDocuments());
+      this.form.querySelector("textarea")?.focus({preventScroll: true});
     } catch (error) {
       this.form.replaceChildren(failure(error, error instanceof Unreachable ? null : this.again));
       if (error instanceof Unreachable) api.online().then(this.again);
@@ -53,10 +60,16 @@ class AskView {
 
   follow(runId, number) {
     this.close();
-    this.live = this.approvals = null;
+    this.live = this.approvals = this.thread = null;
     closePanel();
-    this.run.replaceChildren();
-    if (!runId) return;
+    const typing = this.form.contains(document.activeElement) || this.run.contains(document.activeElement);
+    for (const part of [this.form, this.before, this.run]) part.replaceChildren();
+    this.bar.hidden = !runId;
+    if (!runId) {
+      this.load();
+      return;
+    }
+    const thread = this.thread = new Thread(runId, "ask", () => this.run.scrollIntoView());
     const work = h("div", {class: "work"});
     const top = h("div", {}, loading("Asking"));
     const answer = h("div", {"aria-live": "polite"});
@@ -72,6 +85,7 @@ class AskView {
       replace(top, head(live));
       updateFound(live);
       approvals.update();
+      thread.update(live);
       replace(work, workView(live));
       if (live.answer && shown !== live.answer) {
         shown = live.answer;
@@ -88,18 +102,20 @@ class AskView {
       }
     });
     const approvals = this.approvals = new Approvals(this.live);
-    this.run.append(top, errorBox, approvals.element, answer, work);
-    if (this.form.contains(document.activeElement)) this.run.focus({preventScroll: true}); // so that keys are shortcuts
+    this.before.append(thread.before);
+    this.run.append(top, errorBox, approvals.element, answer, thread.after, work);
+    if (typing) this.run.focus({preventScroll: true}); // so that keys are shortcuts
   }
 
   close() {
     this.live?.close();
     this.approvals?.close();
+    this.thread?.close();
   }
 }
 
 function noDocuments() {
-  return empty("No documents yet", "Candor answers from your own documents.", h("a", {href: "#/documents"}, "Upload documents"));
+  return empty("No documents yet", "Your key has no access to a collection. Ask the owner of the service for one.");
 }
 
 /** The live progress: the supervisor, its attempts, their steps, and the agents of each step. */
@@ -122,7 +138,7 @@ function workView(live) {
 function supervisorStatus(model, over) {
   const last = model.panel.events.filter(({body}) => !["searched", "model_asked", "model_called"].includes(body.type)).at(-1);
   if (!last || last.body.type === "run_started") return over ? "" : "understanding the question and planning";
-  return shorten(describeEvent(last).join(": "), 180);
+  return shorten(describeEvent(last).filter(Boolean).join(": "), 180);
 }
 
 function stepLine(step, over, base) {
@@ -144,5 +160,5 @@ function lastAction(step, agent) {
   if (!last) return "";
   if (last.body.type === "step_started") return "running";
   if (last.body.type === "reasoning_shared") return shorten(last.body.reasoning, 200);
-  return shorten(describeEvent(last).join(": "), 200);
+  return shorten(describeEvent(last).filter(Boolean).join(": "), 200);
 }

@@ -13,7 +13,8 @@ const SIGNIFICANT = 0.05;
 
 /** Compare the evaluation `id` with the baseline `against`. */
 export function showComparison(container, id, against) {
-  const body = h("div", {}, loading());
+  const title = h("h1", {}, "Comparison");
+  const body = h("div", {}, title, loading());
   let closed = false;
   container.append(body);
 
@@ -23,7 +24,7 @@ export function showComparison(container, id, against) {
       if (!closed) body.replaceChildren(...compared(comparison, first, second));
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
-      if (!closed) body.replaceChildren(failure(error, load));
+      if (!closed) body.replaceChildren(title, failure(error, load));
     }
   }
 

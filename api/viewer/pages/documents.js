@@ -4,7 +4,7 @@ import * as api from "../lib/api.js";
 import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
 import {commaList} from "../parts/filters.js";
-import {confirmButton} from "../parts/forms.js";
+import {actionsHead, confirmButton, tryAction} from "../parts/forms.js";
 import {ingestLine, isOpen, JobWatch} from "../parts/jobs.js";
 import {may, owner} from "../lib/session.js";
 import {tagList} from "../parts/tags.js";
@@ -13,6 +13,9 @@ import {formatTime, plural} from "../lib/format.js";
 
 const FIRST_ROWS = 200; // documents shown at first
 const POLL_MS = 1500; // while documents are being ingested
+const FIRST_NAME = "documents"; // the name that the command line gives, too
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
+const NO_NAME = "Write a name with letters from a to z or digits.";
 
 export function showDocuments(container, chosen) {
   const view = new DocumentsView(container, chosen);
@@ -56,14 +59,24 @@ class DocumentsView {
   draw(names) {
     const known = this.chosen && !names.includes(this.chosen) && owner() ? [this.chosen, ...names] : names; // a new collection is created by the first upload
     this.name = known.includes(this.chosen) ? this.chosen : known[0] ?? "";
-    this.choose.replaceChildren(h("div", {class: "inline"},
-      known.length > 0 && chooser(known, this.name), owner() && newCollection()));
+    const first = !known.length && owner() ? nameField("Collection", FIRST_NAME) : null; // the first upload creates it
+    this.choose.replaceChildren(...[first ? first.element : h("div", {class: "inline"},
+      known.length > 0 && chooser(known, this.name), owner() && newCollection())]);
     this.tags = h("input", {name: "tags", placeholder: "taxes, 2024", value: this.tags?.value ?? ""});
-    if (this.name && may("write", this.name)) this.choose.append(h("p", {}, h("label", {}, "Tags of uploaded files ", this.tags)), dropZone((files, onProgress) => this.upload(files, onProgress)));
-    if (!known.length) {
-      this.list.replaceChildren(empty("No documents yet", owner() ? "Create a collection above and drop documents on it, or use the command line:" : "Your key has no access to any collection.",
-        owner() && h("code", {}, "candor ingest FOLDER --collection NAME")));
+    if (first || (this.name && may("write", this.name))) {
+      this.choose.append(h("p", {}, h("label", {}, "Tags of uploaded files ", this.tags)), dropZone((files, onProgress) => {
+        if (first && !this.name) this.begin(first);
+        return this.upload(files, onProgress);
+      }));
     }
+    if (!known.length && !owner()) this.list.replaceChildren(empty("No documents yet", "Your key has no access to any collection."));
+  }
+
+  /** Take the name that the person gave to the first collection. Throws RequestError if it cannot be used. */
+  begin(field) {
+    this.name = this.chosen = field.name();
+    history.replaceState(null, "", hashOf(this.name));
+    field.element.replaceWith(h("div", {class: "inline"}, chooser([this.name], this.name)));
   }
 
   async refresh() {
@@ -144,7 +157,7 @@ class DocumentsView {
     replace(this.list,
       this.filter(),
       h("div", {class: "wide"}, h("table", {class: "documents"},
-        h("thead", {}, h("tr", {}, ["Document", "State", "Pages", "Passages", "Changed", ...(changes ? [""] : [])].map((name) => h("th", {scope: "col"}, name)))),
+        h("thead", {}, h("tr", {}, ["Document", "State", "Pages", "Passages", "Changed"].map((name) => h("th", {scope: "col"}, name)), changes && actionsHead())),
         h("tbody", {}, shown.slice(0, this.rows).map((each) => row(each, changes && this.actions(each), this.tagChanger(each, changes)))))),
       shown.length > this.rows && h("button", {type: "button", on: {click: () => { this.rows *= 4; this.show(); }}}, `Show more of ${plural(shown.length, "document")}`));
   }
@@ -194,15 +207,45 @@ function chooser(names, chosen) {
 }
 
 function newCollection() {
-  const name = h("input", {name: "name", required: true, pattern: "[A-Za-z0-9][A-Za-z0-9_\\-]{0,62}", placeholder: "name", "aria-label": "Name of a new collection", title: "Letters, digits, - and _"});
+  const errorBox = h("div", {});
+  const field = nameField("Name of a new collection", "");
   return h("form", {class: "inline", on: {submit: (event) => {
     event.preventDefault();
-    go(name.value.trim());
-  }}}, name, h("button", {type: "submit"}, "New collection"));
+    tryAction(errorBox, async () => go(field.name()));
+  }}}, field.element, h("button", {type: "submit"}, "New collection"), errorBox);
+}
+
+/** A field for the name of a collection. It takes any words, and says which name they make. */
+function nameField(label, value) {
+  const input = h("input", {name: "name", required: true, value, maxlength: 200, placeholder: "name", "aria-label": label, on: {input: () => say()}});
+  const note = h("span", {class: "note", role: "status"});
+  const say = () => {
+    const name = collectionName(input.value);
+    note.textContent = !input.value.trim() || name === input.value.trim() ? "" : name ? `It gets the name ${name}.` : NO_NAME;
+  };
+  return {
+    element: h("div", {class: "inline"}, value && h("span", {}, label), input, note),
+    name() {
+      const name = collectionName(input.value);
+      if (!name) throw new RequestError(NO_NAME, "The collection has no name", "Then upload again.");
+      return name;
+    },
+  };
+}
+
+/** Return the name of a collection from what a person wrote: unchanged if it can be one, else in small letters with dashes. */
+function collectionName(written) {
+  const text = written.trim();
+  if (NAME.test(text)) return text;
+  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[^a-z0-9_]+/g, "-").replace(/^[-_]+|-+$/g, "").slice(0, 63);
 }
 
 function go(collection) {
-  location.hash = `#/documents/${encodeURIComponent(collection)}`;
+  location.hash = hashOf(collection);
+}
+
+function hashOf(collection) {
+  return `#/documents/${encodeURIComponent(collection)}`;
 }
 
 /** How many documents are searchable, and why the others are not. */

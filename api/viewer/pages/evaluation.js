@@ -30,7 +30,7 @@ function spending({spent, judging}) {
 class EvaluationView {
   constructor(container, id) {
     Object.assign(this, {id, watch: null, chosen: "", rows: undefined, loadedAt: 0, closed: false, others: []});
-    this.head = h("div", {}, loading());
+    this.head = h("div", {}, h("h1", {}, "Evaluation"), loading());
     this.errorBox = h("div", {});
     this.work = h("div", {});
     this.body = h("div", {});
@@ -62,7 +62,7 @@ class EvaluationView {
   failed(error) {
     if (!(error instanceof RequestError)) throw error;
     if (this.closed) return;
-    if (!this.details) this.head.replaceChildren();
+    if (!this.details) this.head.replaceChildren(h("h1", {}, "Evaluation"));
     this.errorBox.replaceChildren(failure(error, error instanceof Unreachable ? null : this.again));
   }
 

@@ -2,7 +2,7 @@
 
 import * as api from "../lib/api.js";
 import {badge, failure, h, loading} from "../lib/dom.js";
-import {choice, confirmButton, field, tryAction} from "../parts/forms.js";
+import {actionsHead, choice, confirmButton, field, tryAction} from "../parts/forms.js";
 import {formatTime} from "../lib/format.js";
 
 const RIGHTS = [["read", "Read"], ["write", "Read and write"], ["admin", "Full access"]];
@@ -87,7 +87,7 @@ function secretView(key, secret) {
 
 function table(keys, revoke) {
   return h("div", {class: "wide"}, h("table", {},
-    h("thead", {}, h("tr", {}, ["Key", "Rights", "Limits", "Used", "Expires", ""].map((name) => h("th", {scope: "col"}, name)))),
+    h("thead", {}, h("tr", {}, [...["Key", "Rights", "Limits", "Used", "Expires"].map((name) => h("th", {scope: "col"}, name)), actionsHead()])),
     h("tbody", {}, keys.map((key) => row(key, revoke)))));
 }
 

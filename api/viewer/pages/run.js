@@ -16,6 +16,7 @@ import {revisions} from "../parts/run/revisions.js";
 import {planSaver} from "../parts/run/save-plan.js";
 import {owner} from "../lib/session.js";
 import {eventView, stepView, vote} from "../parts/run/step.js";
+import {Thread} from "../parts/thread.js";
 import {timeline} from "../parts/run/timeline.js";
 import {waiting} from "../parts/run/waiting.js";
 import {pagerBar, pagerKeys} from "../parts/pager.js";
@@ -29,24 +30,26 @@ export function showRun(container, runId, stepKey) {
 class RunView {
   constructor(container, runId, stepKey) {
     Object.assign(this, {runId, stepKey, changed: -1, answered: null, scrolledTo: ""});
-    this.head = h("div", {}, loading("Loading the run"));
+    this.head = h("div", {}, h("h1", {class: "hidden"}, "Run"), loading("Loading the run"));
     this.answer = h("div", {});
     this.plans = h("div", {});
     this.times = h("div", {});
     this.errorBox = h("div", {});
     this.live = new LiveRun(runId, () => this.draw());
     this.list = new EventList(this.live, (event) => this.openEvent(event), panel);
-    this.body = h("div", {hidden: true}, this.answer, this.plans,
+    this.thread = new Thread(runId, "runs");
+    this.body = h("div", {hidden: true}, this.answer, this.thread.after, this.plans,
       h("section", {}, h("h2", {}, "Timeline"), this.times),
       h("section", {}, h("h2", {}, "Events"), this.list.element));
     this.approvals = new Approvals(this.live);
-    container.append(this.head, this.errorBox, this.approvals.element, this.body);
+    container.append(this.thread.before, this.head, this.errorBox, this.approvals.element, this.body);
   }
 
   close() {
     this.live.close();
     this.list.close();
     this.approvals.close();
+    this.thread.close();
   }
 
   /** Open the step that the URL names, and return true, if the URL is of this run. */
@@ -74,13 +77,14 @@ class RunView {
     const known = live.summary || live.model.started;
     this.errorBox.replaceChildren(...(live.error && !(live.error instanceof Unreachable && known) ? [failure(live.error)] : []));
     if (!known) {
-      if (live.error) this.head.replaceChildren();
+      if (live.error) this.head.replaceChildren(h("h1", {}, "Run"));
       return;
     }
     this.body.hidden = false;
     replace(this.head, head(live));
     updateFound(live);
     this.approvals.update();
+    this.thread.update(live);
     if (live.answer && this.answered !== live.answer) {
       this.answered = live.answer;
       this.answer.replaceChildren(answerView(live.answer, live.collection));
@@ -106,7 +110,7 @@ class RunView {
         h("div", {class: "wide"}, graph(attempt, ended(attempt), this.href, this.stepKey)),
         attempt.outcome && h("p", {class: "note"}, `Outcome: ${attemptOutcome(attempt.outcome)}`))),
       model.panel.faults.length > 0 && h("p", {class: "note"}, `Rejected plan: ${model.panel.faults.join(" ")}`),
-      model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
+      model.declined && model.finished?.reason !== model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
       model.votes.map(vote),
       over && owner() && model.planned && planSaver(this.runId),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),

@@ -32,6 +32,11 @@ export async function tryAction(errorBox, act) {
   }
 }
 
+/** The head of a column of buttons. */
+export function actionsHead() {
+  return h("th", {scope: "col", class: "actions"}, h("span", {class: "hidden"}, "Actions"));
+}
+
 let pressed = ""; // key of the button that was pressed once
 
 /** A button that asks for confirmation: it acts on the second press. `key` identifies it on the page. */

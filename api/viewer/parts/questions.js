@@ -6,6 +6,7 @@ import {plural} from "../lib/format.js";
 const FIRST = 100; // questions shown at first
 const TONES = {right: "done", wrong: "failed"};
 const NO_ANSWER = "none";
+const UNKNOWN = "wrong, cause unknown";
 
 /** Return "right" or "wrong" or, without a grade, the state of the run. */
 export function verdict(row) {
@@ -17,6 +18,12 @@ export function verdict(row) {
 export function verdictBadge(row) {
   const text = verdict(row);
   return h("span", {class: `badge is-${TONES[text] ?? text.split(" ")[0]}`}, text);
+}
+
+/** Where a wrong answer failed. The evaluation knows it only from gold: the place in the documents with the answer. */
+function causeOf(row) {
+  if (!row?.place || row.place === "right") return null;
+  return h("span", {class: "note"}, row.place === UNKNOWN ? "Add gold to learn where it failed." : row.place);
 }
 
 /** The answer, or the reason why there is none. */
@@ -49,7 +56,7 @@ function line({question, row}) {
   return h("tr", {},
     h("td", {}, h("span", {class: "text"}, question.question),
       h("span", {class: "note"}, [question.id, ...question.tags].join(" · "), " ", runLink(row))),
-    h("td", {}, verdictBadge(row), row?.place && row.place !== "right" && h("span", {class: "note"}, row.place),
+    h("td", {}, verdictBadge(row), causeOf(row),
       errors.map(([metric, why]) => h("span", {class: "note"}, `${metric}: ${why}`))),
     h("td", {"data-label": "Answer"}, answerTo(row)),
     h("td", {"data-label": "Accepted"}, accepted(question)));

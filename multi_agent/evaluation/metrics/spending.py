@@ -14,13 +14,17 @@ class Spending:
 
     card: ClassVar = MetricCard(
         name="spending",
-        description="Model calls, tokens, time and money.",
+        description="Model calls, tokens, time and cost.",
         figures={
             "model_calls": Figure(description="number of model calls", better="lower", unit="calls"),
             "prompt_tokens": Figure(description="total tokens of prompts", better="lower", unit="tokens"),
             "completion_tokens": Figure(description="total tokens of responses", better="lower", unit="tokens"),
             "seconds": Figure(description="time from question to answer", better="lower", unit="s"),
-            "cost": Figure(description="computed from the prices in the settings", better="lower", unit="money"),
+            "cost": Figure(
+                description="computed from the prices in the settings, if any",
+                better="lower",
+                unit="in your currency",
+            ),
         },
     )
 
@@ -35,5 +39,5 @@ class Spending:
             "prompt_tokens": usage.prompt_tokens,
             "completion_tokens": usage.completion_tokens,
             "seconds": usage.seconds,
-            "cost": usage.cost,
+            **({} if usage.cost is None else {"cost": usage.cost}),
         }

@@ -24,6 +24,7 @@ from multi_agent.llm.responses.schema import outline_of, schema_of
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.vision import Vision
 from multi_agent.prompt import Prompt
+from vectorstore.text.counts import count
 
 _EXCERPT = 200
 
@@ -87,15 +88,16 @@ class TypedLLM(LLM):
             if isinstance(error.__cause__, LLMError):
                 raise error.__cause__ from error.__cause__.__cause__
             if isinstance(error.__cause__, ValidationError):
-                raise self._invalid(conversation, response_model) from error.__cause__
+                raise self._invalid(conversation) from error.__cause__
             raise
 
-    def _invalid(self, conversation: _Conversation, response_model: type[BaseModel]) -> InvalidResponse:
+    def _invalid(self, conversation: _Conversation) -> InvalidResponse:
         last, setting = conversation.exchanges[-1], self._settings.setting
         return InvalidResponse(
-            f"The {self._settings.name} returned no valid {response_model.__name__} in {len(conversation.exchanges)} "
-            f"attempts. The last response starts with {last.response[:_EXCERPT]!r}. Error: {last.fault}. Choose "
-            f"a model that follows JSON schemas with {setting('model')}, or raise {setting('response_retries')}."
+            f"The {self._settings.name} gave no valid response in {count(len(conversation.exchanges), 'attempt')}. "
+            f"The last response starts with {last.response[:_EXCERPT]!r}. Error: {last.fault}. "
+            f"Choose a model that follows JSON schemas with {setting('model')}, or raise "
+            f"{setting('response_retries')}."
         )
 
 
@@ -176,9 +178,9 @@ class _Conversation:
     def _incomplete(self, reason: str) -> InvalidResponse:
         setting, number = self._settings.setting, len(self.exchanges)
         return InvalidResponse(
-            f"The {self._settings.name} did not complete its {self._response_model.__name__} in {number} "
-            f"{'attempt' if number == 1 else 'attempts'}: {reason} ({self.usage.completion_tokens} tokens, thinking "
-            f"included). Ask a narrower question, or choose a more capable model with {setting('model')}. If its "
+            f"The {self._settings.name} did not complete its response in {count(number, 'attempt')}: {reason} "
+            f"({count(self.usage.completion_tokens, 'token')}, thinking included). Ask a narrower "
+            f"question, or choose a more capable model with {setting('model')}. If its "
             f"responses are long, raise {setting('max_output_tokens')}, now {self._settings.max_output_tokens}, and "
             f"{setting('context_window')} if needed."
         )

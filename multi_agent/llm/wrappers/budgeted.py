@@ -79,7 +79,7 @@ class BudgetedLLM(LLMWrapper):
         if budget.seconds is not None and spent.seconds >= budget.seconds:
             details = f"{spent.seconds:.1f} s since the start, {budget.seconds:g} s allowed"
             raise _budget_reached("time", details, "seconds", "--max-seconds")
-        if budget.cost is not None and used.cost >= budget.cost:
+        if budget.cost is not None and used.cost is not None and used.cost >= budget.cost:
             raise _budget_reached("cost", f"{used.cost:.4g} spent, {budget.cost:g} allowed", "cost", "--max-cost")
 
 

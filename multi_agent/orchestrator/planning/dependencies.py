@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from multi_agent.agent import AgentCard
 from multi_agent.catalog.registry import AgentRegistry
+from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
@@ -63,7 +65,7 @@ def allowed_registry(registry: AgentRegistry, tools: Toolbox, sources: tuple[Sou
     reasons = {}
     for agent in registry:
         card = agent.card
-        usable = card.searches.union(map(tools.registry.source_of, card.tools))
+        usable = _usable(card, tools)
         if usable and not usable & {*sources} and (card.searches or not card.sees):
             reasons[card.name] = (
                 f"cannot work in this run: it uses {', '.join(sorted(usable))}, and the run may only use "
@@ -71,3 +73,18 @@ def allowed_registry(registry: AgentRegistry, tools: Toolbox, sources: tuple[Sou
                 f"`--sources {','.join((*sources, *sorted(usable)))}`."
             )
     return registry.without(reasons)
+
+
+def require_reader(registry: AgentRegistry, tools: Toolbox, sources: tuple[Source, ...]) -> None:
+    """Raise AgentError if no agent reads from any of these sources."""
+    if not any(_usable(agent.card, tools) & {*sources} for agent in registry):
+        raise AgentError(
+            f"No enabled agent reads from the sources that the run may use ({', '.join(sources)}). `candor agents` "
+            "lists the agents; enable one of them, such as the WebResearcher for the web "
+            "(`candor agents enable WebResearcher`), or allow other sources."
+        )
+
+
+def _usable(card: AgentCard, tools: Toolbox) -> frozenset[Source]:
+    """Return the sources that the agent reads, itself or with its tools."""
+    return card.searches.union(map(tools.registry.source_of, card.tools))

@@ -34,6 +34,7 @@ from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.remembered import Remembered
+from vectorstore.text.counts import count
 
 _PLANNED = "`intent`, `requirements` and the steps"
 _REVISED = "the steps"
@@ -149,8 +150,8 @@ class Planner:
                 await self._publish(PlanRejected(plan=plan, faults=found))
             messages = [*messages, *prompt.again(response.model_dump_json(), faults=bullets(found))]
         raise PlanError(
-            f"The model made no plan that can be run, in {self._retries + 1} attempts. Faults of the last one: "
-            f"{' '.join(found)} Try `--mode fast`, which needs no plan, or a more capable model.",
+            f"The model made no plan that can be run, in {count(self._retries + 1, 'attempt')}. Faults of the last "
+            f"one: {' '.join(found)} Try mode `fast`, which needs no plan, or a more capable model.",
             written=response.model_dump_json(indent=1, include={"steps"}),
             faults=found,
         )

@@ -94,10 +94,8 @@ def require_followable(template: PlanExample, inputs: Mapping[str, str], registr
     if shared := OldQuestion(template.question).shared_with(template.plan, registry):
         raise PlanError(
             f"The saved plan {template.name!r} names the question that it was saved from, in {'; '.join(shared)}. It "
-            "would answer that question again. Write @{question} there "
-            f"(`candor plans edit {shlex.quote(template.name)}`), or save the plan of its run again "
-            "(`candor plans save`)."
-        )
+            "would answer that question again. Write @{question} there, or save the plan of its run again."
+        ).with_command(f"`candor plans edit {shlex.quote(template.name)}` and `candor plans save` do that.")
     names = [each.name for each in template.plan.parameters]
     if unknown := sorted(inputs.keys() - set(names)):
         known = f"it has {', '.join(names)}" if names else "it has none"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from api.auth.audit import AuditEntry
 from api.bootstrap import Candor
 from api.cli import commands
 from api.cli.main import app, make_app
@@ -114,3 +119,44 @@ def test_a_renamed_setting_is_one_warning_line(run: Callable[..., Any], monkeypa
     monkeypatch.setenv("CANDOR_LLM__REASKS", "3")
     result = run("runs")
     assert result.err == "candor: warning: The setting 'reasks' is now called 'response_retries'. Rename it.\n"
+
+
+def test_the_version_is_that_of_the_package(run: Callable[..., Any]) -> None:
+    assert run("--version") == (0, f"candor {version('candor')}\n", "")
+
+
+def test_the_doctor_prints_checks_first_and_settings_on_request(run: Callable[..., Any]) -> None:
+    checks = run("doctor")
+    assert (checks.code, checks.out.splitlines()[0].startswith("ok     database: ")) == (1, True)
+    assert "FAILED llm endpoint: http://127.0.0.1:11434" in checks.out
+    assert "service.port" not in checks.out
+    everything = run("doctor", "--settings").out
+    assert everything.index("llm endpoint") < everything.index("service.port = 8484")
+    assert run("doctor", "--json").json["settings"]["service"]["port"] == 8484
+
+
+def test_the_audit_log_fits_80_columns(run: Callable[..., Any], home: Path, make_candor: Callable[..., Candor]) -> None:
+    path = "/v1/documents/0f6b2c1e-8d52-5b0e-9a55-3c2f5e0f4a17/pages/12"
+    entry = AuditEntry(
+        at=datetime(2026, 3, 1, 9, 30, tzinfo=UTC), key="", name="a local user", address="127.0.0.1",
+        action="GET /v1/documents/{document}/pages/{page}", target=f"{path}?collection=papers&start=100&end=250",
+        collections=("papers",), status=200,
+    )  # fmt: skip
+    pruned = entry.model_copy(
+        update={"action": "prune audit", "target": "7 entries older than 90 days", "address": "", "status": 0}
+    )
+    make_candor().audit.write([entry, pruned])
+    lines = run("audit", "--home", home).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[3] == "2026-03-01 09:30:00  200     a local user, 127.0.0.1"
+    assert f"GET {path}?" in "".join(line.strip() for line in lines[4:]).replace("GET/", "GET /")
+    assert lines[2] == "    prune audit 7 entries older than 90 days"
+
+
+def test_show_prints_dates(run: Callable[..., Any], folder: Path) -> None:
+    os.utime(folder / "pumps.md", (1_700_000_000, 1_700_000_000))
+    run("ingest", folder)
+    shown = run("show", "pumps.md").out
+    assert "modified  2023-11-14 22:13:20 UTC\n" in shown
+    assert re.search(r"read_at  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", shown)
+    assert re.search(r"seconds  reading \d+\.\d\d, ", shown)

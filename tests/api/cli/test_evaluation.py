@@ -150,7 +150,7 @@ def test_resuming_asks_the_questions_left_by_a_limit(run: Any, serve: Serve, use
     use_model(serve(panel))
     first = run("eval", "run", questions, "-c", "papers", "--mode", "fast", "--max-calls", "1", "--parallel", "1")
     assert first.code == 1
-    assert "is not finished: 2 of 3 questions are left. Resume with `candor eval resume eval_" in first.err
+    assert "is not finished: 2 of 3 questions left. Resume with `candor eval resume eval_" in first.err
     assert "Gold that" not in first.err
     [known] = run("eval", "list", "--json").json
     assert known["state"] == "budget reached"
@@ -189,7 +189,7 @@ def test_an_interrupted_evaluation_says_how_to_resume(use_model: Any, questions:
             stopped.send_signal(signal.SIGINT)
             _, message = stopped.communicate(timeout=60)
     assert stopped.returncode == 130
-    assert b"3 of 3 questions are left. Resume with `candor eval resume eval_" in message
+    assert b"3 of 3 questions left. Resume with `candor eval resume eval_" in message
 
 
 def judged(request: Request) -> Reply | str:
@@ -360,7 +360,7 @@ def test_quotes_of_drafted_questions_are_verified(run: Any, serve: Serve, use_mo
     assert question.gold[0].quote == "works down to -25 °C"
     assert question.tags == ("draft",)
     started = run("eval", "run", drafts, "-c", "papers", "--mode", "fast", "--max-calls", "1")
-    assert "1 of 1 questions are unreviewed drafts" in started.err
+    assert "1 of 1 question not yet reviewed" in started.err
     assert run("eval", "draft", drafts, "-c", "papers").code == 2
 
 

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from api.cli.ask.progress import LiveProgress, time_left
 from api.cli.render.events import ProgressLines
-from multi_agent.events import Body, Event, FoundPassage, ModelAsked, ModelCalled, Searched, StepFailed
+from multi_agent.events import Body, Event, FoundPassage, ModelAsked, ModelCalled, ModelFailed, Searched, StepFailed
 from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, Panel
@@ -84,12 +84,21 @@ async def shown(*bodies: Body, step: str = "") -> tuple[LiveProgress, str]:
 async def test_passages_are_listed_once_and_only_the_best_of_many() -> None:
     _, printed = await shown(searched(*range(8)), searched(0, 8))
     lines = printed.splitlines()
-    assert lines[:2] == ["  Found 8 passages in 1 documents", "    pumps.pdf, page 3: Words 0"]
+    assert lines[:2] == ["  Found 8 passages in 1 document", "    pumps.pdf, page 3: Words 0"]
     assert lines[6:] == [
         "    … and 3 more",
-        "  Found 2 passages in 1 documents, 1 new",
+        "  Found 2 passages in 1 document, 1 new",
         "    pumps.pdf, page 3: Words 8",
     ]
+
+
+async def test_an_error_is_shown_once_and_in_one_sentence() -> None:
+    error = "No server answers at http://x/v1. Start the endpoint."
+    _, printed = await shown(
+        ModelFailed(caller="Reader", model="small", error_type="LLMUnreachable", error=error, usage=Usage()),
+        StepFailed(agent="Reader", error_type="LLMUnreachable", error=error),
+    )
+    assert printed == "  Reader failed: No server answers at http://x/v1.\n"
 
 
 async def test_the_line_counts_the_call_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -157,7 +157,8 @@ def test_the_description_is_whole(http: httpx.Client) -> None:
                 as_openai_tells_it = "application/json" in response.get("content", {}) and route["tags"] == ["chat"]
                 if path.startswith("/v1") and int(status) >= 400 and not as_openai_tells_it:
                     content = response["content"]["application/problem+json"]
-                    assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
+                    kind = "FailedRun" if status == "502" else "Problem"
+                    assert content["schema"] == {"$ref": f"#/components/schemas/{kind}"}
                     assert content["example"]["status"] == int(status)
     assert "HTTPValidationError" not in json.dumps(described)
     assert {"404", "409", "422", "503"} <= set(described["paths"]["/v1/research"]["post"]["responses"])

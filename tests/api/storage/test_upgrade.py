@@ -26,7 +26,8 @@ from alembic.script import ScriptDirectory
 from api.bootstrap import Candor
 from api.errors import HomeError
 from api.settings import Settings
-from api.storage.database import FILE, open_database
+from api.storage.database import open_database
+from api.storage.home import DATABASE
 from api.storage.upgrade import newest_version, upgrade_schema
 from multi_agent.storage.trace import Trace
 from support.database import import_stores
@@ -165,7 +166,7 @@ def load(state: str, settings: Settings) -> Rows:
     dump = (STATES / dialect / f"{state}.sql").read_text()
     engine = make_raw_engine(settings)
     if settings.database_url is None:
-        with sqlite3.connect(settings.home / FILE) as connection:
+        with sqlite3.connect(settings.home / DATABASE) as connection:
             connection.executescript(dump)
     else:
         with engine.begin() as connection:
@@ -179,7 +180,7 @@ def make_raw_engine(settings: Settings) -> sql.Engine:
     """Return an engine without upgrading the schema."""
     if settings.database_url:
         return sql.create_engine(settings.database_url.get_secret_value())
-    return sql.create_engine(f"sqlite:///{settings.home / FILE}")
+    return sql.create_engine(f"sqlite:///{settings.home / DATABASE}")
 
 
 def rows_of(engine: sql.Engine) -> Rows:

@@ -9,6 +9,7 @@ import pytest
 from multi_agent.answer import Answer, Status
 from multi_agent.context import Claim
 from multi_agent.evaluation.failures import Place, find_failure
+from multi_agent.evaluation.records import Row
 from support.cases import answer, case, cited, passage, question, refused
 
 QUOTE = "delivered 9,412 pumps"
@@ -44,3 +45,17 @@ def test_answering_an_unanswerable_question_is_a_failure() -> None:
 
 def test_a_right_answer_has_no_failure() -> None:
     assert find_failure(case(question(accepted=["9"]), answer("9")), right=True) is Place.RIGHT
+
+
+def test_a_wrong_answer_is_told_in_plain_words() -> None:
+    row = Row(question_id="q", run_id="r", status="answered", said="8", place=Place.UNKNOWN)
+    asked = question(accepted=["9", "nine"])
+    assert row.outcome(asked) == "wrong: said 8, expected 9 or nine; add gold to learn where it failed"
+    unread = row.model_copy(update={"place": Place.NOT_RETRIEVED, "said": ""})
+    assert unread.outcome(asked) == "wrong: gave no answer, expected 9 or nine; not retrieved"
+    assert row.model_copy(update={"place": Place.RIGHT}).outcome(asked) == "right"
+
+
+def test_a_row_of_an_older_evaluation_is_read() -> None:
+    stored = {"question_id": "q", "run_id": "r", "place": "not to be told without gold"}
+    assert Row.model_validate(stored).place is Place.UNKNOWN

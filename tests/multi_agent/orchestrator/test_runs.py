@@ -179,7 +179,7 @@ async def test_a_plan_that_stays_invalid_fails_the_run(panel: MakePanel, serve: 
     assert answer.status is Status.FAILED
     assert "No step writes the answer" in answer.reasoning
     assert "2 attempts" in answer.reasoning
-    assert "Try `--mode fast`" in answer.reasoning
+    assert "Try mode `fast`" in answer.reasoning
 
 
 @pytest.mark.parametrize("role", [PLANNER, EXTRACTION, SYNTHESIS])

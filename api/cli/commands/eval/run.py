@@ -19,6 +19,7 @@ from api.cli.common import (
     to_json,
 )
 from api.errors import UsageError
+from vectorstore.text.counts import count
 
 if TYPE_CHECKING:
     from api.services.evaluation.evaluations import Evaluations
@@ -98,7 +99,7 @@ def run(
         evaluations.store, fail_if, fail_if_worse_than, figure, metrics=metrics, fingerprint=question_set.fingerprint
     )
     if drafts := sum(DRAFT in each.tags for each in question_set.questions):
-        print_message(f"{drafts} of {len(question_set.questions)} questions are unreviewed drafts (tag 'draft').")
+        print_message(f"{drafts} of {count(len(question_set.questions), 'question')} not yet reviewed (tag 'draft').")
     if config and (mode != "auto" or samples):
         raise UsageError("--mode and --samples cannot be combined with --config. Set them in the configuration.")
     options = {"label": mode if samples is None else f"{mode}, {samples} samples", "mode": mode, "samples": samples}
@@ -161,7 +162,7 @@ def _ask_questions(
 
     for result in results:
         label = result.evaluation.configuration.label
-        print_message(f"{result.evaluation.id}: {label}, {len(result.questions)} questions")
+        print_message(f"{result.evaluation.id}: {label}, {count(len(result.questions), 'question')}")
     with progress(results, visible=not as_json) as show_row:
         try:
             evaluations.run_all(results, parallel=parallel, budget=Budget.model_validate(budget), on_row=show_row)

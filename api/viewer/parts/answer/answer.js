@@ -9,7 +9,7 @@ import {vote} from "../run/step.js";
 import {table} from "../tables.js";
 import {GIVEN, isGiven} from "./given.js";
 import {executionSummary} from "./summary.js";
-import {pages, plural, sourceName} from "../../lib/format.js";
+import {firstSentence, pages, plural, sourceName} from "../../lib/format.js";
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
@@ -114,11 +114,18 @@ function leftOpen(answer) {
 
 function gaps(answer) {
   return h("div", {class: "lacking"},
-    answer.reasoning && h("p", {class: "text"}, answer.reasoning),
+    answer.status === "failed" ? reasonOf(answer.reasoning) : answer.reasoning && h("p", {class: "text"}, answer.reasoning),
     answer.searched && h("p", {class: "text"}, `Searched: ${searchedInWords(answer.searched)}. The other documents were left out.`),
     listed("Looked for", answer.looked_for),
     answer.found && [h("h3", {}, "Found"), h("p", {class: "text"}, answer.found)],
     listed("Missing", answer.missing));
+}
+
+/** Why a run failed: one sentence, and the rest to unfold. */
+function reasonOf(reason) {
+  const what = firstSentence(reason);
+  const rest = reason.slice(what.length).trim();
+  return [h("p", {class: "text fault"}, what), rest && fold("failure", "Details", () => h("p", {class: "text"}, rest))];
 }
 
 function sources(answer, collection) {

@@ -4,13 +4,14 @@ import * as api from "../../lib/api.js";
 import {failure, h} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
 import {seconds} from "../../lib/format.js";
+import {countApprovals} from "../open-approvals.js";
 
 const CLOCK_MS = 1000;
 
-/** The open approvals of a run. Cards are not redrawn while the run continues, so edits are not lost. */
-export class Approvals {
-  constructor(live) {
-    Object.assign(this, {live, cards: new Map(), element: h("div", {class: "approvals", "aria-live": "assertive"})});
+/** Cards of open approvals. A card is not drawn again while its approval is open, so edits are not lost. */
+export class ApprovalCards {
+  constructor() {
+    Object.assign(this, {cards: new Map(), element: h("div", {class: "approvals", "aria-live": "assertive"})});
     this.clock = setInterval(() => { for (const card of this.cards.values()) card.tick(); }, CLOCK_MS);
   }
 
@@ -18,9 +19,8 @@ export class Approvals {
     clearInterval(this.clock);
   }
 
-  /** Add new approvals, and remove decided ones. */
-  update() {
-    const open = this.live.over ? [] : [...this.live.model.approvals.values()].filter((each) => !each.decided);
+  /** Add new approvals, and remove decided ones. `more` makes further content of a card. */
+  show(open, more = () => null) {
     const ids = new Set(open.map((each) => each.approval_id));
     for (const [id, card] of this.cards) {
       if (ids.has(id)) continue;
@@ -29,16 +29,32 @@ export class Approvals {
     }
     for (const request of open) {
       if (this.cards.has(request.approval_id)) continue;
-      const card = new Card(request, this.live.id);
+      const card = new Card(request, more(request));
       this.cards.set(request.approval_id, card);
       this.element.append(card.element);
     }
   }
 }
 
+/** The open approvals of a run. */
+export class Approvals extends ApprovalCards {
+  constructor(live) {
+    super();
+    this.live = live;
+  }
+
+  update() {
+    const {live} = this;
+    const open = live.over ? [] : [...live.model.approvals.values()].filter((each) => !each.decided);
+    const known = this.cards.size;
+    this.show(open.map((each) => ({run_id: live.id, ...each})));
+    if (this.cards.size !== known) countApprovals();
+  }
+}
+
 class Card {
-  constructor(request, runId) {
-    Object.assign(this, {request, runId, until: null});
+  constructor(request, more) {
+    Object.assign(this, {request, until: null});
     this.original = JSON.stringify(request.arguments, null, 2);
     this.text = h("textarea", {rows: Math.min(12, this.original.split("\n").length), spellcheck: "false", "aria-label": "Arguments", on: {input: () => this.relabel()}});
     this.text.value = this.original;
@@ -50,18 +66,22 @@ class Card {
     this.element = h("section", {class: "approval", "aria-label": `Approval of ${request.tool}`},
       h("h2", {}, `${request.agent} wants to call ${request.tool}`), this.about,
       h("p", {class: "text"}, request.reason), this.text, this.errorBox,
-      h("div", {class: "inline"}, this.yes, this.no, this.left));
-    this.load();
+      h("div", {class: "inline"}, this.yes, this.no, this.left, more));
+    if (request.until) this.know(request);
+    else this.load();
+  }
+
+  know({until, description}) {
+    this.until = Date.parse(until);
+    this.about.textContent = description;
+    this.tick();
   }
 
   /** Load the deadline and the description of the tool, which the event does not contain. */
   async load() {
     try {
-      const known = (await api.approvals(this.runId)).find((each) => each.approval_id === this.request.approval_id);
-      if (!known) return; // already decided; its event will follow
-      this.until = Date.parse(known.until);
-      this.about.textContent = known.description;
-      this.tick();
+      const known = (await api.approvals(this.request.run_id)).find((each) => each.approval_id === this.request.approval_id);
+      if (known) this.know(known); // else it is decided; its event will follow
     } catch (error) {
       this.failed(error);
     }
@@ -94,7 +114,7 @@ class Card {
     this.errorBox.replaceChildren();
     this.yes.disabled = this.no.disabled = true;
     try {
-      await api.decide(this.request.approval_id, decision); // its event removes the card
+      await api.decide(this.request.approval_id, decision); // its event, or the next reading, removes the card
     } catch (error) {
       this.failed(error);
       this.yes.disabled = this.no.disabled = false;

@@ -84,14 +84,14 @@ export class EventList {
   }
 
   matches(event) {
-    return !this.words || this.textOf(event).includes(this.words);
+    return !this.words || this.textOf(event).toLowerCase().includes(this.words);
   }
 
   textOf(event) {
     if (!this.texts.has(event)) {
       const entry = this.journal?.get(`${event.body.key}/${event.body.occurrence}`);
       const exchanged = entry ? [...entry.messages.map((each) => each.content), ...entry.exchanges.flatMap((each) => [each.response, each.thinking])] : [];
-      this.texts.set(event, [event.step, ...strings(event.body), ...exchanged].join("\n").toLowerCase());
+      this.texts.set(event, [event.step, ...strings(event.body), ...exchanged].join("\n"));
     }
     return this.texts.get(event);
   }
@@ -114,7 +114,7 @@ export class EventList {
   row(event, index) {
     const [what, text] = describeEvent(event);
     const row = h("div", {
-      class: `event ${event.body.type}`, role: "option", id: `event-${event.number}`, "data-index": index,
+      class: ["event", event.body.type, event.body.status && `is-${event.body.status}`].filter(Boolean).join(" "), role: "option", id: `event-${event.number}`, "data-index": index,
       "aria-selected": String(index === this.at), "aria-setsize": this.found.length, "aria-posinset": index + 1,
     },
     h("span", {class: "time"}, seconds((Date.parse(event.at) - this.live.model.began) / 1000)),
@@ -129,7 +129,7 @@ export class EventList {
   excerpt(event, text) {
     if (!this.words || text.slice(0, VISIBLE_TEXT).toLowerCase().includes(this.words)) return text.slice(0, MAX_TEXT);
     const all = this.textOf(event);
-    const at = all.indexOf(this.words);
+    const at = all.toLowerCase().indexOf(this.words);
     return `… ${all.slice(Math.max(0, at - 40), at + MAX_TEXT)}`.replace(/\s+/g, " ");
   }
 

@@ -37,7 +37,7 @@ function node(step, {x, y}, over, href, chosen) {
   const status = statusOf(step, over);
   const agents = agentsOf(step).join(", ");
   const took = step.startedAt && step.endedAt ? ` · ${seconds((step.endedAt - step.startedAt) / 1000)}` : "";
-  return svg("a", {href: href(step), class: step.key === chosen && "chosen", "data-key": `node ${step.key}`, "aria-label": `${step.id}: ${agents}, ${status}`},
+  return svg("a", {href: href(step), class: step.key === chosen && "chosen", "data-key": `node ${step.key}`},
     svg("g", {class: `node is-${status.replace(" ", "-")}`},
       svg("title", {}, `${agents}: ${step.instruction}`),
       svg("rect", {x, y, width: WIDTH, height: HEIGHT, rx: 7}),

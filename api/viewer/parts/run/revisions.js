@@ -2,7 +2,7 @@
 
 import {badge, h} from "../../lib/dom.js";
 import {statusOf} from "../../lib/model.js";
-import {shorten} from "../../lib/format.js";
+import {firstSentence, shorten} from "../../lib/format.js";
 
 const IGNORED = ["id", "why"]; // fields without effect on execution
 const SIGNS = {added: "+", changed: "~", kept: "=", gone: "−"};
@@ -23,7 +23,7 @@ function column(attempt, before, over, href) {
     h("ul", {class: "changes"},
       [...attempt.steps.values()].map((step) => line(step, before && old.get(step.id), Boolean(before), over, href)),
       dropped.map((step) => h("li", {class: "is-gone"}, h("span", {class: "sign"}, `${SIGNS.gone} `), h("s", {}, step.id), h("span", {class: "note"}, " dropped")))),
-    attempt.outcome?.failed.map((each) => h("p", {class: "fault"}, `${each.step} failed: ${each.error}`)),
+    attempt.outcome?.failed.map((each) => h("p", {class: "fault"}, `${each.step} failed: ${firstSentence(each.error)}`)),
     attempt.outcome?.missing.length > 0 && h("p", {class: "note"}, `Missing: ${attempt.outcome.missing.join("; ")}`),
     attempt.outcome?.verdict && h("p", {class: "note"}, attempt.outcome.verdict));
 }

@@ -92,7 +92,7 @@ export function callView(live, call, open = false) {
   const title = [call.caller, `${prompt} + ${plural(wrote, "token")}`, call.replayed ? "from the journal" : seconds(call.usage.seconds),
     costOf(call.usage), call.failed && "failed", call.faults.length > 0 && `${call.faults.length} rejected`].filter(Boolean).join(" · ");
   return fold(`call ${call.number}`, title, async () => {
-    if (call.failed) return [h("p", {class: "fault"}, `${call.error_type}: ${call.error}`), ...call.faults.map((each) => h("p", {class: "fault"}, each))];
+    if (call.failed) return [h("p", {class: "fault"}, call.error), ...call.faults.map((each) => h("p", {class: "fault"}, each))];
     const entry = await live.entry(call);
     return entry ? exchange(entry, call.number) : h("p", {class: "note"}, "The journal has no entry for this call.");
   }, open);

@@ -103,6 +103,46 @@ class TestRest:
         refused = http.post("/v1/research", json={"question": FOLLOW_UP, "conversation": brought * 7})
         assert (refused.status_code, "at most 6 items" in refused.text) == (422, True)
 
+    def test_a_question_continues_a_run_that_was_asked_without_a_session(
+        self, http: httpx.Client, model: Marathon
+    ) -> None:
+        first = ask(http, WHO)
+        second = ask(http, FOLLOW_UP, continues=first["run_id"])
+        assert (second["completed_question"], second["short"]) == (COMPLETED, TIME)
+        third = ask(http, FOLLOW_UP, continues=second["run_id"][:10])
+        started = events_of(http, third["run_id"])[0]
+        assert started["request"]["continues"] == second["run_id"]
+        assert [each["question"] for each in started["remembered"]["conversation"]] == [WHO, COMPLETED]
+        talk = http.get(f"/v1/runs/{second['run_id']}/conversation").json()
+        assert talk["earlier"] == [
+            {"run_id": first["run_id"], "status": "answered", "question": WHO, "completed_question": "",
+             "answer": first["short"]}
+        ]  # fmt: skip
+        assert [each["run_id"] for each in talk["later"]] == [third["run_id"]]
+
+    def test_a_question_continues_a_run_of_a_session(self, http: httpx.Client) -> None:
+        first = ask(http, WHO, session="monday")
+        second = ask(http, FOLLOW_UP, session="monday")
+        third = ask(http, FOLLOW_UP, continues=second["run_id"])
+        assert third["completed_question"] == COMPLETED
+        earlier = http.get(f"/v1/runs/{third['run_id']}/conversation").json()["earlier"]
+        assert [(each["question"], each["run_id"]) for each in earlier] == [(WHO, ""), (FOLLOW_UP, second["run_id"])]
+        assert earlier[0]["answer"] == first["short"]
+
+    def test_a_conversation_that_cannot_be_continued_is_an_error(self, http: httpx.Client, candor: Candor) -> None:
+        first = ask(http, WHO)["run_id"]
+        missing = http.post("/v1/research", json={"question": FOLLOW_UP, "continues": "run_none"})
+        assert (missing.status_code, "no run 'run_none'" in missing.text) == (404, True)
+        both = http.post("/v1/research", json={"question": FOLLOW_UP, "continues": first, "session": "monday"})
+        assert (both.status_code, "Name the conversation once" in both.text) == (422, True)
+        candor.trace.create("run_of_another", WHO, "papers", "small")
+        other = {"question": FOLLOW_UP, "continues": "run_of_another", "collection": "races"}
+        refused = http.post("/v1/research", json=other)
+        assert (refused.status_code, "asked the collection 'papers', not 'races'" in refused.text) == (422, True)
+        candor.trace.create("run_waiting", WHO, "races", "small")
+        waiting = http.post("/v1/research", json={"question": FOLLOW_UP, "continues": "run_waiting"})
+        assert (waiting.status_code, "has not finished" in waiting.text) == (409, True)
+
     def test_an_agent_is_asked_the_completed_question_and_nothing_else(
         self, http: httpx.Client, model: Marathon
     ) -> None:
@@ -151,6 +191,12 @@ class TestCommandLine:
         trace = run("trace", run_id).out
         assert "question completed from the conversation" in trace
         assert COMPLETED in trace
+
+    def test_a_question_continues_an_earlier_run(self, run: Callable) -> None:
+        first = json.loads(run("ask", WHO, "--json").out)
+        second = run("ask", FOLLOW_UP, "--continues", first["run_id"])
+        assert f"Question: {COMPLETED}" in second.out
+        assert TIME in second.out
 
     def test_a_chat_answers_one_question_per_line(
         self, run: Callable, model: Marathon, monkeypatch: pytest.MonkeyPatch

@@ -126,6 +126,13 @@ def test_the_command_line_refuses_tools_and_unknown_sources(desk: Desk, run: Run
     assert (unknown.code, "'documents', 'web' or 'tools'" in unknown.err) == (2, True)
 
 
+def test_sources_that_no_agent_reads_are_refused(desk: Desk, http: httpx.Client) -> None:
+    refused = http.post("/v1/research", json={"question": QUESTION, "sources": ["web"]})
+    assert (refused.status_code, refused.json()["detail"].startswith("No enabled agent reads")) == (422, True)
+    assert "the run may use (web)" in refused.text
+    assert desk.endpoint.requests == []
+
+
 def test_the_setting_is_the_default_of_every_question(make_candor: Callable[..., Candor], folder: Path) -> None:
     with ScriptedEndpoint(reckoning()) as endpoint:
         research = ResearchSettings(sources=("tools",))

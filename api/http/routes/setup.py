@@ -1,0 +1,31 @@
+"""First steps: which model is set, whether it works, and whether there are documents."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from api.http.deps import CurrentCaller, DoctorDep
+from api.http.errors import problem_responses
+from api.services.doctor import Setup, Trial
+
+router = APIRouter(prefix="/v1/setup", tags=["setup"])
+
+
+@router.get("", responses=problem_responses(503))
+async def setup(doctor: DoctorDep, caller: CurrentCaller) -> Setup:
+    """Get the default model, whether its endpoint offers it, and the number of collections.
+
+    Sends no request to the model. Only owners may call this.
+    """
+    caller.require_admin()
+    return await doctor.setup()
+
+
+@router.post("/trial", responses=problem_responses(503))
+async def trial(doctor: DoctorDep, caller: CurrentCaller) -> Trial:
+    """Send test requests to the default model, as `candor doctor` does. Takes seconds to minutes.
+
+    Checks the endpoint, the context window, structured output, speed and pictures. Only owners may call this.
+    """
+    caller.require_admin()
+    return await doctor.try_model()

@@ -1,0 +1,35 @@
+"""Suggested questions of a collection."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter
+
+from api.auth.permissions import Right
+from api.http.deps import CollectionsDep, CurrentCaller, PoolDep, SuggesterDep
+from api.http.errors import problem_responses
+from api.http.routes.ingest import CollectionName
+from api.services.documents.suggested_questions import SuggestedQuestions
+
+router = APIRouter(prefix="/v1/collections/{collection}/suggestions", tags=["documents"])
+
+
+@router.get("", responses=problem_responses(404, 422, 503))
+def suggestions(
+    collections: CollectionsDep, suggester: SuggesterDep, caller: CurrentCaller, collection: CollectionName
+) -> SuggestedQuestions:
+    """Get the questions that a model suggested for a collection. Asks no model."""
+    caller.require(Right.READ, collection)
+    collections.require(collection)
+    return suggester.find(collection)
+
+
+@router.post("", responses=problem_responses(404, 422, 503))
+async def suggest(
+    pool: PoolDep, suggester: SuggesterDep, caller: CurrentCaller, collection: CollectionName
+) -> SuggestedQuestions:
+    """Let the model read passages of the collection and suggest questions. They replace the earlier ones."""
+    caller.require(Right.WRITE, collection)
+    library = (await asyncio.to_thread(pool.get, collection)).library
+    return await suggester.make(library)

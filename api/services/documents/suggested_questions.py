@@ -1,0 +1,82 @@
+"""Questions to ask of a collection, which a model writes from its documents once."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from pydantic import Field
+
+from api.errors import UsageError
+from ingest.ledger.ledger import Ledger
+from multi_agent.evaluation.draft_questions import choose_passages
+from multi_agent.evaluation.suggest_questions import suggest_questions
+from multi_agent.library import Library
+from multi_agent.llm.llm import LLM
+from multi_agent.memory.suggestions import Suggestion, Suggestions
+from vectorstore.models import Chunk, FrozenModel
+
+PASSAGES = 10
+"""Passages that the model sees, of as many documents as possible."""
+_MUCH = 0.25  # share of the passages by which a collection may grow or shrink
+
+
+class SuggestedQuestions(FrozenModel):
+    """Questions to ask of a collection."""
+
+    questions: tuple[str, ...]
+    outdated: bool = Field(
+        description="Whether the collection has changed too much since questions were suggested; they are left out."
+    )
+
+
+class QuestionSuggester:
+    """Suggested questions of collections. ``make_llm`` builds the model that writes them."""
+
+    def __init__(self, suggestions: Suggestions, ledger: Ledger, make_llm: Callable[[], LLM]) -> None:
+        self._suggestions, self._ledger, self._make_llm = suggestions, ledger, make_llm
+
+    def find(self, collection: str) -> SuggestedQuestions:
+        """Return the questions that were suggested. Blocks."""
+        found = self._suggestions.find(collection)
+        if found is None:
+            return SuggestedQuestions(questions=(), outdated=False)
+        outdated = self._is_outdated(found, collection)
+        return SuggestedQuestions(questions=() if outdated else found.questions, outdated=outdated)
+
+    async def make(self, library: Library) -> SuggestedQuestions:
+        """Let the model write questions from random documents, and store them.
+
+        Raises LLMError; UsageError if the collection is empty.
+        """
+        collection = library.collection
+        passages = await asyncio.to_thread(_choose, library)
+        if not passages:
+            raise UsageError(f"Collection {collection!r} has no documents. Ingest some, then ask for suggestions.")
+        questions = await suggest_questions(self._make_llm(), passages)
+        suggestion = Suggestion(
+            questions=questions,
+            documents={chunk.document_id: chunk.version for chunk in passages},
+            passages=await asyncio.to_thread(self._count, collection),
+        )
+        await asyncio.to_thread(self._suggestions.keep, collection, suggestion)
+        return SuggestedQuestions(questions=questions, outdated=False)
+
+    def _is_outdated(self, made: Suggestion, collection: str) -> bool:
+        """Return whether a document that the model saw changed, or the size of the collection changed a lot."""
+        known = self._ledger.snapshot(collection)
+        if made.documents != {document: known[document].version for document in made.documents if document in known}:
+            return True
+        now = sum(document.chunks for document in known.values())
+        return abs(now - made.passages) > _MUCH * made.passages
+
+    def _count(self, collection: str) -> int:
+        return sum(document.chunks for document in self._ledger.snapshot(collection).values())
+
+
+def _choose(library: Library) -> list[Chunk]:
+    """Return random passages of random documents."""
+    names = [document.name for document in library.catalogue()]
+    chosen = random.sample(names, min(PASSAGES, len(names)))
+    return choose_passages(library.scan(chosen), PASSAGES, seed=random.randrange(2**32)) if chosen else []

@@ -1,0 +1,109 @@
+"""Conversations of runs: give a question the conversation of an earlier run, and list the questions of one.
+
+A run names the run that it continues, so its conversation is a chain of runs. Two questions that continue the same run
+are two branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from api.auth.permissions import Caller
+from api.services.research.runs import find_run
+from multi_agent.answer import Status
+from multi_agent.errors import AgentError
+from multi_agent.memory.memories import exchange_of
+from multi_agent.remembered import EXCHANGES, Exchange
+from multi_agent.request import Request
+from multi_agent.storage.trace import RunSummary, Trace
+from vectorstore.models import FrozenModel
+
+MOST_TURNS = 100
+_KEPT = (Status.ANSWERED, Status.INSUFFICIENT)
+
+
+class Turn(FrozenModel):
+    """A question of a conversation with its answer in short."""
+
+    run_id: str = Field(description="Id of its run; empty if the conversation names no run for it.")
+    status: str = Field(description="Status of its run; empty without one.")
+    question: str = Field(description="The question as it was asked.")
+    completed_question: str = Field(default="", description="The question that was researched, if it was completed.")
+    answer: str = Field(description="The answer in short; empty if the run has not ended.")
+
+
+class Conversation(FrozenModel):
+    """The questions before and after a run."""
+
+    earlier: tuple[Turn, ...] = Field(description="What the run continues, oldest first; the last 100.")
+    later: tuple[Turn, ...] = Field(description="The questions that continue the run directly, oldest first.")
+
+
+def collection_to_ask(trace: Trace, request: Request, collection: str | None, caller: Caller) -> str | None:
+    """Return the named collection, or that of the run that the request continues. Raises RunNotFound."""
+    if collection or not request.continues:
+        return collection
+    return find_run(trace, request.continues, caller).collection
+
+
+def with_conversation(trace: Trace, request: Request, collection: str, caller: Caller) -> Request:
+    """Return the request with the conversation of the run that it continues.
+
+    Raises RunNotFound, RunUnderWay; AgentError if the run asked another collection, or for a second conversation.
+    """
+    if not request.continues:
+        return request
+    if request.session or request.conversation:
+        raise AgentError("Name the conversation once: in `continues`, in `session`, or in `conversation`.")
+    run = find_run(trace, request.continues, caller)
+    if run.collection != collection:
+        raise AgentError(
+            f"Run {run.run_id!r} asked the collection {run.collection!r}, not {collection!r}. Ask that collection, or "
+            "start a new conversation."
+        )
+    return request.model_copy(update={"continues": run.run_id, "conversation": _conversation_after(trace, run)})
+
+
+def conversation_of(trace: Trace, run_id: str, caller: Caller) -> Conversation:
+    """Return the questions before and after a run. Raises RunNotFound."""
+    run = find_run(trace, run_id, caller)
+    earlier = [*_before(trace, run, caller)][::-1]
+    later = [_turn(trace, each) for each in trace.continued_by(run.run_id)]
+    return Conversation(earlier=tuple(earlier[-MOST_TURNS:]), later=tuple(later))
+
+
+def _conversation_after(trace: Trace, run: RunSummary) -> tuple[Exchange, ...]:
+    """Return what the next question builds on: what the run built on, its question and its answer."""
+    answer, started = trace.answer(run.run_id), trace.started(run.run_id)
+    before = started.remembered.conversation if started else ()
+    own = (exchange_of(answer),) if answer.status in _KEPT else ()
+    return (*before, *own)[-EXCHANGES:]
+
+
+def _before(trace: Trace, run: RunSummary, caller: Caller) -> Iterator[Turn]:
+    """Yield the earlier questions, latest first. A session names no runs, so these questions come from its events."""
+    for _ in range(MOST_TURNS):
+        if not run.continues:
+            break
+        run = find_run(trace, run.continues, caller)
+        yield _turn(trace, run)
+    else:
+        return
+    started = trace.started(run.run_id)
+    for said in reversed(started.remembered.conversation if started else ()):
+        yield Turn(run_id="", status="", question=said.question, answer=said.answer)
+
+
+def _turn(trace: Trace, run: RunSummary) -> Turn:
+    if not run.ended:
+        return Turn(run_id=run.run_id, status=run.status, question=run.question, answer="")
+    answer = trace.answer(run.run_id)
+    return Turn(
+        run_id=run.run_id,
+        status=run.status,
+        question=run.question,
+        completed_question=answer.completed_question,
+        answer=exchange_of(answer).answer if answer.status in _KEPT else answer.reasoning,
+    )

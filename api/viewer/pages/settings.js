@@ -1,0 +1,15 @@
+/* Settings of this browser, and where the others are. */
+
+import {h} from "../lib/dom.js";
+import {setTheme, theme, THEMES} from "../lib/theme.js";
+import {choice} from "../parts/forms.js";
+
+export function showSettings(container) {
+  const colors = choice("theme", THEMES, theme());
+  colors.id = "theme";
+  colors.addEventListener("change", () => setTheme(colors.value));
+  container.append(h("h1", {}, "Settings"),
+    h("section", {}, h("p", {class: "inline"}, h("label", {for: "theme"}, "Colors"), colors), h("p", {class: "note"}, "This browser keeps the choice.")),
+    h("section", {}, h("h2", {}, "For programs"), h("p", {class: "line"}, h("a", {href: "/docs"}, "Documentation of the REST API"))));
+  return {};
+}

@@ -1,0 +1,36 @@
+/* The option of the ask form that chooses the documents to read. */
+
+import {h} from "../../lib/dom.js";
+import {commaList, inWords} from "../filters.js";
+import {field} from "../forms.js";
+
+const trimmed = (text) => text.trim();
+const FIELDS = [
+  ["documents", commaList, "Names", {placeholder: "2024/*.pdf, notes.md"}, "Any of them, separated by commas. * and ? stand for any characters."],
+  ["folder", trimmed, "Folder", {placeholder: "reports/2024"}, "At any depth. The end of its path will do."],
+  ["type", commaList, "Types", {placeholder: "pdf, docx"}, "Any of them, separated by commas."],
+  ["since", trimmed, "Since", {type: "date"}, "The date or period that the document states, else the day on which its file was changed."],
+  ["tags", commaList, "Tags", {placeholder: "taxes, 2024"}, "All of them, separated by commas."],
+];
+const given = {}; // the last texts of the fields, kept between visits of the page
+
+/** The folded fields, whose summary says what is set, and what they add to a request; see `options.js`. */
+export function filterOption() {
+  const inputs = FIELDS.map(([name, , , props]) => h("input", {name, value: given[name] ?? "", ...props}));
+  const summary = h("summary", {});
+  const update = () => {
+    for (const {name, value} of inputs) given[name] = value;
+    const wanted = filterOf(given);
+    summary.replaceChildren(wanted ? `Only documents with ${inWords(wanted)}` : "Only some of the documents");
+  };
+  const element = h("details", {class: "filters", on: {input: update}}, summary,
+    h("div", {class: "fold-body"}, FIELDS.map(([, , label, , note], at) => field(label, inputs[at], note))));
+  update();
+  return {element, values: () => ({filter: filterOf(given)}), summary: () => ""};
+}
+
+/** Return the filter of the texts; null if all are empty. */
+function filterOf(texts) {
+  const filled = FIELDS.map(([name, read]) => [name, read(texts[name])]).filter(([, value]) => value.length);
+  return filled.length ? Object.fromEntries(filled) : null;
+}

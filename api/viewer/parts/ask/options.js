@@ -1,0 +1,100 @@
+/* The options of a question, folded, with a summary of those that are set.
+
+An option is {element, values, summary}: its fields; what they add to the request; what is set in words, "" if nothing. */
+
+import {modelOptions} from "../agent-forms.js";
+import {h} from "../../lib/dom.js";
+import {RequestError} from "../../lib/errors.js";
+import {plural} from "../../lib/format.js";
+
+const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], ["high", "High: planned research"]];
+const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
+const chosen = {mode: "auto", model: "", samples: "", sources: null}; // the last choice, kept between visits of the page; no sources: those of the service
+
+/** Return {element, values} of several options. */
+export function optionFold(options) {
+  const summary = h("summary", {});
+  const describe = () => {
+    const set = options.map((each) => each.summary()).filter(Boolean);
+    summary.replaceChildren(`Options: ${set.join(" · ") || "defaults"}`);
+  };
+  const element = h("details", {class: "options", on: {input: describe, change: describe}}, summary,
+    h("div", {class: "fold-body"}, options.map((each) => each.element)));
+  element.addEventListener("invalid", () => { element.open = true; }, true); // a closed fold hides why the form is not sent
+  describe();
+  return {element, values: () => Object.assign({}, ...options.map((each) => each.values()))};
+}
+
+export function methodOption(agents, endpoints, plans) {
+  const alone = agents.filter((agent) => agent.direct);
+  const parameters = h("div", {class: "choices"});
+  const showParameters = () => parameters.replaceChildren(...parametersOf(plans, mode.value));
+  const mode = h("select", {name: "mode", on: {change: () => { chosen.mode = mode.value; showParameters(); }}},
+    MODES.map(entry("mode")),
+    h("optgroup", {label: "One agent only"}, alone.map(({name}) => [`agent:${name}`, name]).map(entry("mode"))),
+    alone.length > 1 && entry("mode")(["agents:@all", "All agents that can answer alone, by vote"]),
+    plans.length > 0 && h("optgroup", {label: "Saved plan"}, plans.map(({name}) => [`plan:${name}`, name]).map(entry("mode"))));
+  const model = h("select", {name: "model", on: {change: () => { chosen.model = model.value; }}}, modelOptions(endpoints).map(entry("model")));
+  const samples = h("input", {name: "samples", type: "number", min: 1, max: 32, placeholder: "default", value: chosen.samples,
+    title: "Number of answers to generate and vote on", on: {input: () => { chosen.samples = samples.value; }}});
+  showParameters();
+  return {
+    element: [
+      h("div", {class: "choices"}, h("label", {}, "Mode", mode), endpoints.length > 1 && h("label", {}, "Model", model), h("label", {}, "Samples", samples)),
+      parameters],
+    values: () => ({...method(mode.value, parameters), model: model.value, samples: samples.value ? Number(samples.value) : null}),
+    summary: () => [
+      methodInWords(mode.value),
+      model.value && `model ${model.value}`,
+      samples.value && plural(samples.value, "sample")].filter(Boolean).join(" · "),
+  };
+}
+
+/** `defaults`: the sources of a question that names none. */
+export function sourcesOption(defaults) {
+  const checked = () => [...element.querySelectorAll(":checked")].map(({value}) => value);
+  const boxes = SOURCES.map(([value, label]) => h("label", {class: "check"},
+    h("input", {type: "checkbox", name: "sources", value, checked: (chosen.sources ?? defaults).includes(value)}), label));
+  const element = h("fieldset", {class: "sources-allowed", on: {change: () => { chosen.sources = checked(); }}}, h("legend", {}, "The answer may rest on"), boxes);
+  return {
+    element,
+    values: () => {
+      if (!checked().length) throw new RequestError("No source is chosen, so there is nothing to read.", "Nothing to answer from", "Choose what the answer may rest on.");
+      return {sources: checked()};
+    },
+    summary: () => {
+      const named = SOURCES.filter(([value]) => checked().includes(value)).map(([, label]) => label.toLowerCase());
+      return named.length === defaults.length && checked().every((value) => defaults.includes(value)) ? "" : named.join(", ") || "no source";
+    },
+  };
+}
+
+function entry(name) {
+  return ([value, label]) => h("option", {value, selected: value === chosen[name]}, label);
+}
+
+/** A field for each parameter of the chosen saved plan. */
+function parametersOf(plans, mode) {
+  const plan = plans.find(({name}) => mode === `plan:${name}`);
+  return (plan?.plan.parameters ?? []).map(({name, meaning, default: value}) =>
+    h("label", {title: meaning}, name, h("input", {name: `input:${name}`, "data-parameter": name, placeholder: value || "from the question"})));
+}
+
+function kindAndName(value) {
+  const [kind] = value.split(":");
+  return [kind, value.slice(kind.length + 1)];
+}
+
+function methodInWords(value) {
+  const [kind, name] = kindAndName(value);
+  return {auto: "", agent: `only ${name}`, agents: "all agents, by vote", plan: `plan ${name}`}[kind] ?? `mode ${kind}`;
+}
+
+function method(value, parameters) {
+  const [kind, name] = kindAndName(value);
+  if (kind === "agent") return {mode: "direct", agent: name};
+  if (kind === "agents") return {mode: "direct", agents: [name]};
+  if (kind !== "plan") return {mode: kind};
+  const given = [...parameters.querySelectorAll("input")].filter((input) => input.value.trim());
+  return {mode: "auto", template: name, inputs: Object.fromEntries(given.map((input) => [input.dataset.parameter, input.value.trim()]))};
+}

@@ -1,0 +1,90 @@
+/* The conversation of a run: the questions before it, those that continue it, and the field to ask further. */
+
+import * as api from "../lib/api.js";
+import {badge, failure, h} from "../lib/dom.js";
+import {Unreachable} from "../lib/errors.js";
+
+const DONE = "answered";
+
+/** `before` belongs above the run, `after` below its answer. `page`: "ask" or "runs", where the questions link to. */
+export class Thread {
+  constructor(runId, page, onEarlier = () => {}) {
+    Object.assign(this, {runId, page, onEarlier, closed: false, form: null});
+    this.before = h("div", {class: "thread"});
+    this.later = h("div", {class: "thread"});
+    this.further = h("div", {});
+    this.after = h("div", {}, this.later, this.further);
+    this.load();
+  }
+
+  close() {
+    this.closed = true;
+  }
+
+  /** Show the field when the run has ended. */
+  update(live) {
+    if (!live.answer || this.form) return;
+    this.form = furtherForm(live, this.page === "ask");
+    this.further.replaceChildren(this.form);
+  }
+
+  async load() {
+    try {
+      const {earlier, later} = await api.conversation(this.runId);
+      if (this.closed) return;
+      this.before.replaceChildren(...turns("Earlier in this conversation", earlier, this.page));
+      this.later.replaceChildren(...turns("Asked further", later, this.page));
+      if (earlier.length) this.onEarlier();
+    } catch (error) {
+      if (this.closed) return;
+      if (error instanceof Unreachable) api.online().then(() => this.load());
+      else if (error.status !== 404) this.before.replaceChildren(failure(error, () => this.load())); // the run reports a 404
+    }
+  }
+}
+
+function turns(title, conversation, page) {
+  if (!conversation.length) return [];
+  return [h("section", {"aria-label": title}, h("h2", {}, title), h("ol", {}, conversation.map((turn) => turnView(turn, page))))];
+}
+
+function turnView({run_id: runId, status, question, completed_question: completed, answer}, page) {
+  return h("li", {},
+    h("p", {class: "question"}, runId ? h("a", {href: `#/${page}/${encodeURIComponent(runId)}`}, question) : question,
+      runId && status !== DONE && [" ", badge(status)]),
+    completed && completed !== question && h("p", {class: "note"}, "Understood as: ", h("q", {}, completed)),
+    answer && h("p", {class: "said"}, answer));
+}
+
+/** The form that asks the next question, of the same collection and with the same options. `slash`: a key focuses it. */
+function furtherForm(live, slash) {
+  const question = h("textarea", {
+    name: "question", rows: 2, required: true, "data-slash": slash, placeholder: "A question about this answer, such as: And in winter?",
+    on: {keydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit()},
+  });
+  const errorBox = h("div", {});
+  const submit = h("button", {type: "submit", class: "main"}, "Ask");
+  const form = h("form", {class: "further", on: {submit: async (event) => {
+    event.preventDefault();
+    submit.disabled = true;
+    errorBox.replaceChildren();
+    try {
+      const {run_id: runId} = await api.ask(nextRequest(live, question.value));
+      location.hash = `#/ask/${encodeURIComponent(runId)}`;
+    } catch (error) {
+      errorBox.replaceChildren(failure(error));
+    } finally {
+      submit.disabled = false;
+    }
+  }}},
+  h("label", {}, "Ask further", question),
+  h("div", {class: "line"}, h("span", {class: "note"}, `The conversation completes the question. Asks ${live.collection}, with the same options.`), submit),
+  errorBox);
+  return form;
+}
+
+/** Return the request for the next question. A saved plan answers only the question that it was chosen for. */
+export function nextRequest(live, question) {
+  const {conversation, session, template, inputs, today, budget, ...options} = live.model.started?.request ?? {};
+  return {...options, collection: live.collection, question, continues: live.id};
+}

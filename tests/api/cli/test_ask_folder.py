@@ -1,0 +1,90 @@
+"""``candor ask "…" FOLDER``: one command from a folder to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from api.cli.ask.folder import collection_name
+from api.errors import UsageError
+from multi_agent.llm.settings import EndpointSettings
+from support.panel import Panel
+
+QUESTION = "Down to which temperature does the Borea 12 work?"
+
+
+@pytest.fixture
+def model(serve: Callable[..., EndpointSettings], use_model: Callable) -> None:
+    use_model(serve(Panel("-25 °C")))
+
+
+def documents(run: Callable, collection: str) -> dict[str, str]:
+    return {each["name"]: each["state"] for each in run("documents", "-c", collection, "--json").json}
+
+
+@pytest.mark.usefixtures("model")
+def test_a_folder_is_read_and_asked_in_one_command(run: Callable, folder: Path) -> None:
+    first = run("ask", QUESTION, folder)
+    assert first.code == 0
+    assert first.out.startswith("Answered")
+    assert "“The Borea 12 works down to -25 °C.”" in first.out
+    assert "papers: 2 indexed, 0 unchanged" in first.err
+    (folder / "new.md").write_text("# New\n\nThe Borea 14 is new.\n")
+    (folder / "soup.txt").unlink()
+    again = run("ask", QUESTION, f"{folder}/")
+    assert "papers: 1 indexed, 1 unchanged, 0 failed, 0 left out, 1 removed" in again.err
+    assert documents(run, "papers") == {"new.md": "indexed", "pumps.md": "indexed", "soup.txt": "removed"}
+
+
+@pytest.mark.usefixtures("model")
+def test_json_is_one_value_and_nothing_else(run: Callable, folder: Path) -> None:
+    asked = run("ask", QUESTION, folder, "--json")
+    assert (asked.code, asked.json["status"], asked.err) == (0, "answered", "")
+    assert asked.json["evidence"][0]["document"] == str(folder / "pumps.md")
+
+
+@pytest.mark.usefixtures("model")
+def test_a_collection_with_other_documents_is_refused_and_unchanged(
+    run: Callable, folder: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "archive" / "papers"
+    other.mkdir(parents=True)
+    (other / "letter.txt").write_text("Dear all, the pump is loud.\n")
+    run("ingest", other, "-c", "papers")
+    refused = run("ask", QUESTION, folder)
+    assert refused.code == 2
+    assert f"The collection 'papers' also holds documents from elsewhere, such as '{other}/letter.txt'" in refused.err
+    assert documents(run, "papers") == {"letter.txt": "indexed"}
+    named = run("ask", QUESTION, folder, "-c", "papers", "--json")
+    assert named.json["status"] == "answered"
+    assert set(documents(run, "papers")) == {"letter.txt", "pumps.md", "soup.txt"}
+
+
+@pytest.mark.usefixtures("model")
+def test_several_paths_share_the_collection_of_the_first(run: Callable, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "Price list.txt").write_text("The Borea 12 costs 9,000 euros.\n")
+    assert run("ask", QUESTION, tmp_path / "Price list.txt", folder, "--json").json["status"] == "answered"
+    assert set(documents(run, "Price-list")) == {"Price list.txt", "pumps.md", "soup.txt"}
+
+
+def test_a_question_without_quotation_marks_is_explained(run: Callable) -> None:
+    refused = run("ask", "Which", "pump", "is", "loud?")
+    assert refused.code == 2
+    assert "no file or folder 'pump'. Write the question in quotation marks" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("name", "collection"),
+    [("papers", "papers"), ("My papers (2024)", "My-papers-2024"), (".notes", "notes"), ("x" * 80, "x" * 63)],
+)
+def test_the_collection_is_named_after_the_folder(tmp_path: Path, name: str, collection: str) -> None:
+    (tmp_path / name).mkdir()
+    assert collection_name(tmp_path / name) == collection
+
+
+def test_a_folder_without_latin_letters_needs_a_name(tmp_path: Path) -> None:
+    (tmp_path / "文書").mkdir()
+    with pytest.raises(UsageError, match="--collection"):
+        collection_name(tmp_path / "文書")

@@ -1,0 +1,118 @@
+"""Ctrl-C during ``candor ingest``, in a real process: what is in stays in, and the same command continues."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support.waiting import LIMIT_S, until
+
+ROOT = Path(__file__).parents[3]
+FILES = 14
+SETTLED = {"indexed", "discovered"}
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """A folder of files that take a while to embed."""
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(FILES):
+        lines = (f"Pump {number} ran for {line} hours at station {number * line}.\n\n" for line in range(25))
+        (folder / f"report{number:02}.md").write_text(f"# Report {number}\n\n" + "".join(lines))
+    return folder
+
+
+@contextmanager
+def ingesting(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """``candor ingest`` in a process group of its own, as a terminal starts it."""
+    small_batches = {"CANDOR_INGEST__EMBED_BATCH": "2", "CANDOR_INGEST__PARSE_WORKERS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "api.cli", "ingest", str(folder), *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env=os.environ | small_batches | {"PYTHONPATH": str(ROOT)},
+        # A test that runs in the background inherits an ignored SIGINT.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def states(run: Callable) -> list[str]:
+    listed = run("documents", "--json")
+    return [each["state"] for each in listed.json] if listed.code == 0 else []
+
+
+def press_ctrl_c(process: subprocess.Popen[str]) -> None:
+    """Send SIGINT to the whole group, as a terminal does."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+def test_ctrl_c_says_what_is_in_and_the_same_command_continues(run: Callable, many: Path) -> None:
+    with ingesting(many) as process:
+        until(lambda: "indexed" in states(run))
+        press_ctrl_c(process)
+        _, errors = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130, errors
+    assert "Stopping after the files that are being read. Press Ctrl-C again to stop at once." in errors
+    after = states(run)
+    indexed = after.count("indexed")
+    assert 0 < indexed < FILES
+    assert set(after) <= SETTLED
+    assert f"Interrupted: {indexed} of {FILES} files are in collection 'documents'." in errors
+    assert "Run the same command again to continue." in errors
+    again = run("ingest", many, "--json")
+    assert (again.code, again.json["unchanged"], again.json["indexed"]) == (0, indexed, FILES - indexed)
+    assert states(run) == ["indexed"] * FILES
+
+
+def test_the_report_as_json_tells_that_the_ingest_was_interrupted(run: Callable, many: Path) -> None:
+    with ingesting(many, "--json") as process:
+        until(lambda: "indexed" in states(run))
+        press_ctrl_c(process)
+        output, _ = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, json.loads(output)["cancelled"]) == (130, True)
+
+
+def test_a_second_ctrl_c_stops_at_once_and_leaves_no_document_half_done(run: Callable, many: Path) -> None:
+    with ingesting(many) as process:
+        assert process.stderr
+        until(lambda: "embedding" in states(run))
+        press_ctrl_c(process)
+        assert any("Press Ctrl-C again" in line for line in iter(process.stderr.readline, ""))
+        press_ctrl_c(process)
+        _, errors = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130, errors
+    assert "complete documents. Run the same command again to continue." in errors
+    assert set(states(run)) <= SETTLED
+    assert run("ingest", many, "--json").code == 0
+    assert states(run) == ["indexed"] * FILES
+
+
+def test_an_interrupted_update_keeps_the_old_version(run: Callable, many: Path) -> None:
+    run("ingest", many)
+    for file in many.iterdir():
+        file.write_text(file.read_text().replace("Pump", "Turbine"))
+    with ingesting(many) as process:
+        until(lambda: "embedding" in states(run))
+        press_ctrl_c(process)
+        process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130
+    assert set(states(run)) == {"indexed"}
+    texts = [hit["text"] for hit in run("search", "Turbine Pump", "-n", "1000", "--json").json]
+    assert any("Pump" in text for text in texts)
+    assert any("Turbine" in text for text in texts)
+    assert run("ingest", many).code == 0
+    texts = [hit["text"] for hit in run("search", "Turbine Pump", "-n", "1000", "--json").json]
+    assert not any("Pump" in text for text in texts)
