@@ -56,16 +56,20 @@ def ingest(
     if watch and (as_json or dry_run):
         raise UsageError("--watch cannot be combined with --json or --dry-run.")
     candor = make_candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
-    names, how = tuple(tags or ()), {"retry_failed": retry_failed, "sync": sync}
+    names = tuple(tags or ())
     if dry_run:
-        plan = run_dry(candor, paths or [], collection, **how, tags=names, progress=not as_json)
+        plan = run_dry(
+            candor, paths or [], collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
+        )
         if as_json:
             print_json(plan.model_dump(mode="json"))
         return
     if watch:
-        run_watch(candor, paths or [], collection, **how, tags=names)
+        run_watch(candor, paths or [], collection, retry_failed=retry_failed, sync=sync, tags=names)
         return
-    report = run_ingest(candor, paths or [], collection, **how, tags=names, progress=not as_json)
+    report = run_ingest(
+        candor, paths or [], collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
+    )
     if as_json:
         print_json(report.model_dump(mode="json"))
     if code := exit_code(report):
