@@ -43,7 +43,7 @@ def leaves() -> Iterator[tuple[str, Any]]:
 
 def test_commands_come_first_and_groups_after_them() -> None:
     assert list(COMMANDS) == [
-        "ask", "chat", "demo", "doctor", "drop", "export", "ingest", "mcp", "search", "serve", "show", "trace",
+        "ask", "chat", "demo", "doctor", "drop", "export", "ingest", "mcp", "rate", "search", "serve", "show", "trace",
         *GROUPS,
     ]  # fmt: skip
     assert GROUPS == [
