@@ -50,7 +50,7 @@ def test_commands_come_first_and_groups_after_them() -> None:
         "agents", "approvals", "audit", "documents", "eval", "keys", "memories", "plans", "runs", "skills", "tools",
     ]  # fmt: skip
     assert set(COMMANDS["eval"].commands) == {
-        "calibrate", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",
+        "calibrate", "from-ratings", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",
     }  # fmt: skip
 
 
