@@ -58,6 +58,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
     yield from _evaluations(http)
     yield "POST /v1/research", Asked("/v1/research", {"question": REFUSED, "collection": "papers"})
     yield "POST /v1/jobs/{job_id}/cancel", Asked(f"/v1/jobs/{elsewhere}/cancel")
+    yield "PUT /v1/runs/{run_id}/rating", Asked(f"/v1/runs/{elsewhere}/rating", {"rating": "up"})
 
 
 def job_of_another_service(candor: Candor) -> str:

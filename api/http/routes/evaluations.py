@@ -149,7 +149,8 @@ def rated(
     An answer that was rated up is the accepted one, with its documents as gold. A question whose answer was rated down
     has no gold, and the note of its rating.
     """
-    return rated_questions(trace, ledger, collections.resolve_for(caller, Right.READ, collection))
+    known = collections.require(collections.resolve_for(caller, Right.READ, collection))
+    return rated_questions(trace, ledger, known.collection)
 
 
 @router.post("/questions", responses=problem_responses(422))

@@ -43,14 +43,14 @@ def leaves() -> Iterator[tuple[str, Any]]:
 
 def test_commands_come_first_and_groups_after_them() -> None:
     assert list(COMMANDS) == [
-        "ask", "chat", "demo", "doctor", "drop", "export", "ingest", "mcp", "search", "serve", "show", "trace",
+        "ask", "chat", "demo", "doctor", "drop", "export", "ingest", "mcp", "rate", "search", "serve", "show", "trace",
         *GROUPS,
     ]  # fmt: skip
     assert GROUPS == [
         "agents", "approvals", "audit", "documents", "eval", "keys", "memories", "plans", "runs", "skills", "tools",
     ]  # fmt: skip
     assert set(COMMANDS["eval"].commands) == {
-        "calibrate", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",
+        "calibrate", "from-ratings", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",
     }  # fmt: skip
 
 

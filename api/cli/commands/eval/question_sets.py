@@ -88,7 +88,8 @@ def from_ratings(
     if output.suffix != ".jsonl":
         raise UsageError(f"Rated questions are written to a new .jsonl file, not {str(output)!r}.")
     candor = make_candor(home)
-    found = rated_questions(candor.trace, candor.ledger, candor.collections.resolve(collection)).questions
+    known = candor.collections.require(candor.collections.resolve(collection))
+    found = rated_questions(candor.trace, candor.ledger, known.collection).questions
     if not found:
         raise UsageError("No answer from this collection is rated. Rate one first, such as `candor rate RUN up`.")
     try:
