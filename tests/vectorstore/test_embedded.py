@@ -191,9 +191,10 @@ def test_a_damaged_address_is_named(folder: Path) -> None:
 
 
 def test_errors_keep_their_type_and_attributes(address: ServiceAddress) -> None:
-    with pytest.raises(CollectionNotFound, match="Existing collections: papers") as raised:
+    with pytest.raises(CollectionNotFound, match="no collection 'other'") as raised:
         RemoteStore(address).open("other")
     assert raised.value.name == "other"
+    assert "Existing collections: papers" in raised.value.command
 
 
 def test_an_unexpected_error_of_the_service_is_reported(
