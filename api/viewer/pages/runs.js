@@ -71,7 +71,7 @@ class RunsView {
   show(runs, limit) {
     if (this.closed) return;
     this.runs = runs;
-    const filtered = filters.text || filters.status || filters.collection;
+    const filtered = filters.text || filters.status || filters.collection || filters.rating;
     if (!runs.length) {
       this.list.replaceChildren(filtered ? empty("No matching runs") : empty("No runs yet", h("a", {href: "#/"}, "Ask a question")));
       return;

@@ -1,7 +1,7 @@
 /* The form that starts a conversation: the question, its collection and its options, and questions to start from. */
 
 import {collectionChoice, keepCollection} from "./ask/collection.js";
-import {filterOption} from "./ask/filter.js";
+import {chooseFilter, filterOption} from "./ask/filter.js";
 import {givePassages, passagesOption} from "./ask/given-passages.js";
 import {chooseOptions, methodOption, optionFold, sourcesOption} from "./ask/options.js";
 import {Starters} from "./ask/starters.js";
@@ -15,6 +15,7 @@ export function fillForm(request, collection) {
   draft = request.question;
   keepCollection(collection);
   chooseOptions(request);
+  chooseFilter(request);
   givePassages(request);
 }
 

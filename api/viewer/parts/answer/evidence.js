@@ -10,7 +10,6 @@ import {table} from "../tables.js";
 import {hasText, revealMark, showPart} from "./text-view.js";
 import {keepFocus, pagerBar, pagerKeys} from "../pager.js";
 import {documentPlace, formatTime, placeIn, plural, sourceName} from "../../lib/format.js";
-import {offsetsIn} from "../../lib/spans.js";
 
 const NOT_LOCATED = "The exact position of the quote on this page is unknown. Choose Text to see it.";
 const GONE = {

@@ -14,6 +14,11 @@ const FIELDS = [
 ];
 const given = {}; // the last texts of the fields, kept between visits of the page
 
+/** Choose the documents that an earlier request had. */
+export function chooseFilter({filter}) {
+  for (const [name] of FIELDS) given[name] = [filter?.[name] ?? ""].flat().join(", ");
+}
+
 /** The folded fields, whose summary says what is set, and what they add to a request; see `options.js`. */
 export function filterOption() {
   const inputs = FIELDS.map(([name, , , props]) => h("input", {name, value: given[name] ?? "", ...props}));
