@@ -9,11 +9,14 @@ standard output, everything else to standard error. Commands import heavy module
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
+from typing import Annotated
 
 import typer
 
@@ -33,9 +36,19 @@ def make_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
+    app.callback()(_use_config)
     for found in sorted(_find_apps(commands), key=lambda each: bool(each.info.name)):
         app.add_typer(found)
     return app
+
+
+def _use_config(
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Settings file (CANDOR_CONFIG).", show_default=False)
+    ] = None,
+) -> None:
+    if config:
+        os.environ["CANDOR_CONFIG"] = str(config)  # also for worker processes
 
 
 def _find_apps(package: ModuleType) -> Iterator[typer.Typer]:
@@ -56,6 +69,7 @@ app = make_app()
 
 def main() -> None:
     """Run the command line. Exit codes: 0 success, 1 failure, 2 wrong usage. Expected errors print one paragraph."""
+    os.umask(0o077)  # files of the data folder, exports and logs contain documents
     as_json = "--json" in sys.argv
     try:
         with warnings.catch_warnings():
