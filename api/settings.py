@@ -162,6 +162,11 @@ def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
         raise SettingsError(f"Cannot read the settings in {FILE} or a {PREFIX}… variable: {error}.") from error
 
 
+def use_config(file: Path) -> None:
+    """Let this process and its children read a further settings file, as with ``CANDOR_CONFIG``."""
+    os.environ[f"{PREFIX}CONFIG"] = str(file)
+
+
 def _config_file(home: Path) -> Path | None:
     """Return the file of ``--config``. Raises SettingsError if it is missing; warns about an unread file."""
     if named := os.environ.get(f"{PREFIX}CONFIG"):

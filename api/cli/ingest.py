@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.bootstrap import Candor
+from api.cli.common import print_message
 from ingest.pipeline.plan import IngestRequest
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def run_ingest(
         )  # fmt: skip
     if progress:
         for line in summary(report):
-            _print(line)
+            print_message(line)
     return report
 
 
@@ -52,7 +53,7 @@ def run_dry(
     plan = candor.ingest.plan(request)
     if progress:
         for line in planned(plan):
-            _print(line)
+            print_message(line)
     return plan
 
 
@@ -74,9 +75,9 @@ def run_watch(candor: Candor, paths: Sequence[Path], collection: str, *, retry_f
                 if first or changes:
                     run_ingest(candor, paths, collection, retry_failed=retry_failed and first, sync=sync, progress=True)
             except IngestError as error:  # the next change may resolve it, for example in a folder that is empty now
-                _print(f"candor: {error}")
+                print_message(f"candor: {error}")
             if first:
-                _print(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
+                print_message(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
                 first = False
 
 
@@ -137,11 +138,11 @@ def planned(plan: Plan) -> list[str]:
 
 def _print_notices(plan: Plan) -> None:
     for notice in plan.notices:
-        _print(notice)
+        print_message(notice)
 
 
 def _print_reembedded(report: ReembedReport) -> None:
-    _print(
+    print_message(
         f"{report.change.collection}: {report.rebuilt} documents embedded again with {report.change.now!r}: "
         f"{report.chunks} passages ({report.embedded} embedded) in {report.seconds:.1f} s"
     )
@@ -150,12 +151,13 @@ def _print_reembedded(report: ReembedReport) -> None:
 @contextmanager
 def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
     """Show a progress bar on standard error if that is a terminal."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
+    from api.cli.render.console import SafeConsole
+
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    console = Console(file=sys.stderr, highlight=False)
+    console = SafeConsole(file=sys.stderr, highlight=False)
     with Bar(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bar:
         task = bar.add_task("")
 
@@ -181,7 +183,3 @@ def _time_left(progress: Progress) -> str:
         return ""
     seconds = round(progress.seconds * (progress.bytes_total / progress.bytes_done - 1))
     return f"{seconds // 60}:{seconds % 60:02} left"
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr)

@@ -48,7 +48,9 @@ def _use_config(
     ] = None,
 ) -> None:
     if config:
-        os.environ["CANDOR_CONFIG"] = str(config)  # also for worker processes
+        from api.settings import use_config
+
+        use_config(config)
 
 
 def _find_apps(package: ModuleType) -> Iterator[typer.Typer]:
