@@ -58,6 +58,20 @@ class ServiceSettings(SettingsGroup):
     require_key: bool = Field(
         default=False, description="Require a key for local requests, too. Remote requests always need one."
     )
+    connections: int = Field(
+        default=1000,
+        ge=1,
+        description="Maximum number of open connections. The system's limit on open files may lower it.",
+    )
+    connections_per_address: int = Field(
+        default=200, ge=1, description="Maximum number of open connections from one address. Raise it behind a proxy."
+    )
+    header_timeout_s: float = Field(
+        default=20, gt=0, description="Seconds in which a client must send the head of a request."
+    )
+    stall_timeout_s: float = Field(
+        default=60, gt=0, description="Seconds without a further part of a request body after which it is given up."
+    )
     audit_days: int = Field(default=365, ge=0, description="Days to keep audit entries. 0 keeps all.")
     hosts: tuple[str, ...] = Field(
         default=(), description="Host names of the service, for example candor.example.com, optionally with a port."
