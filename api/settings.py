@@ -1,13 +1,17 @@
 """All settings in one tree. This is the only module that reads the environment.
 
-Sources, each overriding the ones before: defaults, ``candor.toml`` in the data folder, ``candor.toml`` in the working
-folder, ``CANDOR_…`` variables (``CANDOR_LLM__MODEL`` is ``model`` under ``[llm]``), the command line. Unknown keys are
-errors.
+Sources, each overriding the ones before: defaults, ``candor.toml`` in the data folder, the file of ``--config``,
+``CANDOR_…`` variables (``CANDOR_LLM__MODEL`` is ``model`` under ``[llm]``), the command line. Unknown keys are errors.
+
+A ``candor.toml`` in the working folder is not read: the folder may be somebody else's, and settings name the endpoint
+that gets the API key and the programs of MCP servers.
 """
 
 from __future__ import annotations
 
 import os
+import tomllib
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -54,6 +58,20 @@ class ServiceSettings(SettingsGroup):
     require_key: bool = Field(
         default=False, description="Require a key for local requests, too. Remote requests always need one."
     )
+    connections: int = Field(
+        default=1000,
+        ge=1,
+        description="Maximum number of open connections. The system's limit on open files may lower it.",
+    )
+    connections_per_address: int = Field(
+        default=200, ge=1, description="Maximum number of open connections from one address. Raise it behind a proxy."
+    )
+    header_timeout_s: float = Field(
+        default=20, gt=0, description="Seconds in which a client must send the head of a request."
+    )
+    stall_timeout_s: float = Field(
+        default=60, gt=0, description="Seconds without a further part of a request body after which it is given up."
+    )
     audit_days: int = Field(default=365, ge=0, description="Days to keep audit entries. 0 keeps all.")
     hosts: tuple[str, ...] = Field(
         default=(), description="Host names of the service, for example candor.example.com, optionally with a port."
@@ -78,6 +96,9 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True)
 
     home: Path = Field(description="Data folder.")
+    config: Path | None = Field(
+        default=None, description="Settings file beside the one in the data folder: `candor --config FILE COMMAND`."
+    )
     database_url: SecretStr | None = Field(
         default=None, description="URL of a Postgres database. Default: SQLite in the data folder."
     )
@@ -127,19 +148,26 @@ class Settings(BaseSettings):
         env_settings: PydanticBaseSettingsSource, dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:  # fmt: skip
-        home = init_settings()["home"]
-        files = (TomlConfigSettingsSource(settings_cls, folder / FILE) for folder in (Path.cwd(), home))
-        return (init_settings, env_settings, *files)
+        given = init_settings()
+        files = [given["config"]] if given.get("config") else []
+        files.append(given["home"] / FILE)
+        return (init_settings, env_settings, *(TomlConfigSettingsSource(settings_cls, file) for file in files))
 
 
 def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
     """Return the settings in force. ``home`` is ``--home``.
 
-    Raises SettingsError, which names every unknown key and invalid value. Warns (FutureWarning) about renamed keys.
+    ``CANDOR_CONFIG`` (``--config``) names a further settings file. Raises SettingsError, which names every unknown key
+    and invalid value. Warns (FutureWarning) about renamed keys, and about a file in the working folder.
     """
     _reject_unknown_variables()
+    folder = find_home(home)
+    config = _config_file(folder)
     try:
-        return Settings(home=find_home(home), **overrides)
+        settings = Settings(home=folder, config=config, **overrides)
+        if config:
+            _reject_paired_key(settings, config)
+        return settings
     except ValidationError as error:
         faults = "; ".join(f"{_setting_name(each['loc'])}: {_explain(each)}" for each in error.errors())
         raise SettingsError(f"{faults}. Settings come from {FILE} and {PREFIX}… variables.") from error
@@ -151,6 +179,39 @@ def find_home(home: Path | None = None) -> Path:
     """Return the data folder: ``home``, else ``CANDOR_HOME``, else the user's data folder."""
     folder = home or Path(os.environ.get(f"{PREFIX}HOME") or platformdirs.user_data_path("candor"))
     return folder.expanduser().absolute()
+
+
+def use_config(file: Path) -> None:
+    """Let this process and its children read a further settings file, as with ``CANDOR_CONFIG``."""
+    os.environ[f"{PREFIX}CONFIG"] = str(file)
+
+
+def _config_file(home: Path) -> Path | None:
+    """Return the file of ``--config``. Raises SettingsError if it is missing; warns about an unread file."""
+    if named := os.environ.get(f"{PREFIX}CONFIG"):
+        file = Path(named).expanduser().absolute()
+        if not file.is_file():
+            raise SettingsError(f"There is no settings file {named!r} (`--config` or {PREFIX}CONFIG).")
+        return file
+    if Path(FILE).is_file() and Path.cwd() != home:
+        warnings.warn(
+            f"{FILE} in the working folder is not read. To use it, write `candor --config {FILE} …`.",
+            FutureWarning, stacklevel=2,
+        )  # fmt: skip
+    return None
+
+
+def _reject_paired_key(settings: Settings, config: Path) -> None:
+    """Raise SettingsError if a key from elsewhere would be sent to an address of the file."""
+    written = tomllib.loads(config.read_text(encoding="utf-8"))
+    tables = [(written.get("llm", {}), settings.llm)]
+    tables += [(table, settings.llms[name]) for name, table in written.get("llms", {}).items()]
+    for table, endpoint in tables:
+        if endpoint.api_key and "api_key" not in table and table.get("base_url") == endpoint.base_url:
+            raise SettingsError(
+                f"The `base_url` under [{endpoint.table}] comes from {config}, its API key from elsewhere. Candor "
+                "sends no key to an address from another source: set both in one place, or both in variables."
+            )
 
 
 def _from_variable(key: SecretStr) -> SecretStr:

@@ -99,10 +99,11 @@ def readable(text: str) -> str:
     tags become spaces.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(" " if _is_unreadable(character) else character for character in lines)
+    return "".join(" " if is_unreadable(character) else character for character in lines)
 
 
-def _is_unreadable(character: str) -> bool:
+def is_unreadable(character: str) -> bool:
+    """Return whether a character can act on a terminal or hide words."""
     if character in "\n\t":
         return False
     is_control = unicodedata.category(character) in ("Cc", "Cs")

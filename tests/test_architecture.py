@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
@@ -81,3 +82,14 @@ def test_only_the_settings_read_the_environment() -> None:
         if "os.environ" in path.read_text(encoding="utf-8") or "getenv" in path.read_text(encoding="utf-8")
     ]
     assert readers == ["api/settings.py"]
+
+
+def test_the_command_line_prints_through_functions_that_strip_terminal_controls() -> None:
+    safe = {"api/cli/common.py", "api/cli/render/console.py"}
+    unsafe = re.compile(r"(?<![\w.])(print|Console)\(|typer\.echo\(|click\.echo\(")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "api" / "cli").rglob("*.py")
+        if unsafe.search(path.read_text(encoding="utf-8"))
+    ]
+    assert set(found) <= safe

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import secrets
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from api.cli.ask.run import make_request, run_question
-from api.cli.common import make_console, print_message
+from api.cli.common import make_console, print_json, print_message
 from api.cli.render.answers import show_answer, show_sources
 from api.errors import UsageError, command_message
 from multi_agent.answer import Answer
@@ -94,7 +93,7 @@ class Chat:
     def _show(self, answer: Answer) -> None:
         self._last = answer
         if self._as_json:
-            print(json.dumps(answer.model_dump(mode="json"), ensure_ascii=False), flush=True)
+            print_json(answer.model_dump(mode="json"), indent=None)
         else:
             show_answer(make_console(), answer, self._home)
 

@@ -111,9 +111,24 @@ def print_list(found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequ
     show_table(make_console(), columns, rows)
 
 
-def print_json(value: Any) -> None:
-    """Print one JSON value to standard output."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """Print one JSON value to standard output. Characters that could act on a terminal are escaped."""
+    from multi_agent.sources import is_unreadable
+
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    print("".join(_escape(each) if is_unreadable(each) else each for each in text), flush=True)
+
+
+def _escape(character: str) -> str:
+    """Return the JSON escape of a character."""
+    return f"\\u{ord(character):04x}" if ord(character) < 1 << 16 else json.dumps(character).strip('"')
+
+
+def print_text(text: str, end: str = "\n") -> None:
+    """Print text to standard output. Characters that could act on a terminal become spaces."""
+    from multi_agent.sources import readable
+
+    print(readable(text), end=end, flush=True)
 
 
 def print_written(path: Path, message: str, as_json: bool) -> None:
@@ -124,6 +139,8 @@ def print_written(path: Path, message: str, as_json: bool) -> None:
         print_message(message)
 
 
-def print_message(text: str) -> None:
-    """Print a message to standard error."""
-    print(text, file=sys.stderr)
+def print_message(text: str, end: str = "\n") -> None:
+    """Print a message to standard error. Characters that could act on a terminal become spaces."""
+    from multi_agent.sources import readable
+
+    print(readable(text), end=end, file=sys.stderr, flush=True)

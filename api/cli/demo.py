@@ -8,7 +8,6 @@ when the prompts have changed: ``candor demo --live --record sample_docs/recordi
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
@@ -20,6 +19,7 @@ import typer
 
 from api.bootstrap import Candor
 from api.cli.ask.run import run_question
+from api.cli.common import print_message, print_text
 from api.cli.ingest import exit_code, run_ingest
 from api.settings import load_settings
 from multi_agent.answer import Answer
@@ -69,7 +69,7 @@ def run_demo(
     if live:
         answers = [_answer(candor, question, None, progress=progress) for question in _selected(demo_questions(), only)]
     else:
-        print(REPLAYED, file=sys.stderr)
+        print_message(REPLAYED)
         answers, drifted = _replay(candor, only, progress=progress)
     if record:
         _save(candor, answers, record)
@@ -88,7 +88,7 @@ def _replay(candor: Candor, only: int | None, *, progress: bool) -> tuple[list[A
         answers.append(_answer(candor, question, Models(replay), progress=progress))
         drifted += replay.drifted
     if drifted:
-        print(drift_warning(drifted, len(entries)), file=sys.stderr)
+        print_message(drift_warning(drifted, len(entries)))
     return answers, drifted
 
 
@@ -130,7 +130,7 @@ def _drop_foreign_collection(candor: Candor, folder: Path, *, progress: bool) ->
     foreign = [each for each in candor.ledger.list(COLLECTION) if not Path(each.path).is_relative_to(folder)]
     if foreign:
         if progress:
-            print("The demo's collection belongs to another copy of Candor. It is created again.", file=sys.stderr)
+            print_message("The demo's collection belongs to another copy of Candor. It is created again.")
         candor.collections.drop(COLLECTION)
 
 
@@ -160,7 +160,7 @@ def _settings(home: Path | None, *, check_claims: bool) -> Any:
 
 def _answer(candor: Candor, question: str, models: Models | None, *, progress: bool) -> Answer:
     if progress:
-        print(f"\n▸ {question}", flush=True)
+        print_text(f"\n▸ {question}")
     request = Request(question=question, today=_TODAY)
     answer = run_question(candor.panel, candor.collections, request, COLLECTION, progress=progress, models=models)
     if progress:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from api.bootstrap import Candor
+from api.cli.common import print_message
 from ingest.pipeline.plan import IngestRequest
 from vectorstore.text.counts import count
 
@@ -55,16 +56,16 @@ def run_ingest(
                 request, show, on_plan=_print_notices, on_reembedded=_print_reembedded, cancelled=stopped.is_set
             )  # fmt: skip
     except KeyboardInterrupt:
-        _print(
+        print_message(
             _interruption(f"collection {collection!r} holds {_count_indexed(candor, collection)} complete documents")
         )
         raise typer.Exit(INTERRUPTED) from None
     if progress:
         for line in summary(report):
-            _print(line)
+            print_message(line)
     if report.cancelled:
         done = f"{report.indexed + report.unchanged} of {report.files} files are in collection {collection!r}"
-        _print(_interruption(done if report.files else "no file was read"))
+        print_message(_interruption(done if report.files else "no file was read"))
     return report
 
 
@@ -99,7 +100,7 @@ def run_dry(
     plan = candor.ingest.plan(request)
     if progress:
         for line in planned(plan):
-            _print(line)
+            print_message(line)
     return plan
 
 
@@ -126,9 +127,9 @@ def run_watch(
                         candor, paths, collection, retry_failed=retry, sync=sync, tags=tags, progress=True, stop=stop
                     )
             except IngestError as error:  # the next change may resolve it, for example in a folder that is empty now
-                _print(f"candor: {error}")
+                print_message(f"candor: {error}")
             if first:
-                _print(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
+                print_message(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
                 first = False
 
 
@@ -149,7 +150,7 @@ def _until_interrupted(given: threading.Event | None = None) -> Iterator[threadi
     def end(*_: object) -> None:
         stop.set()
         signal.signal(signal.SIGINT, previous)
-        os.write(2, _STOPPING)  # print() may not be called while another print() is interrupted
+        os.write(2, _STOPPING)  # a handler must not print: it may have interrupted a print
 
     signal.signal(signal.SIGINT, end)
     try:
@@ -201,11 +202,11 @@ def planned(plan: Plan) -> list[str]:
 
 def _print_notices(plan: Plan) -> None:
     for notice in plan.notices:
-        _print(notice)
+        print_message(notice)
 
 
 def _print_reembedded(report: ReembedReport) -> None:
-    _print(
+    print_message(
         f"{report.change.collection}: {count(report.rebuilt, 'document')} embedded again with {report.change.now!r}: "
         f"{count(report.chunks, 'passage')} ({report.embedded} embedded) in {report.seconds:.1f} s"
     )
@@ -214,12 +215,13 @@ def _print_reembedded(report: ReembedReport) -> None:
 @contextmanager
 def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
     """Show a progress bar on standard error if that is a terminal."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
+    from api.cli.render.console import SafeConsole
+
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    console = Console(file=sys.stderr, highlight=False)
+    console = SafeConsole(file=sys.stderr, highlight=False)
     with Bar(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bar:
         task = bar.add_task("")
 
@@ -245,7 +247,3 @@ def _time_left(progress: Progress) -> str:
         return ""
     seconds = round(progress.seconds * (progress.bytes_total / progress.bytes_done - 1))
     return f"{seconds // 60}:{seconds % 60:02} left"
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr)

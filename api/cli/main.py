@@ -9,24 +9,26 @@ standard output, everything else to standard error. Commands import heavy module
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import version
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
 import typer
 
 from api.cli import commands
-from api.cli.common import command_group, print_json, print_message
+from api.cli.common import command_group, print_json, print_message, print_text
 from api.errors import FileNotThere, HomeError, KeyNotFound, UsageError, command_message
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"candor {version('candor')}")
+        print_text(f"candor {version('candor')}")
         raise typer.Exit
 
 
@@ -50,8 +52,15 @@ def _global_options(
     _: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Settings file (CANDOR_CONFIG).", show_default=False)
+    ] = None,
 ) -> None:
     """Options of the program itself. The help text is that of the app."""
+    if config:
+        from api.settings import use_config
+
+        use_config(config)
 
 
 def _find_apps(package: ModuleType) -> Iterator[typer.Typer]:
@@ -72,6 +81,7 @@ app = make_app()
 
 def main() -> None:
     """Run the command line. Exit codes: 0 success, 1 failure, 2 wrong usage. Expected errors print one paragraph."""
+    os.umask(0o077)  # files of the data folder, exports and logs contain documents
     as_json = "--json" in sys.argv
     try:
         with warnings.catch_warnings():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import ssl
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from api.bootstrap import Candor
 from api.errors import UsageError
 from api.http.app import make_app
+from api.http.connections import BACKLOG, ConnectionLimits, make_protocol
 from api.jobs.locks import lock_database, lock_home
 from api.settings import LOOPBACK, ServiceSettings
 
@@ -26,17 +27,19 @@ _SWITCH_S = 0.0005
 class Server(uvicorn.Server):
     """Pauses the runs before it waits for connections, because connections that follow a run end with it."""
 
-    def __init__(self, app: FastAPI, certfile: Path | None = None, keyfile: Path | None = None) -> None:
+    def __init__(self, app: FastAPI, service: ServiceSettings) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
+                http=make_protocol(ConnectionLimits(service)),
+                backlog=BACKLOG,
                 lifespan="on",
                 access_log=False,
                 log_level="warning",
                 server_header=False,
                 timeout_graceful_shutdown=_GRACE_S,
-                ssl_certfile=certfile,
-                ssl_keyfile=keyfile,
+                ssl_certfile=service.certfile,
+                ssl_keyfile=service.keyfile,
             )
         )
         self._app = app
@@ -60,11 +63,14 @@ def serve(candor: Candor, tell: Callable[[str], None]) -> None:
     _check_keys(candor)
     _check_certificate(service)
     sys.setswitchinterval(_SWITCH_S)
+    # Otherwise the MCP server installs a handler that imports modules while it logs, which fails without file
+    # descriptors and ends the event loop.
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     alone, known = lock_home(candor.settings.home), lock_database(candor.engine, candor.settings.store.url)
     with alone, known, listen(service.host, service.port) as listener:
         tell(url_of(listener, secure=service.certfile is not None))
         with suppress(KeyboardInterrupt):  # uvicorn raises the signal again after a clean shutdown
-            Server(make_app(candor), service.certfile, service.keyfile).run(sockets=[listener])
+            Server(make_app(candor), service).run(sockets=[listener])
 
 
 def listen(host: str, port: int) -> socket.socket:

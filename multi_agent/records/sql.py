@@ -4,7 +4,7 @@ Four layers of protection, each enough for most attacks: DuckDB's own parser mus
 ``records`` and the functions listed here. The database has no access to files, network and extensions, and its
 configuration is locked. Every query runs in a read-only transaction. Time, memory and the size of results are limited.
 The function list omits functions that make a text longer (the memory limit does not cover single values), that read
-the environment, or that are not deterministic.
+the environment, that are not deterministic, or that ignore an interrupt (edit distances).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FUNCTIONS = frozenset(
     coalesce ifnull nullif if
     lower upper lcase ucase trim ltrim rtrim length len char_length character_length strlen substring substr left right
     split_part strip_accents nfc_normalize contains starts_with ends_with prefix suffix position strpos instr ascii
-    regexp_matches regexp_full_match regexp_extract translate reverse levenshtein jaro_winkler_similarity
+    regexp_matches regexp_full_match regexp_extract translate reverse
     year month day quarter week weekofyear isoyear dayofmonth dayofweek isodow dayofyear hour minute second millisecond
     decade century era monthname dayname date_part datepart date_trunc datetrunc date_diff datediff date_sub datesub
     date_add last_day make_date make_time make_timestamp epoch epoch_ms strptime try_strptime strftime to_years

@@ -19,6 +19,8 @@ from multi_agent.toolbox.settings import ToolSettings
 
 _REDIRECTS = 5
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_PRIVATE = (ipaddress.ip_network("fec0::/10"), ipaddress.ip_network("64:ff9b:1::/48"))
+"""Site-local addresses (RFC 3879) and NAT64 for local use (RFC 8215), which ``ipaddress`` counts as global."""
 _HEADERS = {"User-Agent": "Candor", "Accept-Encoding": "identity"}
 
 
@@ -45,14 +47,22 @@ async def fetch(url: str, settings: ToolSettings, max_bytes: int, params: dict[s
             async with client.stream("GET", url, params=params) as response:
                 if response.is_error:
                     raise ToolError(f"{url} answers {response.status_code} {response.reason_phrase}.")
+                _require_plain(response)
                 return _fetched(response, await _read(response, max_bytes))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ToolError(f"{url} cannot be fetched: {str(error) or type(error).__name__}.") from error
 
 
+def _require_plain(response: httpx.Response) -> None:
+    """Raise ToolError for a compressed response: none was requested, and a small one can become gigabytes."""
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise ToolError(f"{response.url} is not read: it is compressed ({encoding}), and Candor requested plain text.")
+
+
 async def _read(response: httpx.Response, max_bytes: int) -> bytes:
     content = bytearray()
-    async for part in response.aiter_bytes():
+    async for part in response.aiter_raw():
         content += part
         if len(content) > max_bytes:
             raise ToolError(f"{response.url} has more than the {max_bytes} bytes that may be fetched.")
@@ -109,7 +119,7 @@ def is_public(address: str) -> bool:
         if ip in _NAT64:
             embedded = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         ip = embedded or ip
-    return ip.is_global and not ip.is_multicast
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _PRIVATE)
 
 
 def _to(address: str, request: httpx.Request) -> httpx.Request:

@@ -11,16 +11,45 @@ from api.settings import load_settings
 
 
 def test_later_sources_override_earlier_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home, work = tmp_path / "home", tmp_path / "work"
+    home, config = tmp_path / "home", tmp_path / "team.toml"
     home.mkdir()
-    work.mkdir()
-    monkeypatch.chdir(work)
     (home / "candor.toml").write_text('[llm]\nmodel = "from home"\nparallel = 2\n[research]\npassages = 9\n')
-    (work / "candor.toml").write_text('[llm]\nmodel = "from work"\nresponse_retries = 5\n')
+    config.write_text('[llm]\nmodel = "from config"\nresponse_retries = 5\n')
+    monkeypatch.setenv("CANDOR_CONFIG", str(config))
     monkeypatch.setenv("CANDOR_LLM__RESPONSE_RETRIES", "7")
     settings = load_settings(home)
-    assert (settings.llm.model, settings.llm.parallel, settings.llm.response_retries) == ("from work", 2, 7)
+    assert (settings.llm.model, settings.llm.parallel, settings.llm.response_retries) == ("from config", 2, 7)
     assert settings.research.passages == 9
+
+
+def test_a_file_in_the_working_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CANDOR_LLM__API_KEY", "sesame")
+    (tmp_path / "candor.toml").write_text('[llm]\nbase_url = "https://attacker.example/v1"\nprovider = "openai"\n')
+    with pytest.warns(FutureWarning, match=r"candor --config candor\.toml"):
+        assert "attacker" not in load_settings(tmp_path / "home").llm.model_dump_json()
+    monkeypatch.setenv("CANDOR_CONFIG", "missing.toml")
+    with pytest.raises(SettingsError, match=r"no settings file 'missing\.toml'"):
+        load_settings(tmp_path / "home")
+
+
+@pytest.mark.parametrize("table", ["llm", "llms.small"])
+def test_a_key_is_not_sent_to_an_address_of_another_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    config, variable = tmp_path / "team.toml", f"CANDOR_{table.upper().replace('.', '__')}__"
+    config.write_text(f'[{table}]\nprovider = "openai"\nmodel = "m"\nbase_url = "https://team.example/v1"\n')
+    monkeypatch.setenv("CANDOR_CONFIG", str(config))
+    assert load_settings(tmp_path / "home").config == config  # no key, no risk
+    monkeypatch.setenv(f"{variable}API_KEY", "sesame")
+    with pytest.raises(SettingsError, match=rf"`base_url` under \[{table}\] comes from .*team\.toml"):
+        load_settings(tmp_path / "home")
+    monkeypatch.setenv(f"{variable}BASE_URL", "https://own.example/v1")
+    assert load_settings(tmp_path / "home").home == tmp_path / "home"
+    monkeypatch.delenv(f"{variable}API_KEY")
+    monkeypatch.delenv(f"{variable}BASE_URL")
+    config.write_text(config.read_text() + 'api_key = "sesame"\n')
+    assert load_settings(tmp_path / "home").config == config
 
 
 @pytest.mark.parametrize(
@@ -33,13 +62,10 @@ def test_later_sources_override_earlier_ones(tmp_path: Path, monkeypatch: pytest
         ("[llm\n", "candor.toml"),
     ],
 )
-def test_an_invalid_key_in_a_file_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, named: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_invalid_key_in_a_file_is_named(tmp_path: Path, toml: str, named: str) -> None:
     (tmp_path / "candor.toml").write_text(toml)
     with pytest.raises(SettingsError, match=named):
-        load_settings(tmp_path / "home")
+        load_settings(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -71,19 +97,18 @@ def test_the_data_folder_is_the_option_or_the_variable(tmp_path: Path) -> None:
 
 
 def test_named_models_are_set_in_files_and_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "candor.toml").write_text(
         '[llms.small]\nmodel = "qwen3:4b"\n[research.agent_models]\nExtractor = "small"\n'
     )
     monkeypatch.setenv("CANDOR_LLMS__SMALL__API_KEY", "sesame")
-    settings = load_settings(tmp_path / "home")
+    settings = load_settings(tmp_path)
     small = settings.llms["small"]
     assert (small.model, small.api_key and small.api_key.get_secret_value()) == ("qwen3:4b", "sesame")
     assert small.setting("model").startswith("CANDOR_LLMS__SMALL__MODEL")
     assert settings.research.agent_models == {"Extractor": "small"}
     (tmp_path / "candor.toml").write_text('[llms."Not a name"]\nmodel = "x"\n')
     with pytest.raises(SettingsError, match="Not a name"):
-        load_settings(tmp_path / "home")
+        load_settings(tmp_path)
 
 
 def test_old_setting_names_are_read_with_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -111,10 +136,7 @@ def test_old_and_new_name_together_are_rejected(monkeypatch: pytest.MonkeyPatch,
         ("[research]\nreader_passages = 3", 2730, 3),
     ],
 )
-def test_a_call_reads_a_share_of_the_context_window(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, tokens: int, passages: int
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_call_reads_a_share_of_the_context_window(tmp_path: Path, toml: str, tokens: int, passages: int) -> None:
     (tmp_path / "candor.toml").write_text(toml)
-    research = load_settings(tmp_path / "home").research
+    research = load_settings(tmp_path).research
     assert (research.tokens_per_call, research.reader_passages) == (tokens, passages)

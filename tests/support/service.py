@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,7 +44,7 @@ class RunningService:
         self._listener = listen("127.0.0.1", port)
         settings = candor.settings.service
         self.url = url_of(self._listener, secure=settings.certfile is not None).rstrip("/")
-        self._server = Server(make_app(candor), settings.certfile, settings.keyfile)
+        self._server = Server(make_app(candor), settings)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._listener]}, name="candor-serve", daemon=True
         )
@@ -71,6 +72,8 @@ class ServiceProcess:
         self._command = [sys.executable, "-m", "api.cli", "serve", "--json", "--home", str(home), "--port"]
         self._port = port
         patient = {"CANDOR_LLM__CONNECT_TIMEOUT_S": str(LIMIT_S)}
+        self.before: Callable[[], object] | None = None
+        """Called in the new process before it starts, for example to set limits."""
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **patient, **environment}
 
     def __enter__(self) -> Self:
@@ -88,6 +91,7 @@ class ServiceProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=self.before,
         )
         assert self.process.stdout is not None
         output = ""

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from api.auth.permissions import LOCAL_CALLER
+from api.cli.common import print_message
 from multi_agent.errors import ApprovalClosed, ToolError
 from multi_agent.events import ApprovalRequested, Event
 from multi_agent.toolbox.approvals import Approvals, Choice
@@ -28,16 +29,19 @@ class TerminalApprovals:
             return
         if not sys.stdin.isatty():
             self._approvals.decide(event.body.approval_id, "refused", _NO_TERMINAL)
-            _print(f"Refused: {event.body.agent} wants to call {event.body.tool}, and there is no terminal to ask on. "
-                   "Use `candor serve` to decide such calls.")  # fmt: skip
+            print_message(
+                f"Refused: {event.body.agent} wants to call {event.body.tool}, and there is no terminal to ask on. "
+                "Use `candor serve` to decide such calls."
+            )
             return
         # A daemon thread, not one of the event loop's pool: Ctrl-C would wait for the pool, which waits for the person.
         threading.Thread(target=self._prompt, args=(event.body,), daemon=True).start()
 
     def _prompt(self, requested: ApprovalRequested) -> None:
         with self._prompt_lock:
-            _print(f"\n{requested.agent} wants to call {requested.tool}: {requested.reason}\n"
-                   f"  {_json(requested.arguments)}")  # fmt: skip
+            # The arguments are what the person allows. The model wrote the reason: one line, marked as a quote.
+            print_message(f"\n{requested.agent} wants to call {requested.tool} with {_json(requested.arguments)}")
+            print_message(f"  The model's reason: “{' '.join(requested.reason.split())}”")
             while not self._decide(requested):
                 pass
 
@@ -49,10 +53,10 @@ class TerminalApprovals:
             arguments = json.loads(reply) if choice == "edited" else None
             self._approvals.decide(requested.approval_id, choice, LOCAL_CALLER.name, arguments)
         except (ValueError, ToolError) as error:
-            _print(f"Invalid reply (expected y, n, or valid arguments): {error}")
+            print_message(f"Invalid reply (expected y, n, or valid arguments): {error}")
             return False
         except ApprovalClosed as error:
-            _print(str(error))
+            print_message(str(error))
         return True
 
 
@@ -62,9 +66,5 @@ def _json(arguments: dict[str, Any]) -> str:
 
 def _read(question: str) -> str:
     """Read a line from the terminal. End of input counts as "no"."""
-    print(question, end="", file=sys.stderr, flush=True)
+    print_message(question, end="")
     return sys.stdin.readline() or "no"
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

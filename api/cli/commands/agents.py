@@ -16,6 +16,7 @@ from api.cli.common import (
     print_json,
     print_list,
     print_message,
+    print_text,
     to_json,
 )
 from api.cli.render.schema import schema_lines
@@ -54,9 +55,9 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
     if as_json:
         print_json(to_json(found))
     elif found.custom:
-        print(as_toml(found.custom), end="")
+        print_text(as_toml(found.custom), end="")
     else:
-        print("\n".join(_lines(found)))
+        print_text("\n".join(_lines(found)))
 
 
 @app.command()

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message, to_json
+from api.cli.common import (
+    Home,
+    Json,
+    command_group,
+    make_candor,
+    print_json,
+    print_list,
+    print_message,
+    print_text,
+    to_json,
+)
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +60,7 @@ def add(
         print_json(to_json(created))
     else:
         print_message(f"Created key {created.key.id} for {created.key.name}. Copy it now; it is not shown again:")
-        print(created.secret)
+        print_text(created.secret)
 
 
 @app.command("list")

@@ -21,6 +21,7 @@ from api.cli.common import (
     print_json,
     print_list,
     print_message,
+    print_text,
     print_written,
     to_json,
 )
@@ -172,7 +173,7 @@ def export(
 
     text = PlanFile.of(make_candor(home).plans.get(name)).text
     if output is None:
-        print(text, end="")
+        print_text(text, end="")
         return
     try:
         output.write_text(text, encoding="utf-8")

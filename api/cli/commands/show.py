@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import CollectionOption, Home, Json, command, make_candor, make_console, print_json
+from api.cli.common import CollectionOption, Home, Json, command, make_candor, make_console, print_json, print_text
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
@@ -47,7 +47,8 @@ def show(
     if as_json:
         print_json(found.model_dump(mode="json") | ({"text": parsed} if parsed is not None else {}))
     elif parsed is not None:
-        sys.stdout.write(parsed)
+        # Programs that read the output need the text as it was indexed; a terminal must not act on it.
+        print_text(parsed, end="") if sys.stdout.isatty() else sys.stdout.write(parsed)
     else:
         from api.cli.render.documents import show_document
 

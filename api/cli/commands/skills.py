@@ -16,6 +16,7 @@ from api.cli.common import (
     print_json,
     print_list,
     print_message,
+    print_text,
     to_json,
 )
 
@@ -47,7 +48,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
     if as_json:
         print_json(to_json(skills.describe(name)))
     else:
-        print(as_toml(skills.get(name)), end="")
+        print_text(as_toml(skills.get(name)), end="")
 
 
 @app.command()

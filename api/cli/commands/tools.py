@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, to_json
+from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_text, to_json
 from api.cli.render.schema import schema_lines
 
 app = command_group("tools", "List the tools that agents can be granted.")
@@ -56,4 +56,4 @@ def show(
         *([f"Unavailable: {found.unavailable}"] if found.unavailable else []),
         *schema_lines("Arguments", found.inputs),
     ]
-    print("\n".join(lines))
+    print_text("\n".join(lines))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from api.cli.render.console import SafeConsole
 from api.cli.render.text import show_table
 from api.services.reports.report import changed_questions, format_interval, format_spending, format_value, sort_figures
 from multi_agent.evaluation.calibration import Calibration
@@ -102,7 +103,7 @@ def progress(results: Sequence[EvaluationResult], *, visible: bool) -> Iterator[
 
     Yields a function that takes each finished row.
     """
-    console = Console(file=sys.stderr, highlight=False)
+    console = SafeConsole(file=sys.stderr, highlight=False)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     scores = _Scores(results)
     questions = {each.id: each for result in results for each in result.questions}

@@ -1,7 +1,8 @@
 """Approvals of dangerous tool calls: list the open ones and decide them.
 
-The caller who started a run can decide its approvals, and so can callers with write access to its collection. An
-approval of a run that the caller may not read does not exist for them.
+Allowing a call needs write access to the collection of its run: a key that may only read must not change anything by
+way of a tool. The caller who started the run may always refuse. An approval of a run that the caller may not read does
+not exist for them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def decide(approvals: Approvals, trace: Trace, approval_id: str, decision: Decis
     approval = approvals.get(approval_id)
     if approval.run_id != run.run_id:
         raise ApprovalNotFound(approval_id)
-    if run.key != caller.key:
+    if run.key != caller.key or decision.decision != "refused":
         caller.require(Right.WRITE, run.collection)
     if run.ended and approval.status == "open":  # the run was killed
         raise ApprovalClosed(f"The run of approval {approval_id!r} has ended, so nothing waits for a decision.")

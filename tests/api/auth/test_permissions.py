@@ -276,7 +276,7 @@ def test_a_run_is_cancelled_by_its_key_or_an_admin(world: World) -> None:
     assert world.ask(cancel, "admin", others).json()["status"] == "cancelled"
 
 
-def test_an_approval_is_decided_by_its_key_or_a_writer(world: World) -> None:
+def test_a_call_is_refused_by_its_key_and_allowed_by_writers(world: World) -> None:
     def waiting(who: str) -> Things:
         asked = {"collection": "mine", "question": NEVER, "wait": False}
         run_id = world.http.post("/v1/research", json=asked, headers={"X-API-Key": world.keys[who]}).json()["run_id"]
@@ -284,6 +284,9 @@ def test_an_approval_is_decided_by_its_key_or_a_writer(world: World) -> None:
 
     decide = "POST /v1/approvals/{approval_id}"
     own, others = waiting("read"), waiting("admin")
+    for choice in ({"decision": "approved"}, {"decision": "edited", "arguments": {"what": "balloon"}}):
+        key = {"X-API-Key": world.keys["read"]}
+        assert world.http.post(f"/v1/approvals/{own.approval}", json=choice, headers=key).status_code == 403
     assert world.ask(decide, "read", own).json()["status"] == "refused"
     assert world.ask(decide, "read", others).status_code == 403
     assert world.ask(decide, "write", others).json()["status"] == "refused"

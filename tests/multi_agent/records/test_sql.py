@@ -189,6 +189,8 @@ def test_python_variables_are_not_tables(database: RecordDatabase, sql: str) -> 
         ("SELECT repeat('x', 4000000000)", "'repeat' is not available"),
         ("SELECT lpad('x', 2000000000, 'x')", "'lpad' is not available"),
         ("SELECT format('{:>2000000000}', 1)", "'format' is not available"),
+        ("SELECT levenshtein(runner, runner) FROM records", "'levenshtein' is not available"),
+        ("SELECT jaro_winkler_similarity(runner, runner) FROM records", "is not available"),
         ("SELECT s || s FROM (SELECT runner AS s FROM records)", "columns of their own"),
         ("SELECT " + "NOT " * 900 + "true", "nested too deeply"),
         ("SELECT " + "(" * 3000 + "1" + ")" * 3000, "depth"),

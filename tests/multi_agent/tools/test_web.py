@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from datetime import UTC, datetime
 from typing import Any
 
@@ -95,6 +96,14 @@ async def test_unreadable_pages_are_errors_with_a_reason(call: Any, web: Web, pa
         await call("read_web_page", {"url": web.url("/page")}, web_bytes=2000, **HERE)
 
 
+async def test_a_compressed_response_is_not_unpacked(call: Any, web: Web) -> None:
+    once = gzip.compress(bytes(50_000_000))
+    web.pages["/bomb"] = Page(gzip.compress(once), headers={"Content-Encoding": "gzip, gzip"})
+    for tool, more in (("read_web_page", {}), ("download_file", {"name": "a"})):
+        with pytest.raises(ToolError, match=r"compressed \(gzip, gzip\)"):
+            await call(tool, {"url": web.url("/bomb"), **more}, **HERE)
+
+
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "nonsense", "http://", "gopher://127.0.0.1/"])
 async def test_only_addresses_of_the_web_are_fetched(call: Any, url: str) -> None:
     with pytest.raises(ToolError):
@@ -129,6 +138,8 @@ async def test_local_addresses_are_blocked_in_every_notation(call: Any, web: Web
         ("2002:7f00:1::", False),
         ("64:ff9b::a00:1", False),
         ("64:ff9b::5db8:d70e", True),
+        ("64:ff9b:1::5db8:d70e", False),
+        ("fec0::1", False),
     ],
 )
 def test_embedded_ipv4_addresses_are_checked(address: str, public: bool) -> None:

@@ -127,7 +127,8 @@ def test_candor_ask_prompts_at_the_terminal(
     answer = run_question(candor.panel, candor.collections, TASK, "papers", progress=False)
     assert launched(candor, answer.run_id) == effect
     printed = capsys.readouterr()
-    assert "Handyman wants to call launch: It helps." in printed.err
+    shown = printed.err.index('Handyman wants to call launch with {"what": "rocket"}')
+    assert shown < printed.err.index("The model's reason: “It helps.”")
     assert printed.out == ""
 
 
