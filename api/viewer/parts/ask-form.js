@@ -26,8 +26,6 @@ export function askForm(collections, agents, endpoints, plans, defaults) {
     placeholder: "What do you want to know from your documents?",
     on: {keydown: (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit()},
   });
-  question.value = draft;
-  draft = "";
   const starters = new Starters((suggested) => {
     question.value = suggested;
     question.focus();
@@ -35,6 +33,9 @@ export function askForm(collections, agents, endpoints, plans, defaults) {
   const collection = collectionChoice(collections, (name) => starters.show(name));
   const options = optionFold([methodOption(agents, endpoints, plans), sourcesOption(defaults.sources)]);
   const [passages, filter] = [passagesOption(), filterOption()];
+  question.value = draft;
+  options.element.open = draft !== ""; // a question is asked again to change its options
+  draft = "";
   const errorBox = h("div", {});
   const submit = h("button", {type: "submit", class: "main"}, "Ask");
   const form = h("form", {class: "ask", on: {submit: (event) => {
