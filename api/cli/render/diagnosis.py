@@ -16,6 +16,7 @@ def show_diagnosis(console: Console, diagnosis: Diagnosis, *, settings: bool) ->
         console.print(mark + Text(f" {check.name}: {check.detail}", style=""), soft_wrap=True)
         if check.remedy:
             show_paragraph(console, check.remedy)
+    console.print(Text(f"\nSettings file: {diagnosis.settings_file}", style="dim"), soft_wrap=True)
     if not settings:
         return
     console.print()
