@@ -29,6 +29,7 @@ class Diagnosis(FrozenModel):
     """The settings in force, without secrets, and one check for each part."""
 
     settings: dict[str, Any]
+    settings_file: str = Field(description="path of the candor.toml in the data folder")
     checks: tuple[Check, ...]
 
     @property
@@ -77,7 +78,8 @@ class Doctor:
     def diagnose(self) -> Diagnosis:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
         checks = (*self.check_parts(), *asyncio.run(_check_models(self._settings)))
-        return Diagnosis(settings=_without_secrets(self._settings.model_dump()), checks=checks)
+        settings = _without_secrets(self._settings.model_dump())
+        return Diagnosis(settings=settings, settings_file=str(self._settings.home / FILE), checks=checks)
 
     async def setup(self) -> Setup:
         """Report which model is set, whether it is there, and the number of collections. Asks the model nothing.

@@ -129,6 +129,7 @@ def test_the_doctor_prints_checks_first_and_settings_on_request(run: Callable[..
     checks = run("doctor")
     assert (checks.code, checks.out.splitlines()[0].startswith("ok     database: ")) == (1, True)
     assert "FAILED llm endpoint: http://127.0.0.1:11434" in checks.out
+    assert checks.out.splitlines()[-1].endswith("/home/candor.toml")
     assert "service.port" not in checks.out
     everything = run("doctor", "--settings").out
     assert everything.index("llm endpoint") < everything.index("service.port = 8484")
