@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
 from api.errors import UsageError, fault_list
-from multi_agent.document_filter import DocumentFilter
+
+if TYPE_CHECKING:
+    from multi_agent.document_filter import DocumentFilter
 
 Documents = Annotated[
     list[str] | None,
@@ -59,6 +60,10 @@ def make_filter(
     tags: list[str] | None,
 ) -> DocumentFilter | None:
     """Return the filter of the options; None if none is given. Raises UsageError for an invalid value."""
+    from pydantic import ValidationError
+
+    from multi_agent.document_filter import DocumentFilter
+
     try:
         wanted = DocumentFilter(
             documents=tuple(documents or ()),

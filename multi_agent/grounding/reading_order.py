@@ -14,8 +14,12 @@ class ReadingOrder:
         self._numbers: dict[Place, int] = {}
 
     def number(self, items: Sequence[Evidence]) -> tuple[Evidence, ...]:
-        """Return the items with their numbers, in the order of the numbers. An item keeps its first number."""
-        numbers = {item.place: self._numbers.setdefault(item.place, len(self._numbers) + 1) for item in items}
+        """Return the items with their numbers, in the order of the numbers. An item keeps its first number.
+
+        New items are numbered in order of document and position, so that a drafted claim and the final one agree.
+        """
+        in_order = sorted(items, key=lambda item: (item.name, item.start, item.end))
+        numbers = {item.place: self._numbers.setdefault(item.place, len(self._numbers) + 1) for item in in_order}
         unique = {item.place: item for item in items}
         numbered = (item.model_copy(update={"number": numbers[place]}) for place, item in unique.items())
         return tuple(sorted(numbered, key=lambda item: item.number))

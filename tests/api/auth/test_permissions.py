@@ -238,7 +238,7 @@ def test_the_only_readable_collection_is_the_default(world: World) -> None:
     documents = world.http.get("/v1/documents", headers={"X-API-Key": world.keys["read"]})
     assert [each["name"] for each in documents.json()] == ["mine_file.txt"]
     which = world.http.get("/v1/documents", headers={"X-API-Key": world.keys["nothing of it"]})
-    assert (which.status_code, which.json()["title"]) == (422, "Wrong input")
+    assert (which.status_code, which.json()["title"]) == (422, "Collection not named")
 
 
 def test_lists_contain_only_readable_items(world: World) -> None:

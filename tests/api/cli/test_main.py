@@ -66,7 +66,7 @@ def test_the_answer_has_the_documented_keys(
     assert list(answer) == [
         "run_id", "status", "mode", "question", "completed_question", "answer", "claims", "evidence", "short",
         "nearest", "records", "computations", "on_the_way", "confidence", "reasoning", "looked_for", "found", "missing",
-        "votes", "coverage", "summary", "usage",
+        "votes", "searched", "coverage", "summary", "usage",
     ]  # fmt: skip
     assert list(answer["claims"][0]) == ["text", "evidence", "computations", "supported", "pictured"]
     assert list(answer["evidence"][0]) == [

@@ -106,7 +106,7 @@ async def test_results_before_a_failure_are_kept(serve: Serve) -> None:
 
     again = Bench(Extractor, serve(copy_all), settings=TWO_A_CALL)
     await again.run(bench.context)
-    assert again.reasoning.startswith("Read 1 passages in 1 calls (4 more were read in the same way before)")
+    assert again.reasoning.startswith("Read 1 passage in 1 call (4 more were read in the same way before)")
     assert quotes(again) == [chunk.text for chunk in CHUNKS]
 
 

@@ -178,6 +178,7 @@ async def test_the_synthesizer_publishes_claims_with_their_evidence(serve: Serve
     await bench.run(make_context(chunks=(CHUNK,), evidence=evidence), streams_claims=True)
     one, two = bench.of_type("claim_drafted")
     assert bench.context.synthesis
-    assert (one.claim, two.claim) == bench.context.synthesis.claims
-    assert one.evidence == (evidence[0], evidence[2])
-    assert (two.claim.supported, two.evidence) == (False, ())
+    first, second = bench.context.synthesis.claims
+    assert (first.evidence, one.claim) == ((1, 3), first.model_copy(update={"evidence": (1, 2)}))  # in reading order
+    assert one.evidence == (evidence[0], evidence[2].model_copy(update={"number": 2}))
+    assert (two.claim, two.claim.supported, two.evidence) == (second, False, ())

@@ -28,8 +28,8 @@ def memories(tmp_path: Path, embedder: Embedder) -> Memories:
     return Memories(make_engine(tmp_path / "m.db"), embedder.embed_query, embedder.model)
 
 
-def ended(run_id: str, status: Status = Status.ANSWERED, **more: str) -> Answer:
-    return Answer(run_id=run_id, status=status, mode="high", question="q", **more)  # type: ignore[arg-type]
+def ended(run_id: str, status: Status = Status.ANSWERED, question: str = "q", **more: str) -> Answer:
+    return Answer(run_id=run_id, status=status, mode="high", question=question, **more)  # type: ignore[arg-type]
 
 
 def test_preferences_belong_to_one_key(memories: Memories) -> None:
@@ -66,13 +66,13 @@ def test_notes_for_a_follow_up_question_are_found_by_the_question_before(memorie
     own, monday = memories.for_key("ann"), Request(question="And in summer?", session="monday")
     assert own.recall(monday, "papers").how_to == ()
     asked = Request(question="Down to which temperature does the Borea 12 work?", session="monday")
-    own.keep(asked, ended("run_1", short="-25 °C"))
+    own.keep(asked, ended("run_1", question=asked.question, short="-25 °C"))
     assert own.recall(monday, "papers").how_to == (FROST,)
 
 
 def test_the_conversation_of_a_request_follows_that_of_its_session(memories: Memories) -> None:
     own = memories.for_key("ann")
-    own.keep(Request(question="How cold?", session="monday"), ended("run_1", short="-25 °C"))
+    own.keep(Request(question="How cold?", session="monday"), ended("run_1", question="How cold?", short="-25 °C"))
     brought = Exchange(question="How loud?", answer="52 dB")
     request = Request(question="q", session="monday", conversation=(brought,))
     assert own.recall(request, "papers").conversation == (Exchange(question="How cold?", answer="-25 °C"), brought)
@@ -129,9 +129,11 @@ def test_the_scale_of_a_model_is_measured_once_and_stored(tmp_path: Path, embedd
 
 def test_a_conversation_has_its_last_questions_and_answers(memories: Memories) -> None:
     own, monday = memories.for_key("ann"), Request(question="How cold?", session="monday")
-    own.keep(monday, ended("run_1", short="-25 °C", answer="It works down to -25 °C [1]."))
-    own.keep(monday, ended("run_1", short="-25 °C"))  # the same run, resumed
-    own.keep(Request(question="How loud?", session="monday"), ended("run_2", Status.INSUFFICIENT, found="Nothing."))
+    cold = ended("run_1", question="How cold?", short="-25 °C", answer="It works down to -25 °C [1].")
+    own.keep(monday, cold)
+    own.keep(monday, cold)  # the same run, resumed
+    loud = ended("run_2", Status.INSUFFICIENT, "How loud?", found="Nothing.")
+    own.keep(Request(question="How loud?", session="monday"), loud)
     own.keep(Request(question="How much?", session="monday"), ended("run_3", Status.FAILED))
     own.keep(Request(question="How heavy?"), ended("run_4", short="12 kg"))
     conversation = own.recall(Request(question="q", session="monday"), "papers").conversation

@@ -52,7 +52,7 @@ class TestATemplate:
         assert [each.name for each in plans.list()] == ["facts", "sums"]
 
     def test_that_is_unknown_raises_an_error_with_known_names(self, plans: PlanMemory) -> None:
-        with pytest.raises(UnknownPlan, match="none is saved yet: `candor plans save"):
+        with pytest.raises(UnknownPlan, match="none is saved yet"):
             plans.get("ranking")
         plans.save("sums", COMPUTING, KEYS)
         with pytest.raises(UnknownPlan, match="no plan 'ranking'; there are 'sums'"):
@@ -68,7 +68,7 @@ class TestATemplate:
 
     def test_is_not_overwritten(self, plans: PlanMemory) -> None:
         plans.save("sums", COMPUTING, KEYS)
-        with pytest.raises(AgentError, match=r"already a plan 'sums'.*candor plans delete sums"):
+        with pytest.raises(AgentError, match="already a plan 'sums'"):
             plans.save("sums", SEARCHING, COACH)
         assert plans.get("sums").plan == COMPUTING
 

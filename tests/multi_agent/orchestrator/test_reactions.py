@@ -263,7 +263,7 @@ async def test_an_agent_described_as_data_reacts(panel: MakePanel, serve: Serve,
     answer = await orchestrator.research(QUESTION)
     assert reactions(trace.events(answer.run_id)) == [("extract.Skeptic", "Extractor", "reasoning_shared")]
     [prompt] = model.prompts("Remarks")
-    assert prompt.startswith(f"{HEARD}- Extractor (step extract): Read 3 passages in 1 calls: 1 quotes, 0 records.")
+    assert prompt.startswith(f"{HEARD}- Extractor (step extract): Read 3 passages in 1 call: 1 quote, 0 records.")
     assert prompt.endswith("Your task: Do your part about what the other agents reported.")
     assert "Skeptic: Only one quote." in model.prompts(SYNTHESIS)[0]
     assert answer.status is Status.ANSWERED

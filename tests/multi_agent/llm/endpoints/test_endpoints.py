@@ -233,7 +233,7 @@ class TestInvalidResponse:
             error = await fault(endpoint, protocol, response_retries=2)
         assert isinstance(error, InvalidResponse)
         assert len(endpoint.requests) == 3
-        for part in ("scripted", "Pump", "3 attempts", "bicycle pump", "kind: Input should be", "CANDOR_LLM__MODEL"):
+        for part in ("scripted", "3 attempts", "bicycle pump", "kind: Input should be", "CANDOR_LLM__MODEL"):
             assert part in str(error)
         assert error.usage.model_calls == 3
         assert len(error.exchanges) == 3
