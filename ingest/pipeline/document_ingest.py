@@ -5,6 +5,7 @@ A file in a terminal state is added to ``state.finished``, where its container f
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
@@ -25,6 +26,7 @@ from ingest.ledger.records import (
 from ingest.parser import Parser
 from ingest.pipeline.chunk_writer import ChunkWriter
 from ingest.pipeline.chunks import chunk_document, chunk_id
+from ingest.pipeline.copies import Copies
 from ingest.pipeline.discovery import FoundFile, printable
 from ingest.pipeline.open_container import OpenContainer
 from ingest.pipeline.parse_file import ParseResult, parse_file, wrap_internal_errors
@@ -53,6 +55,7 @@ class DocumentIngest:
         settings: IngestSettings,
         current: IndexSettings,
         check: Callable[[], None],
+        copies: Copies | None,
     ) -> None:
         self._parser = parser
         self._chunker = chunker
@@ -63,6 +66,7 @@ class DocumentIngest:
         self._settings = settings
         self._current = current
         self._check = check
+        self._copies = copies
         self._writer = ChunkWriter(embedder, collection, ledger, self._name)
 
     def start(self, file: FoundFile, size: int, verdict: Verdict, state: IngestState) -> DocumentInProgress:
@@ -79,12 +83,27 @@ class DocumentIngest:
         """Read the file, and parse it unless its content is indexed."""
         previous = document.previous
         same = previous and self._current.is_current(previous)
-        return parse_file(
+        begun, limit = time.time(), self._settings.max_file_mb
+        if self._copies:
+            was_read = previous is not None and bool(previous.version)
+            try:
+                document.found = self._copies.take(document.found, known=was_read, max_file_mb=limit)
+            except FileError as error:
+                return ParseResult(error=error)
+        result = parse_file(
             document.found,
             self._parser,
-            max_file_mb=self._settings.max_file_mb,
+            max_file_mb=limit,
             known_version=previous.version if previous and same and previous.chunks and not document.reread else "",
         )
+        result.read_at = min(result.read_at, begun)
+        return result
+
+    def release(self, document: DocumentInProgress) -> None:
+        """Remove the extracted members of a container, and the private copy of the file."""
+        document.close()
+        if self._copies:
+            self._copies.drop(document.found)
 
     def process(self, document: DocumentInProgress, state: IngestState) -> None:
         """Process a file that was read: chunk it if it was parsed, open it if it is a container."""
@@ -102,6 +121,8 @@ class DocumentIngest:
             state.finished.append(document)
         else:
             self._process_parsed(document, result, state)
+        if not document.unpacking:
+            self.release(document)
 
     def _process_parsed(self, document: DocumentInProgress, result: ParseResult, state: IngestState) -> None:
         """Chunk the document, and open its container. Nested containers are unpacked with the outermost one."""

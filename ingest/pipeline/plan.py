@@ -22,6 +22,7 @@ from ingest.errors import NothingToIngest
 from ingest.ledger.records import DocumentState, DocumentSummary, Stage, document_id
 from ingest.ledger.tags import tag_names
 from ingest.parser import Parser
+from ingest.pipeline.boundary import Boundary
 from ingest.pipeline.discovery import FoundFile, SkippedFile, discover
 from ingest.reader import OcrMode
 from ingest.settings import IngestSettings
@@ -137,12 +138,13 @@ def plan_ingest(
     *,
     own: Path | None = None,
     base: Path | None = None,
+    within: Boundary | None = None,
 ) -> Plan:
     """Walk the paths once and decide what to do with each file. ``known`` is the ledger's snapshot of the collection.
 
-    See ``discover`` for ``own`` and ``base``. Raises PathNotFound, NothingToIngest, InvalidTag.
+    See ``discover`` for ``own``, ``base`` and ``within``. Raises PathNotFound, NothingToIngest, InvalidTag.
     """
-    found = list(_find(request, known, own, base))
+    found = list(_find(request, known, own, base, within))
     if not any(isinstance(entry, FoundFile) for entry in found):
         raise _nothing_to_ingest(request)
     roots = request.paths if request.sync else ()
@@ -151,18 +153,27 @@ def plan_ingest(
 
 
 def require_files(
-    request: IngestRequest, known: Mapping[str, DocumentSummary], *, own: Path | None = None, base: Path | None = None
+    request: IngestRequest,
+    known: Mapping[str, DocumentSummary],
+    *,
+    own: Path | None = None,
+    base: Path | None = None,
+    within: Boundary | None = None,
 ) -> None:
     """Raise PathNotFound or NothingToIngest if the request has no file. Stops at the first file."""
-    if not any(isinstance(entry, FoundFile) for entry in _find(request, known, own, base)):
+    if not any(isinstance(entry, FoundFile) for entry in _find(request, known, own, base, within)):
         raise _nothing_to_ingest(request)
 
 
 def _find(
-    request: IngestRequest, known: Mapping[str, DocumentSummary], own: Path | None, base: Path | None
+    request: IngestRequest,
+    known: Mapping[str, DocumentSummary],
+    own: Path | None,
+    base: Path | None,
+    within: Boundary | None,
 ) -> Iterator[FoundFile | SkippedFile]:
     if request.paths:
-        return discover(request.paths, own, base)
+        return discover(request.paths, own, base, within)
     return _files_of(known, request.documents or [entry.id for entry in known.values() if entry.state not in _SETTLED])
 
 
