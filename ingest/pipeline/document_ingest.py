@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from ingest.chunking.chunker import Chunker, Source
 from ingest.containers.unpack import ContainerLimits
 from ingest.document import ParsedDocument
-from ingest.errors import FileError
+from ingest.errors import EmptyImage, FileError
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import (
     INDEX_VERSION,
@@ -27,7 +27,7 @@ from ingest.parser import Parser
 from ingest.pipeline.chunk_writer import ChunkWriter
 from ingest.pipeline.chunks import chunk_document, chunk_id
 from ingest.pipeline.copies import Copies
-from ingest.pipeline.discovery import FoundFile, printable
+from ingest.pipeline.discovery import FoundFile, SkippedFile, printable
 from ingest.pipeline.open_container import OpenContainer
 from ingest.pipeline.parse_file import ParseResult, parse_file, wrap_internal_errors
 from ingest.pipeline.plan import IndexSettings, Verdict, is_missing
@@ -172,14 +172,18 @@ class DocumentIngest:
         return moved
 
     def fail(self, document: DocumentInProgress, error: FileError, state: IngestState) -> None:
-        """Record why the file failed. Its indexed version stays searchable, and its record keeps describing that."""
+        """Record why the file failed. Its indexed version stays searchable, and its record keeps describing that.
+
+        An image without text in a message or an archive is skipped: it is a logo or a photo beside the documents.
+        """
         record = self._record(document)
-        if document.previous and document.previous.chunks:
+        skipped = bool(document.found.container) and isinstance(error, EmptyImage) and not _is_indexed(document)
+        if _is_indexed(document):
             record = self._ledger.get(self._name, document.id) or record
         reason = str(error).replace(str(document.found.path), document.found.document)
         record = record.model_copy(
             update={
-                "state": DocumentState.FAILED,
+                "state": DocumentState.SKIPPED if skipped else DocumentState.FAILED,
                 "stage": document.result.stage,
                 "reason": printable(reason),
                 "seconds": document.result.seconds,
@@ -188,7 +192,11 @@ class DocumentIngest:
             }
         )
         self._ledger.record(record)
-        state.failed.append(record)
+        if skipped:
+            state.files -= 1
+            state.left_out.append(SkippedFile(path=record.path, name=record.name, reason=record.reason))
+        else:
+            state.failed.append(record)
         state.bytes_done += document.size
         state.report_progress(document.found.name, document.result.stage)
         state.finished.append(document)
@@ -305,6 +313,11 @@ class DocumentIngest:
     def _advance(self, document: DocumentInProgress, reached: DocumentState, stage: Stage, state: IngestState) -> None:
         self._ledger.advance(self._name, document.id, reached, stage, document.attempts)
         state.report_progress(document.found.name, stage)
+
+
+def _is_indexed(document: DocumentInProgress) -> bool:
+    """Return whether an earlier version of the file is searchable."""
+    return bool(document.previous and document.previous.chunks)
 
 
 def _total_seconds(record: DocumentRecord) -> float:

@@ -200,7 +200,7 @@ def make_plan(
     sync: Sequence[Path] = (),
 ) -> Plan:
     """Decide on every file. Plan to remove documents whose files are missing from below the ``sync`` paths."""
-    failed = [entry for entry in known.values() if entry.state is DocumentState.FAILED]
+    failed = [entry for entry in known.values() if entry.state is DocumentState.FAILED or _is_read_image(entry)]
     holders = {entry.container for entry in failed if retry_failed or entry.stage is Stage.ASKING}
     outdated = {entry.container for entry in known.values() if _is_outdated_member(entry, current)}
     files = tuple(
@@ -239,7 +239,12 @@ def is_missing(known: DocumentSummary) -> bool:
 def _is_outdated_member(known: DocumentSummary, current: IndexSettings) -> bool:
     """Return whether a file in a container was read, and has to be read again."""
     was_read = known.parser and known.state in (DocumentState.INDEXED, DocumentState.FAILED)
-    return bool(known.container and was_read and not current.is_current(known))
+    return bool(known.container and (was_read or _is_read_image(known)) and not current.is_current(known))
+
+
+def _is_read_image(known: DocumentSummary) -> bool:
+    """Return whether it is a file in a container that was read and then skipped: an image without text."""
+    return bool(known.container and known.parser and known.state is DocumentState.SKIPPED)
 
 
 def _plan_file(
