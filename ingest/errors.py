@@ -24,6 +24,7 @@ IngestError
     ├── InternalError       the user reports it
     └── ParseError
         ├── EmptyDocument       the file has no text; a scan needs text recognition
+        │   └── EmptyImage      the file is a picture without text; nothing, if it is one of a message or an archive
         ├── EncryptedDocument   the user removes the password
         ├── CorruptDocument     the user repairs or re-exports the file
         └── UnsupportedFormat   the user converts the file
@@ -128,6 +129,10 @@ class ParseError(FileError):
 
 class EmptyDocument(ParseError):
     """The file has no text."""
+
+
+class EmptyImage(EmptyDocument):
+    """The file is an image on which no text was recognised."""
 
 
 class EncryptedDocument(ParseError):

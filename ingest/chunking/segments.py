@@ -31,6 +31,8 @@ _BETWEEN_LINES = 1.0  # of a table, an item, a verse
 _INSIDE_SENTENCE = 1.5
 _AVOID = 4.0  # after a heading or a table's header, inside a table that fits a chunk: only if nothing else fits
 
+_PHRASES = r"[^,.;。？！]+[,.;。？！]?|[,.;。？！]"
+"""Parts that together are the whole text. Some versions of llama-index drop a mark that follows another."""
 _SENTENCE_END = re.compile(r"[.!?…؟।。！？][\"'”’»)\]]?\s*$")
 
 
@@ -186,6 +188,16 @@ def boundary_of(kind: BlockKind) -> re.Pattern[str]:
     return LINE_STARTS if kind in (BlockKind.LIST, BlockKind.CODE, BlockKind.TABLE) else SENTENCE_ENDS
 
 
+def _weight(text: str, count_tokens: TokenCounter, room: int) -> int:
+    """Return the tokens of a part of a text, as the splitter can work with them.
+
+    It repeats a part of zero tokens, such as an accent alone, in the next chunk, and fails at a character that has more
+    tokens than ``room``.
+    """
+    tokens = max(1, count_tokens([text])[0])
+    return min(tokens, room) if len(text) == 1 else tokens
+
+
 def _sentence_splitter(count_tokens: TokenCounter, room: int) -> SentenceSplitter:
     """Return llama-index's splitter with our tokenizer and sentence ends. Its own would download data."""
     from llama_index.core.node_parser import SentenceSplitter
@@ -194,7 +206,7 @@ def _sentence_splitter(count_tokens: TokenCounter, room: int) -> SentenceSplitte
         chunk_size=room,
         chunk_overlap=0,
         paragraph_separator="\n\n",
-        # At least one: it repeats a part of zero tokens, such as an accent alone, at the start of the next chunk.
-        tokenizer=lambda text: range(max(1, count_tokens([text])[0])),
+        tokenizer=lambda text: range(_weight(text, count_tokens, room)),
+        secondary_chunking_regex=_PHRASES,
         chunking_tokenizer_fn=lambda text: [part for part in SENTENCE_ENDS.split(text) if part],
     )

@@ -57,14 +57,14 @@ class ContainerIngest:
     def close(self, state: IngestState) -> None:
         """Remove the extracted members that are left when the ingest ends."""
         for container in state.containers.values():
-            container.close()
+            self._documents.release(container)
 
     def _close_if_done(self, container: DocumentInProgress, state: IngestState) -> None:
         """If all members are done, remove documents that the container no longer contains, and finish the container."""
         unpacking = container.unpacking
         if unpacking is None or unpacking.open or _is_open(container):
             return
-        state.containers.pop(container.found.document).close()
+        self._documents.release(state.containers.pop(container.found.document))
         if container.result.error:
             self._documents.fail(container, container.result.error, state)
             return

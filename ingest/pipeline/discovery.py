@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ingest.errors import PathNotFound
+from ingest.pipeline.boundary import Boundary, Outside
 from vectorstore.models import FrozenModel
 
 
@@ -31,12 +32,12 @@ class SkippedFile(FrozenModel):
 
 
 def discover(
-    paths: Sequence[Path], own: Path | None = None, base: Path | None = None
+    paths: Sequence[Path], own: Path | None = None, base: Path | None = None, within: Boundary | None = None
 ) -> Iterator[FoundFile | SkippedFile]:
     """Yield every file below the paths once, sorted by name within each path. Raises PathNotFound.
 
     ``own`` is the folder of Candor's own data, which is skipped. A path that is a file is named relative to ``base`` if
-    it is in that folder; otherwise its name is the file name.
+    it is in that folder; otherwise its name is the file name. What leads out of ``within`` is skipped.
     """
     roots = [Path(os.path.abspath(path.expanduser())) for path in paths]
     for root in roots:
@@ -44,22 +45,38 @@ def discover(
             raise PathNotFound(f"{str(root)!r} does not exist. Check the spelling, or name another path.")
     seen: set[str] = set()
     for root in roots:
-        for found in _below(root, own and own.resolve(), base):
+        for found in _below(root, own and own.resolve(), base, within):
             key = found.document if isinstance(found, FoundFile) else found.path
             if key not in seen:
                 seen.add(key)
                 yield found
 
 
-def _below(root: Path, own: Path | None, base: Path | None) -> Iterator[FoundFile | SkippedFile]:
-    if root.is_dir():
-        yield from _walk(root, root, own, visited=frozenset())
+def _below(
+    root: Path, own: Path | None, base: Path | None, within: Boundary | None
+) -> Iterator[FoundFile | SkippedFile]:
+    if reason := _refusal(root, within):
+        yield SkippedFile(path=_text(root), name=_text(Path(root.name)), reason=reason)
+    elif root.is_dir():
+        yield from _walk(root, root, own, within, visited=frozenset())
     else:
         name = root.relative_to(base) if base and root.is_relative_to(base) else Path(root.name)
         yield FoundFile(path=root, document=_text(root), name=_text(name))
 
 
-def _walk(folder: Path, root: Path, own: Path | None, visited: frozenset[Path]) -> Iterator[FoundFile | SkippedFile]:
+def _refusal(path: Path, within: Boundary | None) -> str:
+    """Return why the path may not be entered, or an empty string."""
+    try:
+        if within:
+            within.require(path)
+    except Outside as error:
+        return str(error.strerror)
+    return ""
+
+
+def _walk(
+    folder: Path, root: Path, own: Path | None, within: Boundary | None, visited: frozenset[Path]
+) -> Iterator[FoundFile | SkippedFile]:
     """Yield the files below a folder. A folder that cannot be listed is yielded as a file, which then fails to open."""
     real = folder.resolve()
     if real == own:
@@ -69,15 +86,17 @@ def _walk(folder: Path, root: Path, own: Path | None, visited: frozenset[Path]) 
         yield _skip(folder, root, "a link back to a folder that contains it")
         return
     try:
-        entries = sorted(folder.iterdir())
+        entries = sorted(within.entries(folder) if within else folder.iterdir())
     except OSError:
         yield FoundFile(path=folder, document=_text(folder), name=_text(folder.relative_to(root)))
         return
     for entry in entries:
         if entry.name.startswith("."):
             yield _skip(entry, root, "hidden")
+        elif reason := _refusal(entry, within):
+            yield _skip(entry, root, reason)
         elif entry.is_dir():
-            yield from _walk(entry, root, own, visited | {real})
+            yield from _walk(entry, root, own, within, visited | {real})
         elif entry.is_file() or entry.is_symlink():
             yield FoundFile(path=entry, document=_text(entry), name=_text(entry.relative_to(root)))
         else:

@@ -5,13 +5,14 @@ A file in a terminal state is added to ``state.finished``, where its container f
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from ingest.chunking.chunker import Chunker, Source
 from ingest.containers.unpack import ContainerLimits
 from ingest.document import ParsedDocument
-from ingest.errors import FileError
+from ingest.errors import EmptyImage, FileError
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import (
     INDEX_VERSION,
@@ -25,7 +26,8 @@ from ingest.ledger.records import (
 from ingest.parser import Parser
 from ingest.pipeline.chunk_writer import ChunkWriter
 from ingest.pipeline.chunks import chunk_document, chunk_id
-from ingest.pipeline.discovery import FoundFile, printable
+from ingest.pipeline.copies import Copies
+from ingest.pipeline.discovery import FoundFile, SkippedFile, printable
 from ingest.pipeline.open_container import OpenContainer
 from ingest.pipeline.parse_file import ParseResult, parse_file, wrap_internal_errors
 from ingest.pipeline.plan import IndexSettings, Verdict, is_missing
@@ -53,6 +55,7 @@ class DocumentIngest:
         settings: IngestSettings,
         current: IndexSettings,
         check: Callable[[], None],
+        copies: Copies | None,
     ) -> None:
         self._parser = parser
         self._chunker = chunker
@@ -63,6 +66,7 @@ class DocumentIngest:
         self._settings = settings
         self._current = current
         self._check = check
+        self._copies = copies
         self._writer = ChunkWriter(embedder, collection, ledger, self._name)
 
     def start(self, file: FoundFile, size: int, verdict: Verdict, state: IngestState) -> DocumentInProgress:
@@ -79,12 +83,27 @@ class DocumentIngest:
         """Read the file, and parse it unless its content is indexed."""
         previous = document.previous
         same = previous and self._current.is_current(previous)
-        return parse_file(
+        begun, limit = time.time(), self._settings.max_file_mb
+        if self._copies:
+            was_read = previous is not None and bool(previous.version)
+            try:
+                document.found = self._copies.take(document.found, known=was_read, max_file_mb=limit)
+            except FileError as error:
+                return ParseResult(error=error)
+        result = parse_file(
             document.found,
             self._parser,
-            max_file_mb=self._settings.max_file_mb,
+            max_file_mb=limit,
             known_version=previous.version if previous and same and previous.chunks and not document.reread else "",
         )
+        result.read_at = min(result.read_at, begun)
+        return result
+
+    def release(self, document: DocumentInProgress) -> None:
+        """Remove the extracted members of a container, and the private copy of the file."""
+        document.close()
+        if self._copies:
+            self._copies.drop(document.found)
 
     def process(self, document: DocumentInProgress, state: IngestState) -> None:
         """Process a file that was read: chunk it if it was parsed, open it if it is a container."""
@@ -102,6 +121,8 @@ class DocumentIngest:
             state.finished.append(document)
         else:
             self._process_parsed(document, result, state)
+        if not document.unpacking:
+            self.release(document)
 
     def _process_parsed(self, document: DocumentInProgress, result: ParseResult, state: IngestState) -> None:
         """Chunk the document, and open its container. Nested containers are unpacked with the outermost one."""
@@ -151,14 +172,18 @@ class DocumentIngest:
         return moved
 
     def fail(self, document: DocumentInProgress, error: FileError, state: IngestState) -> None:
-        """Record why the file failed. Its indexed version stays searchable, and its record keeps describing that."""
+        """Record why the file failed. Its indexed version stays searchable, and its record keeps describing that.
+
+        An image without text in a message or an archive is skipped: it is a logo or a photo beside the documents.
+        """
         record = self._record(document)
-        if document.previous and document.previous.chunks:
+        skipped = bool(document.found.container) and isinstance(error, EmptyImage) and not _is_indexed(document)
+        if _is_indexed(document):
             record = self._ledger.get(self._name, document.id) or record
         reason = str(error).replace(str(document.found.path), document.found.document)
         record = record.model_copy(
             update={
-                "state": DocumentState.FAILED,
+                "state": DocumentState.SKIPPED if skipped else DocumentState.FAILED,
                 "stage": document.result.stage,
                 "reason": printable(reason),
                 "seconds": document.result.seconds,
@@ -167,7 +192,11 @@ class DocumentIngest:
             }
         )
         self._ledger.record(record)
-        state.failed.append(record)
+        if skipped:
+            state.files -= 1
+            state.left_out.append(SkippedFile(path=record.path, name=record.name, reason=record.reason))
+        else:
+            state.failed.append(record)
         state.bytes_done += document.size
         state.report_progress(document.found.name, document.result.stage)
         state.finished.append(document)
@@ -284,6 +313,11 @@ class DocumentIngest:
     def _advance(self, document: DocumentInProgress, reached: DocumentState, stage: Stage, state: IngestState) -> None:
         self._ledger.advance(self._name, document.id, reached, stage, document.attempts)
         state.report_progress(document.found.name, stage)
+
+
+def _is_indexed(document: DocumentInProgress) -> bool:
+    """Return whether an earlier version of the file is searchable."""
+    return bool(document.previous and document.previous.chunks)
 
 
 def _total_seconds(record: DocumentRecord) -> float:

@@ -115,10 +115,10 @@ def _parse_unchanged(file: FoundFile, result: ParseResult, parser: Parser, befor
             if result.container is None or result.container.is_document:
                 result.parsed = _with_facts(with_language(parser.parse(file.path)))
     except FileError:
-        if _identity(_status(file)) == before:
+        if identity_of(_status(file)) == before:
             raise
         return False
-    is_same = _identity(_status(file)) == before
+    is_same = identity_of(_status(file)) == before
     if not is_same:
         result.stage = Stage.READING
     return is_same
@@ -156,31 +156,38 @@ def _hash(file: FoundFile, result: ParseResult, max_file_mb: int) -> tuple[int, 
         result.size, result.modified, result.read_at = status.st_size, status.st_mtime, time.time()
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableFile(f"{file.document} cannot be read: it is a folder that cannot be opened.")
-        if status.st_size > max_file_mb * 2**20:
-            raise FileTooLarge(
-                f"{file.document} has {status.st_size / 2**20:,.0f} MB; the limit is {max_file_mb} MB. "
-                "Split it, or raise max_file_mb."
-            )
+        require_size(file, status.st_size, max_file_mb)
         try:
             with file.path.open("rb") as content:
                 result.version = hashlib.file_digest(content, "sha256").hexdigest()
         except OSError as error:
-            raise _unreadable(file, error) from error
-    return _identity(status)
+            raise unreadable(file, error) from error
+    return identity_of(status)
+
+
+def require_size(file: FoundFile, size: int, max_file_mb: int) -> None:
+    """Raise FileTooLarge if the file has more bytes than the settings allow."""
+    if size > max_file_mb * 2**20:
+        raise FileTooLarge(
+            f"{file.document} has {size / 2**20:,.0f} MB; the limit is {max_file_mb} MB. "
+            "Split it, or raise max_file_mb."
+        )
 
 
 def _status(file: FoundFile) -> os.stat_result:
     try:
         return file.path.stat()
     except OSError as error:
-        raise _unreadable(file, error) from error
+        raise unreadable(file, error) from error
 
 
-def _identity(status: os.stat_result) -> tuple[int, ...]:
+def identity_of(status: os.stat_result) -> tuple[int, ...]:
+    """Return what changes when a file does."""
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _unreadable(file: FoundFile, error: OSError) -> UnreadableFile:
+def unreadable(file: FoundFile, error: OSError) -> UnreadableFile:
+    """Return the error of a file that the operating system does not open."""
     return UnreadableFile(
         f"{file.document} cannot be read: {error.strerror}. Check its permissions, and its target if it is a link."
     )

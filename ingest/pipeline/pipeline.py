@@ -17,6 +17,7 @@ from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary
 from ingest.ledger.versions import delete_hidden_chunks, remove_document
 from ingest.parser import Parser
 from ingest.pipeline.container_ingest import ContainerIngest
+from ingest.pipeline.copies import Copies
 from ingest.pipeline.document_ingest import DocumentIngest
 from ingest.pipeline.parse_file import ParseResult
 from ingest.pipeline.plan import Plan, PlannedFile, Verdict, index_settings
@@ -34,7 +35,8 @@ class IngestPipeline:
     """Executes plans on one open collection. Everything it works with is handed in.
 
     ``parse_threads`` call the parser at the same time; more than one is for a parser that allows it. ``check`` raises,
-    before anything is written to the store, if this process has lost the ingest lock of the collection.
+    before anything is written to the store, if this process has lost the ingest lock of the collection. With
+    ``copies``, only files inside their boundary are read.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class IngestPipeline:
         settings: IngestSettings,
         parse_threads: int = 1,
         check: Callable[[], None] = lambda: None,
+        copies: Copies | None = None,
     ) -> None:
         self._collection = collection
         self._name = collection.spec.collection
@@ -59,7 +62,7 @@ class IngestPipeline:
         """What it indexes documents with: plans for it are made with these."""
         self._documents = DocumentIngest(
             parser=parser, chunker=chunker, embedder=embedder, collection=collection, ledger=ledger,
-            settings=settings, current=self.index_settings, check=check,
+            settings=settings, current=self.index_settings, check=check, copies=copies,
         )  # fmt: skip
         self._containers = ContainerIngest(self._documents, collection, ledger)
 

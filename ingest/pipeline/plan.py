@@ -22,6 +22,7 @@ from ingest.errors import NothingToIngest
 from ingest.ledger.records import DocumentState, DocumentSummary, Stage, document_id
 from ingest.ledger.tags import tag_names
 from ingest.parser import Parser
+from ingest.pipeline.boundary import Boundary
 from ingest.pipeline.discovery import FoundFile, SkippedFile, discover
 from ingest.reader import OcrMode
 from ingest.settings import IngestSettings
@@ -137,12 +138,13 @@ def plan_ingest(
     *,
     own: Path | None = None,
     base: Path | None = None,
+    within: Boundary | None = None,
 ) -> Plan:
     """Walk the paths once and decide what to do with each file. ``known`` is the ledger's snapshot of the collection.
 
-    See ``discover`` for ``own`` and ``base``. Raises PathNotFound, NothingToIngest, InvalidTag.
+    See ``discover`` for ``own``, ``base`` and ``within``. Raises PathNotFound, NothingToIngest, InvalidTag.
     """
-    found = list(_find(request, known, own, base))
+    found = list(_find(request, known, own, base, within))
     if not any(isinstance(entry, FoundFile) for entry in found):
         raise _nothing_to_ingest(request)
     roots = request.paths if request.sync else ()
@@ -151,18 +153,27 @@ def plan_ingest(
 
 
 def require_files(
-    request: IngestRequest, known: Mapping[str, DocumentSummary], *, own: Path | None = None, base: Path | None = None
+    request: IngestRequest,
+    known: Mapping[str, DocumentSummary],
+    *,
+    own: Path | None = None,
+    base: Path | None = None,
+    within: Boundary | None = None,
 ) -> None:
     """Raise PathNotFound or NothingToIngest if the request has no file. Stops at the first file."""
-    if not any(isinstance(entry, FoundFile) for entry in _find(request, known, own, base)):
+    if not any(isinstance(entry, FoundFile) for entry in _find(request, known, own, base, within)):
         raise _nothing_to_ingest(request)
 
 
 def _find(
-    request: IngestRequest, known: Mapping[str, DocumentSummary], own: Path | None, base: Path | None
+    request: IngestRequest,
+    known: Mapping[str, DocumentSummary],
+    own: Path | None,
+    base: Path | None,
+    within: Boundary | None,
 ) -> Iterator[FoundFile | SkippedFile]:
     if request.paths:
-        return discover(request.paths, own, base)
+        return discover(request.paths, own, base, within)
     return _files_of(known, request.documents or [entry.id for entry in known.values() if entry.state not in _SETTLED])
 
 
@@ -189,7 +200,7 @@ def make_plan(
     sync: Sequence[Path] = (),
 ) -> Plan:
     """Decide on every file. Plan to remove documents whose files are missing from below the ``sync`` paths."""
-    failed = [entry for entry in known.values() if entry.state is DocumentState.FAILED]
+    failed = [entry for entry in known.values() if entry.state is DocumentState.FAILED or _is_read_image(entry)]
     holders = {entry.container for entry in failed if retry_failed or entry.stage is Stage.ASKING}
     outdated = {entry.container for entry in known.values() if _is_outdated_member(entry, current)}
     files = tuple(
@@ -228,7 +239,12 @@ def is_missing(known: DocumentSummary) -> bool:
 def _is_outdated_member(known: DocumentSummary, current: IndexSettings) -> bool:
     """Return whether a file in a container was read, and has to be read again."""
     was_read = known.parser and known.state in (DocumentState.INDEXED, DocumentState.FAILED)
-    return bool(known.container and was_read and not current.is_current(known))
+    return bool(known.container and (was_read or _is_read_image(known)) and not current.is_current(known))
+
+
+def _is_read_image(known: DocumentSummary) -> bool:
+    """Return whether it is a file in a container that was read and then skipped: an image without text."""
+    return bool(known.container and known.parser and known.state is DocumentState.SKIPPED)
 
 
 def _plan_file(

@@ -7,6 +7,7 @@ from typing import Any
 
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.kreuzberg_library import LIBRARY, Node, extract
 from vectorstore.models import Scalar
 
@@ -22,6 +23,7 @@ def read_nodes(
     request: ReadRequest, into: DocumentBuilder, write_paragraph: Callable[[str], None]
 ) -> dict[str, Scalar]:
     """Extract the document and add its nodes to the builder, paragraphs by ``write_paragraph``; return its metadata."""
+    require_unencrypted(request.data, request.path)
     extraction = extract(request.data, request.path, request.mime_type)
     _NodeWriter(extraction.nodes, into, write_paragraph).write()
     return _metadata(extraction.metadata)

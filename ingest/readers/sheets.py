@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.ooxml import Chart, Package, attribute, comment_line, number, texts
 from vectorstore.models import Scalar
 
@@ -58,6 +59,7 @@ def _open(data: bytes, path: Path) -> CalamineWorkbook:
 
     if _ENCRYPTED in data:
         raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
+    require_unencrypted(data, path)
     with _translate_errors(path):
         return python_calamine.load_workbook(io.BytesIO(data))
 

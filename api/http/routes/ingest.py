@@ -146,7 +146,7 @@ async def ingest(
     def check() -> None:
         """Raise errors now that would otherwise fail the job."""
         require_readable(settings, spec.paths)
-        service.check(spec.request)
+        service.check(spec.request, service.boundary(collection))
 
     await asyncio.to_thread(check)
     return await _submit(jobs, caller, spec, idempotency_key, response)

@@ -6,11 +6,13 @@ embedding model once, while it holds the lock of the collection.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from ingest.ledger.lock import IngestLock
     from ingest.ledger.records import DocumentSummary
     from ingest.parser import Parser
+    from ingest.pipeline.boundary import Boundary
     from ingest.pipeline.figures import FigureDescriber
     from ingest.pipeline.model_facts import FactFinder
     from ingest.pipeline.reembed import ModelChange, ReembedReport
@@ -96,6 +99,7 @@ class IngestService:
     ) -> None:
         """``describer`` describes figures and ``fact_finder`` finds facts of documents; None skips the step."""
         self._home = settings.home
+        self._roots = settings.service.ingest_roots
         self._settings = settings.ingest
         self._engine = engine
         self._store = store
@@ -109,7 +113,14 @@ class IngestService:
     def _embedder(self) -> Embedder:
         return self._load_embedder()
 
-    def check(self, request: IngestRequest) -> None:
+    def boundary(self, collection: str) -> Boundary:
+        """Return the folders that the service may ingest from into this collection."""
+        from ingest.pipeline.boundary import Boundary
+
+        roots = tuple(root.expanduser() for root in self._roots)
+        return Boundary(roots=roots, own=self._home, uploads=self._uploads.folder(collection))
+
+    def check(self, request: IngestRequest, within: Boundary | None = None) -> None:
         """Raise IngestError or UsageError if the ingest cannot start. Checks no individual file."""
         from ingest.ledger.tags import tag_names
         from ingest.parser import load_parser
@@ -118,11 +129,12 @@ class IngestService:
         self._new_spec(request.collection, self._create_chunker())
         self._with_models(load_parser(self._settings.parser))
         known = {} if request.paths else self._ledger.snapshot(request.collection)
-        require_files(request, known, own=self._home, base=self._uploads.folder(request.collection))
+        base = self._uploads.folder(request.collection)
+        require_files(request, known, own=self._home, base=base, within=within)
 
     def plan(self, request: IngestRequest) -> Plan:
         """Plan an ingest without opening files or creating a collection. Raises IngestError, UsageError."""
-        return self._prepare(request).plan
+        return self._prepare(request, None).plan
 
     def ingest(
         self,
@@ -133,21 +145,23 @@ class IngestService:
         on_reembedded: Callable[[ReembedReport], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
         open_collection: Callable[[CollectionSpec], AbstractContextManager[Collection]] | None = None,
+        within: Boundary | None = None,
     ) -> IngestReport:
         """Ingest into the collection. Creates it if it does not exist.
 
         Searches continue: they see each document either in its old or in its new version. If ``cancelled``, no further
         file is started; the next ingest continues. ``open_collection`` replaces the store's ``create`` if this process
-        keeps collections open.
+        keeps collections open. ``within`` names the folders to read from; None allows all.
 
         Raises IngestError, StoreError, UsageError. An ingest that cannot start creates no collection.
         """
         from ingest.ledger.lock import ingest_lock
+        from ingest.pipeline.copies import Copies
         from ingest.pipeline.pipeline import IngestPipeline
         from ingest.pipeline.web_address import AddressedParser
 
         with ingest_lock(self._engine, request.collection) as lock, ExitStack() as kept:
-            prepared = self._prepare(request)
+            prepared = self._prepare(request, within)
             on_plan(prepared.plan)
             for model in (self._describer, self._fact_finder):
                 if model:
@@ -156,6 +170,8 @@ class IngestService:
             spec = self._change_model(prepared, lock, progress, on_reembedded, cancelled)
             if cancelled():
                 return _cancelled_report(request.collection)
+            folder = Path(kept.enter_context(TemporaryDirectory(prefix="candor-")))
+            copies = Copies(within, folder) if within else None
             with self._create_parser() as parser, (open_collection or self._store.create)(spec) as collection:
                 pipeline = IngestPipeline(
                     parser=AddressedParser(self._with_models(parser), self._uploads.url),
@@ -166,12 +182,13 @@ class IngestService:
                     settings=self._settings,
                     parse_threads=self._settings.parse_workers,
                     check=lock.check,
+                    copies=copies,
                 )
                 return pipeline.ingest(
                     prepared.plan, prepared.known, progress, cancelled=cancelled, planning_seconds=prepared.seconds
                 )  # fmt: skip
 
-    def _prepare(self, request: IngestRequest) -> _PreparedIngest:
+    def _prepare(self, request: IngestRequest, within: Boundary | None) -> _PreparedIngest:
         """Walk the files, read the ledger and check the embedding model, each once."""
         from ingest.parser import load_parser
         from ingest.pipeline.reembed import ModelChange
@@ -196,6 +213,7 @@ class IngestService:
             index_settings(self._with_models(load_parser(self._settings.parser)), chunker, self._settings),
             own=self._home,
             base=self._uploads.folder(name),
+            within=within,
         )
         if change:
             plan = plan.with_notice(change.notice)
@@ -298,7 +316,8 @@ def run_ingest_job(
     """
     with pool.write_lock(spec.collection):
         return ingest.ingest(
-            spec.request, progress, cancelled=cancelled, open_collection=pool.open_or_create
+            spec.request, progress, cancelled=cancelled, open_collection=pool.open_or_create,
+            within=ingest.boundary(spec.collection),
         )  # fmt: skip
 
 
@@ -308,7 +327,7 @@ def require_readable(settings: Settings, paths: Sequence[str]) -> None:
     for path in map(Path, paths):
         if not path.is_absolute():
             raise UsageError(f"{str(path)!r} is not an absolute path.")
-        real = path.resolve()
+        real = Path(os.path.abspath(path)).resolve()  # an ingest opens the path without its '..'
         if real.is_relative_to(settings.home.resolve()) or not any(real.is_relative_to(root) for root in roots):
             allowed = ", ".join(map(str, roots)) or "there are none yet"
             raise UsageError(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,38 +15,37 @@ from api.errors import OriginalGone
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord
 
-_TIME_TOLERANCE_S = 0.001  # databases round modification times
+_STEP = 1 << 20
 
 
 @contextmanager
 def open_original(ledger: Ledger, document: DocumentRecord, max_member_mb: int) -> Iterator[Path]:
-    """Return the path of the original file, valid inside the context. Blocks.
+    """Return the path of a copy of the original file, valid inside the context. Blocks.
 
-    A member of an archive or message is extracted to a temporary folder. Raises OriginalGone.
+    A member of an archive or message is extracted. Raises OriginalGone.
     """
     if not document.version:
         raise OriginalGone(f"{document.name!r} was never read: {document.reason}")
     if not document.container:
-        _check_unchanged(document)
-        yield Path(document.path)
+        with tempfile.TemporaryDirectory(prefix="candor-") as folder:
+            yield _copy(document, Path(folder))
         return
     container = next((each for each in ledger.list(document.collection) if each.path == document.container), None)
     if container is None:
         raise OriginalGone(
             f"{document.container!r}, which contains {document.name!r}, was removed from the collection."
         )
-    _check_unchanged(container)
-    with tempfile.TemporaryDirectory(prefix="candor-") as folder:
-        yield _extract(document, Path(folder), max_member_mb)
+    with tempfile.TemporaryDirectory(prefix="candor-") as folder, tempfile.TemporaryDirectory(prefix="candor-") as held:
+        yield _extract(document, _copy(container, Path(held)), Path(folder), max_member_mb)
 
 
-def _extract(document: DocumentRecord, folder: Path, max_member_mb: int) -> Path:
+def _extract(document: DocumentRecord, container: Path, folder: Path, max_member_mb: int) -> Path:
     from ingest.containers.unpack import ContainerLimits, expand
 
     limits = ContainerLimits(member_mb=max_member_mb)
     name = document.path.removeprefix(f"{document.container}/")
     previous: Path | None = None
-    for member in expand(Path(document.container), limits, folder):
+    for member in expand(container, limits, folder):
         if member.path and member.name == name and _digest(member.path) == document.version:
             return member.path
         if previous:  # only now: the next member may come from inside it
@@ -52,24 +54,31 @@ def _extract(document: DocumentRecord, folder: Path, max_member_mb: int) -> Path
     raise OriginalGone(f"{document.container!r} no longer contains {document.name!r}.")
 
 
-def _check_unchanged(document: DocumentRecord) -> None:
-    """Raise OriginalGone if the file changed. Compares size and time, and the content only if the time differs."""
+def _copy(document: DocumentRecord, folder: Path) -> Path:
+    """Copy the file, and return the copy if it has the content that was ingested. Raises OriginalGone.
+
+    Whoever put another file or a link in its place cannot read that through Candor: the copy is what was compared.
+    """
     path = Path(document.path)
+    copy = folder / path.name
     try:
-        status = path.stat()
-        same = status.st_size == document.size and (
-            abs(status.st_mtime - document.modified) < _TIME_TOLERANCE_S or _digest(path) == document.version
-        )
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as source:
+            status = os.fstat(source.fileno())
+            same = stat.S_ISREG(status.st_mode) and status.st_size == document.size
+            if same:
+                with copy.open("wb") as target:
+                    shutil.copyfileobj(source, target, _STEP)
     except OSError as error:
         raise OriginalGone(
             f"Cannot read the file of {document.name!r}, {document.path!r}: {error.strerror}. Its parsed text is still "
             "available."
         ) from error
-    if not same:
+    if not same or _digest(copy) != document.version:
         raise OriginalGone(
             f"The file of {document.name!r}, {document.path!r}, has changed since it was ingested. Ingest it again. "
             "Until then, its old parsed text is available."
         )
+    return copy
 
 
 def _digest(path: Path) -> str:

@@ -80,12 +80,16 @@ class ScanReader:
         Raises EmptyDocument with the reason if the builder is empty.
         """
         if into.is_empty:
-            raise EmptyDocument(f"{self._path} holds no text. {self._why_empty()}")
+            raise EmptyDocument(self.empty_reason())
         if self._unread:
             into.warn(f"{_spans(self._unread)} without text not read: {self._unavailable()}.")
         if not self._recognised:
             return {}
         return {"recognised": f"{_spans(self._recognised)} by Tesseract ({'+'.join(self._languages())})"}
+
+    def empty_reason(self) -> str:
+        """Return why the file has no text."""
+        return f"{self._path} holds no text. {self._why_empty()}"
 
     def _why_empty(self) -> str:
         if self._unread:
