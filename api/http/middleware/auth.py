@@ -20,7 +20,8 @@ from api.problems import problem_of
 
 OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json")
 OPEN_FOLDERS = ("/viewer/", "/docs/assets/")
-_PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "via")
+_PROXY_HEADERS = ("forwarded", "via", "x-real-ip")
+_PROXY_PREFIX = "x-forwarded"
 
 
 class AuthMiddleware:
@@ -36,7 +37,7 @@ class AuthMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             try:
-                caller = await self._caller(Headers(scope=scope))
+                caller = await self._caller(scope)
             except (Refused, HomeError, SQLAlchemyError) as error:
                 if not is_open(scope["path"]):
                     headers = error.headers if isinstance(error, Refused) else None
@@ -46,10 +47,9 @@ class AuthMiddleware:
             scope.setdefault("state", {})["caller"] = caller
         await self._app(scope, receive, send)
 
-    async def _caller(self, headers: Headers) -> Caller:
-        key = _sent_key(headers)
-        # A request through a proxy may come from another machine, even if its connection is local.
-        local = not self._needs_key and not any(name in headers for name in _PROXY_HEADERS)
+    async def _caller(self, scope: Scope) -> Caller:
+        key = _sent_key(Headers(scope=scope))
+        local = not self._needs_key and not _is_proxied(scope)
         # Clients of other services must send some key. One that is not Candor's counts as none.
         if local and not key.startswith(KEY_PREFIX):
             return LOCAL_CALLER
@@ -61,6 +61,17 @@ class AuthMiddleware:
 def is_open(path: str) -> bool:
     """Return whether anonymous clients may request the path."""
     return path in OPEN or path.startswith(OPEN_FOLDERS)
+
+
+def _is_proxied(scope: Scope) -> bool:
+    """Return whether the request shows signs of a proxy. It may then come from another machine.
+
+    nginx speaks HTTP/1.0 to the service and adds no header, unless it is told to. A proxy need not show itself, so
+    ``service.require_key`` is the safe setting behind one.
+    """
+    if scope["http_version"] == "1.0":
+        return True
+    return any(name in _PROXY_HEADERS or name.startswith(_PROXY_PREFIX) for name in Headers(scope=scope))
 
 
 def _sent_key(headers: Headers) -> str:
