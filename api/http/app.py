@@ -100,7 +100,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
     )
     runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, researcher)
     IngestJobs(candor.ingest, pool, jobs)
-    EvaluationJobs(candor.evaluations.store, jobs, researcher)
+    EvaluationJobs(candor.evaluations.store, candor.keys, jobs, researcher)
     runs.listeners.append(metrics.count_event)
     metrics.add_process(lambda: researcher.pid)
     metrics.add_database(candor.trace, candor.collections, candor.ledger)
