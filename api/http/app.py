@@ -80,7 +80,12 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
     # Needs the caller, and writes the entry before the response starts.
     app.add_middleware(AuditMiddleware, write=lambda entries: candor.audit.write(entries))
     # Before everything that reads the body or a collection.
-    app.add_middleware(AuthMiddleware, admit=lambda key: candor.keys.authenticate(key), needs_key=settings.needs_key)
+    app.add_middleware(
+        AuthMiddleware,
+        admit=lambda key: candor.keys.authenticate(key),
+        is_valid=lambda key: candor.keys.is_valid(key),
+        needs_key=settings.needs_key,
+    )
     # Before the database is asked for the key, so that waiting requests cost nothing.
     app.add_middleware(RequestQueue)
     # Counts rejected requests and the time in the queue, too.

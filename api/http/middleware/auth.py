@@ -6,6 +6,7 @@ Only the paths in ``OPEN``, which reveal no data, are open to anonymous clients.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
@@ -16,6 +17,7 @@ from api.auth.keys import KEY_PREFIX
 from api.auth.permissions import LOCAL_CALLER, Caller
 from api.errors import HomeError, Refused, Unauthorized
 from api.http.errors import problem_response
+from api.http.middleware.stream_guard import StreamGuard
 from api.problems import problem_of
 
 OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json")
@@ -28,11 +30,13 @@ class AuthMiddleware:
     """ASGI middleware that stores the caller in the request's state, or rejects the request.
 
     ``admit`` returns the caller of a key. It raises Unauthorized or LimitReached. If no key is needed, a request
-    without one comes from the local user.
+    without one comes from the local user. ``is_valid`` tells, by its id, whether a key still is; it ends streams.
     """
 
-    def __init__(self, app: ASGIApp, admit: Callable[[str], Caller], needs_key: bool) -> None:
-        self._app, self._admit, self._needs_key = app, admit, needs_key
+    def __init__(
+        self, app: ASGIApp, admit: Callable[[str], Caller], is_valid: Callable[[str], bool], needs_key: bool
+    ) -> None:
+        self._app, self._admit, self._is_valid, self._needs_key = app, admit, is_valid, needs_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
@@ -45,7 +49,19 @@ class AuthMiddleware:
                     return
                 caller = None
             scope.setdefault("state", {})["caller"] = caller
+            if caller and caller.key:
+                await self._respond(caller.key, scope, receive, send)
+                return
         await self._app(scope, receive, send)
+
+    async def _respond(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; end its stream when the key is no longer valid."""
+        guard = StreamGuard(send, partial(self._is_valid, key))
+        try:
+            await self._app(scope, receive, guard.send)
+        except Exception:  # the application may wrap the guard's exception
+            if not guard.ended:
+                raise
 
     async def _caller(self, scope: Scope) -> Caller:
         key = _sent_key(Headers(scope=scope))
