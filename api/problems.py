@@ -78,7 +78,9 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (KeyReused, 409, "Idempotency key used before", "Send a new Idempotency-Key with a new request."),
     (ModelNotFound, 404, "No such model", "GET /v1/models lists the models."),
     (KeyNotFound, 404, "No such key", "GET /v1/keys lists the keys."),
-    (Unauthorized, 401, "Key needed", "Send `Authorization: Bearer KEY`. An owner creates keys with POST /v1/keys."),
+    (Unauthorized, 401, "Key needed",
+     "Send `Authorization: Bearer KEY`. An owner creates keys with POST /v1/keys. Through a proxy, local users need "
+     "one, too."),
     (LimitReached, 429, "Limit reached", "Try again after the number of seconds in the header Retry-After."),
     (NotKept, 404, "No such entry", "GET /v1/agents, /v1/skills, /v1/memories or /v1/plans lists the entries."),
     (NameTaken, 409, "Name taken", "Choose another name, or replace the existing entry with PUT."),

@@ -53,6 +53,9 @@ class ServiceSettings(SettingsGroup):
     request_bytes: int = Field(default=8 * 2**20, gt=0, description="Maximum size of a request body, except uploads.")
     upload_bytes: int = Field(default=2 * 2**30, gt=0, description="Maximum total size of one upload.")
     upload_files: int = Field(default=2000, gt=0, description="Maximum number of files in one upload.")
+    evaluation_questions: int = Field(
+        default=1000, ge=1, description="Maximum number of questions of one evaluation over REST."
+    )
     ingest_roots: tuple[Path, ...] = Field(default=(), description="Folders of this machine that the service may "
                                            "ingest from. Empty: only uploads.")  # fmt: skip
     require_key: bool = Field(

@@ -129,6 +129,10 @@ class Keys:
             connection.execute(revoked.values(revoked_at=datetime.now(UTC)))
         return self.get(key_id)
 
+    def is_valid(self, key_id: str) -> bool:
+        """Return whether the key is neither revoked nor expired. Raises KeyNotFound."""
+        return self.get(key_id).valid(datetime.now(UTC))
+
     def has_valid(self) -> bool:
         """Return whether there is a valid key."""
         now = datetime.now(UTC)

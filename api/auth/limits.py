@@ -14,9 +14,14 @@ from multi_agent.storage.trace import Trace
 
 def require_tokens(trace: Trace, caller: Caller) -> None:
     """Raise LimitReached if the caller's key has used up today's tokens."""
-    left = _tokens_left(trace, caller.key, caller.limits)
-    if left is not None and left <= 0:
+    if not has_tokens(trace, caller.key, caller.limits):
         raise LimitReached(f"{caller.limits.tokens_per_day} tokens a day", until_midnight(datetime.now(UTC)))
+
+
+def has_tokens(trace: Trace, key: str, limits: Limits) -> bool:
+    """Return whether the key has tokens left today."""
+    left = _tokens_left(trace, key, limits)
+    return left is None or left > 0
 
 
 def limit_budget(trace: Trace, key: str, limits: Limits, request: Request, default: Budget) -> Request:

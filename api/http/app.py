@@ -80,7 +80,12 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
     # Needs the caller, and writes the entry before the response starts.
     app.add_middleware(AuditMiddleware, write=lambda entries: candor.audit.write(entries))
     # Before everything that reads the body or a collection.
-    app.add_middleware(AuthMiddleware, admit=lambda key: candor.keys.authenticate(key), needs_key=settings.needs_key)
+    app.add_middleware(
+        AuthMiddleware,
+        admit=lambda key: candor.keys.authenticate(key),
+        is_valid=lambda key: candor.keys.is_valid(key),
+        needs_key=settings.needs_key,
+    )
     # Before the database is asked for the key, so that waiting requests cost nothing.
     app.add_middleware(RequestQueue)
     # Counts rejected requests and the time in the queue, too.
@@ -100,7 +105,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
     )
     runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, researcher)
     IngestJobs(candor.ingest, pool, jobs)
-    EvaluationJobs(candor.evaluations.store, jobs, researcher)
+    EvaluationJobs(candor.evaluations.store, candor.keys, jobs, researcher)
     runs.listeners.append(metrics.count_event)
     metrics.add_process(lambda: researcher.pid)
     metrics.add_database(candor.trace, candor.collections, candor.ledger)

@@ -6,11 +6,12 @@ from statistics import fmean
 
 from pydantic import Field, JsonValue
 
-from api.auth.permissions import Caller
+from api.auth.keys import Keys
+from api.auth.permissions import Caller, Limits
 from api.errors import JobFailed, JobNotFound, ResearchLost, UsageError
 from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs
-from api.workers.contract import EvaluationJobSpec, Researcher
+from api.workers.contract import EvaluationJobSpec, EvaluationTask, Researcher
 from multi_agent.errors import AgentError
 from multi_agent.evaluation.records import Row
 from multi_agent.evaluation.runner import correctness
@@ -30,8 +31,8 @@ class EvaluationProgress(FrozenModel):
 class EvaluationJobs:
     """The handler of evaluation jobs."""
 
-    def __init__(self, store: EvaluationStore, jobs: Jobs, researcher: Researcher) -> None:
-        self._store, self._researcher = store, researcher
+    def __init__(self, store: EvaluationStore, keys: Keys, jobs: Jobs, researcher: Researcher) -> None:
+        self._store, self._keys, self._researcher = store, keys, researcher
         jobs.register(JobKind.EVALUATION, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
@@ -42,13 +43,17 @@ class EvaluationJobs:
             finished = [row for row in result.rows if row.finished]
             progress = _Progress(job, len(result.questions), finished)
             collection = result.evaluation.collection
-            state = await self._researcher.evaluate(spec, collection, progress.add, job.is_paused)
+            task = EvaluationTask(spec=spec, key=job.spec.key, limits=self._limits(job.spec.key))
+            state = await self._researcher.evaluate(task, collection, progress.add, job.is_paused)
         except (AgentError, StoreError, ResearchLost) as error:
             raise JobFailed(str(error)) from error
         return {"evaluation": spec.evaluation, "state": state.value}
 
     async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
         """Do nothing: finished rows are stored, and the evaluation can be resumed."""
+
+    def _limits(self, key: str) -> Limits:
+        return self._keys.get(key).limits if key else Limits()
 
 
 async def submit_evaluation(jobs: Jobs, spec: EvaluationJobSpec, collection: str, caller: Caller, job_id: str) -> Job:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pydantic import Field
 
+from api.auth.permissions import Limits
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
 from multi_agent.request import Request
@@ -31,6 +32,14 @@ class EvaluationJobSpec(FrozenModel):
     evaluation: str
     parallel: int = Field(default=4, ge=1, le=256)
     budget: Budget = Budget()
+
+
+class EvaluationTask(FrozenModel):
+    """An evaluation to start or to resume."""
+
+    spec: EvaluationJobSpec
+    key: str = Field(description="id of the API key that asked; its runs belong to it")
+    limits: Limits = Field(description="of that key")
 
 
 class Researcher(Protocol):
@@ -57,7 +66,7 @@ class Researcher(Protocol):
         ...
 
     async def evaluate(
-        self, spec: EvaluationJobSpec, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
+        self, task: EvaluationTask, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
     ) -> State:
         """Ask the unfinished questions. Raises AgentError, StoreError, ResearchLost."""
         ...

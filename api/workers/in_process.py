@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from api.services.documents.collection_pool import CollectionPool
-from api.workers.contract import EvaluationJobSpec, ResearchTask
+from api.workers.contract import EvaluationTask, ResearchTask
 from api.workers.panel import Panel
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
@@ -28,9 +28,9 @@ class InProcessResearcher:
         await self._panel.research(task, await self._library(collection), publish, is_pausing)
 
     async def evaluate(
-        self, spec: EvaluationJobSpec, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
+        self, task: EvaluationTask, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
     ) -> State:
-        return await self._panel.evaluate(spec, await self._library(collection), publish, is_pausing)
+        return await self._panel.evaluate(task, await self._library(collection), publish, is_pausing)
 
     async def _library(self, collection: str) -> Library:
         return (await asyncio.to_thread(self._pool.get, collection)).library

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from api.workers.channel import RemoteError
-from api.workers.contract import EvaluationJobSpec, ResearchTask
+from api.workers.contract import EvaluationTask, ResearchTask
 
 Operation = Literal["search", "around", "scan", "page_picture", "embed"]
 
@@ -21,7 +21,7 @@ class StartTask:
     """Service: start or resume a task."""
 
     task: int
-    spec: ResearchTask | EvaluationJobSpec
+    spec: ResearchTask | EvaluationTask
     collection: str
 
 

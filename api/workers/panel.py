@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from api.services.evaluation.evaluations import Evaluations
 from api.services.research.research import PanelFactory
-from api.workers.contract import EvaluationJobSpec, ResearchTask
+from api.workers.contract import EvaluationTask, ResearchTask
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
 from multi_agent.library import Library
@@ -30,11 +30,11 @@ class Panel:
         await orchestrator.research(task.request, publish, run_id=task.run_id, pausing=is_pausing)
 
     async def evaluate(
-        self, spec: EvaluationJobSpec, library: Library, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
+        self, task: EvaluationTask, library: Library, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
     ) -> State:
         """Start or resume an evaluation; see ``Researcher.evaluate``."""
-        result = await asyncio.to_thread(self._evaluations.store.get, spec.evaluation)
+        result = await asyncio.to_thread(self._evaluations.store.get, task.spec.evaluation)
         return await self._evaluations.resume(
-            library, result, parallel=spec.parallel, budget=spec.budget, publish=publish, models=self._models,
-            pausing=is_pausing,
+            library, result, parallel=task.spec.parallel, budget=task.spec.budget, publish=publish,
+            models=self._models, pausing=is_pausing, key=task.key, limits=task.limits,
         )  # fmt: skip

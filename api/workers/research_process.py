@@ -16,7 +16,7 @@ from api.errors import ResearchLost
 from api.services.documents.priority_executor import PriorityExecutor
 from api.settings import Settings
 from api.workers.channel import Channel, RemoteError
-from api.workers.contract import EvaluationJobSpec, ResearchTask
+from api.workers.contract import EvaluationTask, ResearchTask
 from api.workers.messages import (
     CancelTask,
     Progress,
@@ -76,7 +76,7 @@ class ResearchProcess:
         return self._end_message() if self.ended and not self._was_ready else ""
 
     async def run(
-        self, spec: ResearchTask | EvaluationJobSpec, library: Library, publish: Publish, is_pausing: Callable[[], bool]
+        self, spec: ResearchTask | EvaluationTask, library: Library, publish: Publish, is_pausing: Callable[[], bool]
     ) -> Any:
         """Run a task and return its result. Raises what the task raised; ResearchLost if the process ends first."""
         await asyncio.shield(self._ready)

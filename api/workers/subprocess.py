@@ -13,7 +13,7 @@ from typing import Any
 from api.errors import ResearchLost, ServiceEnding
 from api.services.documents.collection_pool import CollectionPool
 from api.settings import Settings
-from api.workers.contract import EvaluationJobSpec, ResearchTask
+from api.workers.contract import EvaluationTask, ResearchTask
 from api.workers.research_process import Publish, ResearchProcess
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
@@ -41,12 +41,12 @@ class SubprocessResearcher:
         await self._run(task, collection, publish, is_pausing)
 
     async def evaluate(
-        self, spec: EvaluationJobSpec, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
+        self, task: EvaluationTask, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
     ) -> State:
         async def publish_row(row: Row) -> None:
             publish(row)
 
-        state: State = await self._run(spec, collection, publish_row, is_pausing)
+        state: State = await self._run(task, collection, publish_row, is_pausing)
         return state
 
     @property
@@ -69,7 +69,7 @@ class SubprocessResearcher:
 
     async def _run(
         self,
-        spec: ResearchTask | EvaluationJobSpec,
+        task: ResearchTask | EvaluationTask,
         collection: str,
         publish: Publish,
         is_pausing: Callable[[], bool],
@@ -79,7 +79,7 @@ class SubprocessResearcher:
         for _ in range(_ATTEMPTS):
             process = await self._running_process()
             try:
-                return await process.run(spec, library, publish, is_pausing)
+                return await process.run(task, library, publish, is_pausing)
             except ResearchLost as error:
                 lost = error
         raise ResearchLost(

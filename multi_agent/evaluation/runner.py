@@ -43,6 +43,8 @@ class RunnerKit:
     metrics: Sequence[MetricClass]
     judge: Callable[[str], LLM | None]
     """Returns the judge for a run, if there is one. Its calls are kept in the run's journal."""
+    may_ask: Callable[[], bool]
+    """Whether there are tokens for a further question; if not, the budget is reached."""
 
 
 class Runner:
@@ -73,7 +75,7 @@ class Runner:
     async def _run_question(self, evaluation: str, question: Question, started: Row | None) -> bool:
         """Ask one question. Return False if the budget is reached."""
         async with self._slots:
-            if self._budget_reached():
+            if self._budget_reached() or not await asyncio.to_thread(self._kit.may_ask):
                 return False
             row = started or Row(question_id=question.id, run_id=new_run_id())
             if not started:

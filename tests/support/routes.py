@@ -131,6 +131,7 @@ ROUTES: dict[str, Rule] = {
     ),
     "DELETE /v1/evaluations/{evaluation}": Rule("write", "/v1/evaluations/{evaluation}", passes=404, destroys=True),
     "GET /v1/tools": Rule("key", "/v1/tools"),
+    "POST /v1/tools/servers": Rule("owner", "/v1/tools/servers"),
     "GET /v1/runs/{run_id}/tool-calls": Rule("read", "/v1/runs/{run}/tool-calls"),
     "GET /v1/runs/{run_id}/evidence": Rule("read", "/v1/runs/{run}/evidence"),
     "GET /v1/runs/{run_id}/evidence/{number}": Rule("read", "/v1/runs/{run}/evidence/1", passes=404),  # of a document

@@ -6,6 +6,7 @@ Only the paths in ``OPEN``, which reveal no data, are open to anonymous clients.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
@@ -16,27 +17,31 @@ from api.auth.keys import KEY_PREFIX
 from api.auth.permissions import LOCAL_CALLER, Caller
 from api.errors import HomeError, Refused, Unauthorized
 from api.http.errors import problem_response
+from api.http.middleware.stream_guard import StreamGuard
 from api.problems import problem_of
 
 OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json")
 OPEN_FOLDERS = ("/viewer/", "/docs/assets/")
-_PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "via")
+_PROXY_HEADERS = ("forwarded", "via", "x-real-ip")
+_PROXY_PREFIX = "x-forwarded"
 
 
 class AuthMiddleware:
     """ASGI middleware that stores the caller in the request's state, or rejects the request.
 
     ``admit`` returns the caller of a key. It raises Unauthorized or LimitReached. If no key is needed, a request
-    without one comes from the local user.
+    without one comes from the local user. ``is_valid`` tells, by its id, whether a key still is; it ends streams.
     """
 
-    def __init__(self, app: ASGIApp, admit: Callable[[str], Caller], needs_key: bool) -> None:
-        self._app, self._admit, self._needs_key = app, admit, needs_key
+    def __init__(
+        self, app: ASGIApp, admit: Callable[[str], Caller], is_valid: Callable[[str], bool], needs_key: bool
+    ) -> None:
+        self._app, self._admit, self._is_valid, self._needs_key = app, admit, is_valid, needs_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             try:
-                caller = await self._caller(Headers(scope=scope))
+                caller = await self._caller(scope)
             except (Refused, HomeError, SQLAlchemyError) as error:
                 if not is_open(scope["path"]):
                     headers = error.headers if isinstance(error, Refused) else None
@@ -44,12 +49,23 @@ class AuthMiddleware:
                     return
                 caller = None
             scope.setdefault("state", {})["caller"] = caller
+            if caller and caller.key:
+                await self._respond(caller.key, scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
-    async def _caller(self, headers: Headers) -> Caller:
-        key = _sent_key(headers)
-        # A request through a proxy may come from another machine, even if its connection is local.
-        local = not self._needs_key and not any(name in headers for name in _PROXY_HEADERS)
+    async def _respond(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; end its stream when the key is no longer valid."""
+        guard = StreamGuard(send, partial(self._is_valid, key))
+        try:
+            await self._app(scope, receive, guard.send)
+        except Exception:  # the application may wrap the guard's exception
+            if not guard.ended:
+                raise
+
+    async def _caller(self, scope: Scope) -> Caller:
+        key = _sent_key(Headers(scope=scope))
+        local = not self._needs_key and not _is_proxied(scope)
         # Clients of other services must send some key. One that is not Candor's counts as none.
         if local and not key.startswith(KEY_PREFIX):
             return LOCAL_CALLER
@@ -61,6 +77,17 @@ class AuthMiddleware:
 def is_open(path: str) -> bool:
     """Return whether anonymous clients may request the path."""
     return path in OPEN or path.startswith(OPEN_FOLDERS)
+
+
+def _is_proxied(scope: Scope) -> bool:
+    """Return whether the request shows signs of a proxy. It may then come from another machine.
+
+    nginx speaks HTTP/1.0 to the service and adds no header, unless it is told to. A proxy need not show itself, so
+    ``service.require_key`` is the safe setting behind one.
+    """
+    if scope["http_version"] == "1.0":
+        return True
+    return any(name in _PROXY_HEADERS or name.startswith(_PROXY_PREFIX) for name in Headers(scope=scope))
 
 
 def _sent_key(headers: Headers) -> str:

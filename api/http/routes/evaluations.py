@@ -10,7 +10,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Query, Response
 from pydantic import Field
 
+from api.auth.limits import require_tokens
 from api.auth.permissions import Right
+from api.errors import UsageError
 from api.http.deps import (
     CollectionQuery,
     CollectionsDep,
@@ -19,6 +21,7 @@ from api.http.deps import (
     JobsDep,
     LedgerDep,
     PoolDep,
+    SettingsDep,
     TraceDep,
 )
 from api.http.errors import problem_responses
@@ -107,14 +110,22 @@ async def evaluate(
     collections: CollectionsDep,
     pool: PoolDep,
     jobs: JobsDep,
+    settings: SettingsDep,
+    trace: TraceDep,
     caller: CurrentCaller,
     body: Annotated[EvaluationRequest, Body(examples=_EXAMPLES)],
 ) -> Job:
-    """Start an evaluation. It runs in the background, as a job with the id of the evaluation."""
+    """Start an evaluation. It runs in the background, as a job with the id of the evaluation.
+
+    Its runs belong to your key and count towards its limits. When the key has no tokens left today, the evaluation
+    stops with the state `budget reached`; resume it the next day.
+    """
     collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
     if body.configuration.get("settings"):
         caller.require_admin()  # settings can name code to load and endpoints to send documents to
+    _require_few(body.questions, settings.service.evaluation_questions)
     require_unique_ids(body.questions)
+    await asyncio.to_thread(require_tokens, trace, caller)
 
     def start() -> Evaluation:
         pool.get(collection)
@@ -199,12 +210,14 @@ def evaluation(evaluations: EvaluationsDep, caller: CurrentCaller, evaluation: E
 async def resume(
     evaluations: EvaluationsDep,
     jobs: JobsDep,
+    trace: TraceDep,
     caller: CurrentCaller,
     evaluation: EvaluationId,
     how: Annotated[Resumption, Body(examples=[{"parallel": 8}])],
 ) -> Job:
-    """Resume an evaluation that was cancelled or reached its budget, as a new job."""
+    """Resume an evaluation that was cancelled or reached its budget, as a new job. New runs belong to your key."""
     found = (await asyncio.to_thread(evaluations.find, evaluation, caller)).evaluation
+    await asyncio.to_thread(require_tokens, trace, caller)
     spec = EvaluationJobSpec(evaluation=found.id, parallel=how.parallel, budget=how.budget)
     return await submit_evaluation(jobs, spec, found.collection, caller, await free_job_id(jobs, found.id))
 
@@ -216,6 +229,15 @@ async def remove(evaluations: EvaluationsDep, jobs: JobsDep, caller: CurrentCall
     caller.require(Right.WRITE, found.collection)
     await free_job_id(jobs, found.id)  # raises UsageError while a job is active
     await asyncio.to_thread(evaluations.store.delete, found.id)
+
+
+def _require_few(questions: Sequence[Question], most: int) -> None:
+    """Raise UsageError if one evaluation may not have so many questions."""
+    if len(questions) > most:
+        raise UsageError(
+            f"The evaluation has {len(questions)} questions; this service accepts {most}. Split the question set, or "
+            "raise the setting `service.evaluation_questions`."
+        )
 
 
 def _standing(evaluation: Evaluation, questions: int, rows: Sequence[Row]) -> Standing:

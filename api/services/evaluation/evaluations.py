@@ -18,7 +18,8 @@ from typing import Any, TextIO
 
 from pydantic import ValidationError
 
-from api.auth.permissions import Caller, Right
+from api.auth.limits import has_tokens, limit_budget
+from api.auth.permissions import Caller, Limits, Right
 from api.errors import UsageError, fault_list
 from api.services.documents.collections import Collections
 from api.services.research.research import PanelFactory
@@ -142,12 +143,15 @@ class Evaluations:
         publish: Callable[[Row], None],
         models: Models | None = None,
         pausing: Callable[[], bool] = lambda: True,
+        key: str = "",
+        limits: Limits = Limits(),  # noqa: B008 - immutable
     ) -> State:
         """Ask the questions that have no finished row, and pass each new row to ``publish``.
 
         ``models`` shares the limits of the endpoints with other runs; a configuration with its own endpoint ignores
-        it. If ``pausing()`` is true on cancellation, unfinished runs resume with the evaluation. Raises errors that are
-        not failures of a single question.
+        it. If ``pausing()`` is true on cancellation, unfinished runs resume with the evaluation. The runs belong to the
+        API key ``key`` and count towards its ``limits``: without tokens left, the evaluation stops as if its budget
+        were reached. Raises errors that are not failures of a single question.
         """
         evaluation = result.evaluation
         panel, trace = self._panel_for(evaluation.configuration), self._trace
@@ -167,8 +171,15 @@ class Evaluations:
                     return trace.answer(run_id)
             except RunNotFound:
                 pass
-            request = _request(question, evaluation.configuration)
+            request = await asyncio.to_thread(create_run, run_id, _request(question, evaluation.configuration))
             return await orchestrator.research(request, run_id=run_id, examples=(), pausing=pausing)
+
+        def create_run(run_id: str, request: Request) -> Request:
+            """Give the run to the key. Return its request with a budget within the key's limits."""
+            orchestrator.validate(request)  # a run that is stored must be able to start
+            model = panel.model_name(request.model)
+            trace.create(run_id, request.question, evaluation.collection, model, key)
+            return limit_budget(trace, key, limits, request, panel.settings.research.budget)
 
         def make_case(question: Question, answer: Answer) -> Case:
             return observe(question, answer, trace.events(answer.run_id), source_of)
@@ -179,7 +190,10 @@ class Evaluations:
                 return None
             return CallerLLM(JournalingLLM(models.get(evaluation.judge_endpoint), trace.journal(run_id)), "Judge")
 
-        kit = RunnerKit(ask, make_case, tuple(chosen.values()), judge)
+        def may_ask() -> bool:
+            return has_tokens(trace, key, limits)
+
+        kit = RunnerKit(ask, make_case, tuple(chosen.values()), judge, may_ask)
         return await Runner(kit, self.store, parallel=parallel, budget=budget, on_row=publish).run(result)
 
     def run_all(

@@ -150,7 +150,10 @@ class TestNoKey:
         assert http.get("/v1/me", headers=bearer("unused")).json()["owner"]
         assert http.get("/v1/me", headers=bearer("candor_unused")).status_code == 401, "has the prefix of a Candor key"
 
-    @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "Via"])
+    @pytest.mark.parametrize(
+        "header",
+        ["Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded"],
+    )
     def test_a_proxied_request_is_not_local(self, http: httpx.Client, header: str) -> None:
         assert http.get("/v1/me", headers={header: "192.0.2.1"}).status_code == 401
 

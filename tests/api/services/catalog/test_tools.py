@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.settings import ResearchSettings
+from multi_agent.toolbox.mcp_servers import McpServers
 from multi_agent.toolbox.settings import McpServer, ToolSettings
 from support.handyman import TASK, calls, done, report, rounds
 from support.reckoner import found
@@ -110,7 +112,10 @@ def test_tools_of_mcp_servers_are_listed_on_request(http: httpx.Client, run: Run
     assert listed["calculator"]["inputs"]["required"] == ["expression"]
     assert {name for name, each in listed.items() if each["dangerous"]} == {"download_file", "garden.*", "meadow.*"}
     assert listed["web_search"]["unavailable"].startswith("No search engine is set")
-    asked = {each["name"]: each for each in http.get("/v1/tools", params={"servers": True}).json()}
+    with patch.object(McpServers, "tools", side_effect=AssertionError("a GET request starts no program")):
+        refused = http.get("/v1/tools", params={"servers": True})
+    assert (refused.status_code, "POST /v1/tools/servers" in refused.json()["detail"]) == (422, True)
+    asked = {each["name"]: each for each in http.post("/v1/tools/servers").json()}
     assert asked["garden.plant"]["inputs"]["properties"]["bed"]["properties"]["row"]["minimum"] == 1
     assert (asked["garden.plant"]["dangerous"], asked["garden.look"]["dangerous"]) == (True, False)
     assert "/no/such/program" in asked["meadow.*"]["unavailable"]
