@@ -42,6 +42,10 @@ class ToolCard(FrozenModel):
     description: str = Field(description="what it does, what it returns and when to use it; the model reads this")
     inputs: type[BaseModel] = Field(description="type of its arguments; the model reads the descriptions of the fields")
     dangerous: bool = Field(default=False, description="whether each call needs approval")
+    fetches: str = Field(
+        default="",
+        description="name of the argument that is a web address to fetch; one that the model wrote needs approval",
+    )
     source: Source = Field(default="tools", description="the kind of evidence that its results are")
     lacks: Callable[[ToolSettings], str] | None = Field(
         default=None, description="returns why the settings do not allow its use and what to set, or an empty text"
@@ -61,6 +65,9 @@ class ToolResult(FrozenModel):
     text: str = ""
     passages: tuple[Chunk, ...] = Field(default=(), description="passages of documents, web pages or this result")
     sources: tuple[str, ...] = Field(default=(), description="web addresses of the text")
+    links: tuple[str, ...] = Field(
+        default=(), description="web addresses that it found; the run may fetch them without approval"
+    )
     file: str = Field(default="", description="name of the file of the run that it wrote")
 
 

@@ -2,12 +2,12 @@
 
 A model is a collection (``papers``) or a collection with an agent (``papers:Reader``). The last user message is the
 question; the user and assistant messages before it complete the question. The answer is a text with citation marks and
-sources. The mark of each quote has an annotation with a link to the evidence.
+sources. The mark of each quote has an annotation with a link to the evidence. Chat clients show Markdown, so all text
+of documents and models is escaped.
 """
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -15,18 +15,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.errors import UsageError
 from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
+from api.services.exports.markdown import escaped, unescaped
 from api.services.research.research import request_fields
 from multi_agent.answer import Answer, Status
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.remembered import EXCHANGES, Exchange
 from multi_agent.request import Request
 from multi_agent.settings import Source
-from multi_agent.sources import readable
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel
 
-_LINK = re.compile(r"\](?=[(\[:])")
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _IGNORED_MESSAGES = "Messages with the role 'system' or 'developer' are ignored."
 _NO_ANSWER = "The documents do not hold a complete answer."
 # These parameters would change the answer. Others control how a language model writes; they are accepted and ignored.
@@ -100,7 +98,7 @@ class ChatRequest(BaseModel):
         )[-EXCHANGES:]
 
     def _answer_between(self, at: int, after: int) -> str:
-        return "\n".join(each.text for each in self.messages[at:after] if each.role == "assistant")
+        return unescaped("\n".join(each.text for each in self.messages[at:after] if each.role == "assistant"))
 
     def to_request(self) -> Request:
         """Return the request to the panel. Raises UsageError for unsupported parameters."""
@@ -248,6 +246,10 @@ class Reply:
         note = [self.chunk({"reasoning_content": f"{self._request.note}\n"})] if self._request.note else []
         return [self.chunk({"role": "assistant", "content": ""}), *note]
 
+    def progress_chunk(self, line: str) -> dict[str, Any]:
+        """Return a line of progress. Clients show it as Markdown, too."""
+        return self.chunk({"reasoning_content": f"{escaped(line)}\n"})
+
     def last_chunks(self, run: RunSummary, answer: Answer) -> list[dict[str, Any]]:
         """Return the text line by line, its annotations, and the usage if the client requested it."""
         text = annotated_text(run, answer, self._url)
@@ -292,7 +294,7 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
     for number, statement in enumerate(report.statements, 1):
         bullet = report.bullet(number)
         text += ("\n" if text else "") + f"{bullet} " if bullet else " " if text else ""
-        text += inert(statement.text) + " " * bool(statement.marks)
+        text += escaped(statement.text) + " " * bool(statement.marks)
         for mark in statement.marks:
             if mark in where:
                 end = len(text) + len(mark) + 1
@@ -300,22 +302,17 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
                 annotations.append(Annotation(url_citation=cited))
             text += f"[{mark}]"
         text += "" if statement.supported else f" ({UNSUPPORTED})"
-    blocks = [text or inert(answer.short)]
+    blocks = [text or escaped(answer.short)]
     if answer.status is Status.INSUFFICIENT:
         nearest = f"Closest: {answer.nearest.answer}" if answer.nearest else ""
         searched = f"Searched: {answer.searched}" if answer.searched else ""
-        blocks += [_NO_ANSWER, inert(answer.reasoning), inert(nearest), inert(searched)]
+        blocks += [_NO_ANSWER, escaped(answer.reasoning), escaped(nearest), escaped(searched)]
     gaps = [part for part in report.parts if part.heading == gaps_heading(answer)]
-    blocks.append("\n".join(f"{part.heading}: {inert(line)}" for part in gaps for line in part.lines))
-    sources = [inert(f"[{source.mark}] {source.where}: “{source.quote}”") for source in report.sources]
-    sources += [inert(f"[{computed.mark}] {computed.purpose}") for computed in report.calculations]
+    blocks.append("\n".join(f"{part.heading}: {escaped(line)}" for part in gaps for line in part.lines))
+    sources = [f"[{source.mark}] {escaped(source.where)}: “{escaped(source.quote)}”" for source in report.sources]
+    sources += [f"[{computed.mark}] {escaped(computed.purpose)}" for computed in report.calculations]
     blocks.append("\n".join(["Sources:", *sources]) if sources else "")
     return AnnotatedText(text="\n\n".join(filter(None, blocks)), annotations=tuple(annotations))
-
-
-def inert(text: str) -> str:
-    """Disable Markdown links, images and HTML tags in the text, because chat clients would load them."""
-    return _TAG.sub("‹", _LINK.sub("] ", readable(text)))
 
 
 def usage_of(answer: Answer) -> ChatUsage:

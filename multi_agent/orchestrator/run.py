@@ -112,6 +112,7 @@ class Run:
         remembered = self._resumed.remembered or await self._recall()
         examples = await self._find_examples(remembered)
         await self._bus.publish(self._first_event(examples, remembered))
+        self._tools.addresses.hear(self._said(remembered))
         await self._complete_question(remembered)
         catalogue = self._builder.catalogue = await asyncio.to_thread(self._dependencies.library.catalogue)
         await self._search_question()
@@ -151,6 +152,11 @@ class Run:
         collection = dependencies.library.collection
         remembered = await asyncio.to_thread(dependencies.memory.recall, self._request, collection)
         return remembered.model_copy(update={"preferences": ()}) if self._request.mode == "direct" else remembered
+
+    def _said(self, remembered: Remembered) -> tuple[str, ...]:
+        """Return the texts that the person wrote for this run. Answers are not among them: they quote documents."""
+        request, before = self._request, (*self._request.conversation, *remembered.conversation)
+        return request.question, *request.inputs.values(), *(each.question for each in before)
 
     async def _complete_question(self, remembered: Remembered) -> None:
         """Complete a follow-up question from the conversation. The run then uses only the completed question."""

@@ -25,6 +25,7 @@ from multi_agent.settings import Source
 from multi_agent.sources import readable, source_of, tool_passage
 from multi_agent.storage.tool_calls import ToolCalls, ToolEntry
 from multi_agent.tool import Tool, ToolCard, ToolResult
+from multi_agent.toolbox.known_addresses import WHY_ASKED, KnownAddresses
 from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.errors import StoreError
 from vectorstore.models import ToolOutput
@@ -52,6 +53,7 @@ class CallContext:
     occurrences: Occurrences
     timeout_s: float
     sources: tuple[Source, ...] = ("documents",)
+    addresses: KnownAddresses = field(default_factory=KnownAddresses)
     claimed: list[tuple[str, int]] = field(default_factory=list)
 
     def start(self, tool: str, given: BaseModel, why: str) -> ToolEntry:
@@ -106,8 +108,8 @@ class GrantedTool:
         """Make the call and return its stored entry, with the result or the error."""
         context, started = self._context, time.perf_counter()
         try:
-            if self.card.dangerous:
-                given = await context.approve(self.card, entry, given)
+            if card := self._to_approve(given):
+                given = await context.approve(card, entry, given)
                 entry = entry.model_copy(update={"arguments": given.model_dump(mode="json", by_alias=True)})
                 context.calls.record(context.run_id, entry)  # before the call, so that it is never made twice
             result = self._quotable(await self._call_with_timeout(given), entry)
@@ -117,6 +119,15 @@ class GrantedTool:
         ended = ended.model_copy(update={"seconds": time.perf_counter() - started})
         context.calls.record(context.run_id, ended)
         return ended
+
+    def _to_approve(self, given: BaseModel) -> ToolCard | None:
+        """Return the card to show to the person if the call needs an approval: the one place that decides this."""
+        if self.card.dangerous:
+            return self.card
+        context, url = self._context, getattr(given, self.card.fetches) if self.card.fetches else ""
+        if not url or context.addresses.cover(url, context.calls.entries(context.run_id)):
+            return None
+        return self.card.model_copy(update={"description": f"{self.card.description} {WHY_ASKED}"})
 
     def _quotable(self, result: ToolResult, entry: ToolEntry) -> ToolResult:
         """Return the result with its text as a passage if the tool's source is "tools" and it has no passages.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, PrivateAttr, SecretStr, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, field_validator, model_validator
 
 from vectorstore.settings import SettingsGroup
 
@@ -66,6 +66,9 @@ class ToolSettings(SettingsGroup):
     allow_private_addresses: bool = Field(
         default=False, description="allow tools to fetch from localhost and from private networks"
     )
+    allowed_sites: tuple[str, ...] = Field(
+        default=(), description="sites whose pages agents may read without approval even if the model wrote the "
+        "address, such as 'wikipedia.org' with all its subdomains; '*' for every site")  # fmt: skip
     web_bytes: int = Field(default=5_000_000, ge=1, description="maximum size of a web page")
     browser: Literal["auto", "off"] = Field(
         default="auto", description="whether pages that need JavaScript are read through headless Chromium, if "
@@ -91,6 +94,13 @@ class ToolSettings(SettingsGroup):
         if self.web_search == "searxng" and not self.web_search_url:
             raise ValueError("`web_search` is 'searxng', but `web_search_url` does not name a SearXNG instance")
         return self
+
+    @field_validator("allowed_sites")
+    @classmethod
+    def _names_hosts(cls, sites: tuple[str, ...]) -> tuple[str, ...]:
+        if wrong := [site for site in sites if site != "*" and (not site.strip(".") or set(site) & set("*/:@ "))]:
+            raise ValueError(f"{wrong[0]!r} is not the name of a site; write a host such as 'wikipedia.org', or '*'")
+        return sites
 
     @property
     def search_engine(self) -> Literal["off", "searxng", "ddgs"]:

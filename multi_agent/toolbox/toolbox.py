@@ -16,6 +16,7 @@ from multi_agent.tool import FileReader, Tool, ToolKit
 from multi_agent.toolbox.approval_wait import ApprovalWait, Pause
 from multi_agent.toolbox.approvals import Approvals
 from multi_agent.toolbox.granted_tool import CallContext, GrantedTool, OfferedTools
+from multi_agent.toolbox.known_addresses import KnownAddresses
 from multi_agent.toolbox.mcp_servers import McpServers
 from multi_agent.toolbox.registry import ToolRegistry
 from multi_agent.toolbox.sandbox import Sandbox
@@ -46,12 +47,16 @@ class Toolbox:
 
 
 class RunTools:
-    """The tools of one run. ``offered`` holds the names of the tools that agents could call so far."""
+    """The tools of one run. ``offered`` holds the names of the tools that agents could call so far.
+
+    ``addresses`` holds the web addresses that they may fetch without an approval.
+    """
 
     def __init__(self, box: Toolbox, run_id: str, library: Library, sources: tuple[Source, ...]) -> None:
         self._box, self._run_id, self._sources = box, run_id, sources
         self._kit = ToolKit(library=library, sandbox=box.sandbox(run_id), settings=box.settings, files=box.files)
         self.offered: set[str] = set()
+        self.addresses = KnownAddresses(box.settings.allowed_sites)
         self._occurrences = Occurrences()
         self._servers = McpServers(box.settings)
 
@@ -61,7 +66,7 @@ class RunTools:
         approve = ApprovalWait(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, pause)
         context = CallContext(
             self._run_id, step, agent, publish, approve, self._box.calls, self._occurrences, settings.timeout_s,
-            self._sources,
+            self._sources, self.addresses,
         )  # fmt: skip
         names = tuple(granted)
         allowed = [name for name in names if self._box.registry.source_of(name) in self._sources]

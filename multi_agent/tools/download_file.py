@@ -27,6 +27,7 @@ class DownloadFile:
         description="Downloads a file from the web, such as a PDF, and keeps it among the files of this run. Read it "
         "with read_download.",
         inputs=Download,
+        fetches="url",
         source="web",
         dangerous=True,
     )

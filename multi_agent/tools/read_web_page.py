@@ -37,6 +37,7 @@ class ReadWebPage:
         name="read_web_page",
         description="Reads a page of the web and gives its text as numbered passages, which can be quoted.",
         inputs=Page,
+        fetches="url",
         source="web",
     )
 
@@ -54,7 +55,10 @@ class ReadWebPage:
         about = _about(fetched.url, text, shown, len(passages))
         links = "\n".join(("It links to:", *text.links)) if given.links and text.links else ""
         return ToolResult(
-            text="\n".join(part for part in (about, note, links) if part), passages=shown, sources=(fetched.url,)
+            text="\n".join(part for part in (about, note, links) if part),
+            passages=shown,
+            sources=(fetched.url,),
+            links=text.links,
         )
 
     async def _run_scripts(self, fetched: Fetched, text: PageText) -> tuple[Fetched, PageText, str]:

@@ -35,7 +35,8 @@ class WebSearch:
 
     async def __call__(self, given: WebSearchInput) -> ToolResult:
         found = await search_web(given, self._settings)
-        return ToolResult(text="\n\n".join(each.shown for each in found) or _nothing_found(self._settings))
+        text = "\n\n".join(each.shown for each in found) or _nothing_found(self._settings)
+        return ToolResult(text=text, links=tuple(each.url for each in found))
 
 
 def _nothing_found(settings: ToolSettings) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_text, to_json
 from api.cli.render.schema import schema_lines
+
+if TYPE_CHECKING:
+    from api.services.catalog.tools import ToolDescription
 
 app = command_group("tools", "List the tools that agents can be granted.")
 
@@ -27,7 +30,7 @@ def list_all(
     from api.services.catalog.tools import describe_tools
 
     found = asyncio.run(describe_tools(make_candor(home).tools, ask_servers=servers))
-    rows = [(each.name, "yes" if each.dangerous else "", each.unavailable or each.description) for each in found]
+    rows = [(each.name, _needs_approval(each), each.unavailable or each.description) for each in found]
     print_list(found, ("tool", "approval", "description"), rows, as_json)
 
 
@@ -51,9 +54,14 @@ def show(
         return
     lines = [
         f"{found.name}: {found.description}",
-        f"Approval: {'each call' if found.dangerous else 'not needed'}.",
+        f"Approval: {_needs_approval(found) or 'not needed'}.",
         *([f"Key: {found.key}."] if found.key else []),
         *([f"Unavailable: {found.unavailable}"] if found.unavailable else []),
         *schema_lines("Arguments", found.inputs),
     ]
     print_text("\n".join(lines))
+
+
+def _needs_approval(tool: ToolDescription) -> str:
+    """Return which calls need an approval; empty if none does."""
+    return "each call" if tool.dangerous else "new addresses" if tool.fetches else ""

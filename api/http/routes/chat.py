@@ -173,7 +173,7 @@ async def _chunks(runs: Runs, trace: Trace, run_id: str, reply: Reply) -> AsyncI
         if event is None:
             yield KEEP_ALIVE
         elif line := progress(event):
-            yield _event(reply.chunk({"reasoning_content": f"{line}\n"}))
+            yield _event(reply.progress_chunk(line))
     try:
         answer = await runs.wait(run_id)
     except ServiceEnding as ending:

@@ -28,6 +28,10 @@ class ToolDescription(FrozenModel):
     description: str
     inputs: dict[str, Any] = Field(description="JSON schema of the arguments.")
     dangerous: bool = Field(description="Whether a person must approve each call.")
+    fetches: str = Field(
+        default="",
+        description="Name of the argument that is a web address. An address that the model wrote needs approval.",
+    )
     key: str = Field(default="", description="Name of the key that the tool uses. The key itself is never shown.")
     unavailable: str = Field(default="", description="Why the current settings rule the tool out. Empty if available.")
 
@@ -36,7 +40,7 @@ class ToolDescription(FrozenModel):
         """Describe a tool by its card."""
         return cls(
             name=card.name, description=card.description, inputs=card.inputs.model_json_schema(),
-            dangerous=card.dangerous, key=key, unavailable=card.unavailable(settings),
+            dangerous=card.dangerous, fetches=card.fetches, key=key, unavailable=card.unavailable(settings),
         )  # fmt: skip
 
 

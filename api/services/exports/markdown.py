@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from api.services.exports.export import UNSUPPORTED, Calculation, Report, Statement
 from multi_agent.answer import Answer
+from multi_agent.sources import readable
 from multi_agent.storage.trace import RunSummary
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&|~#]")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _AT_THE_START = re.compile(r"^(\d+(?=[.)])|(?=[-+=]))")
 
 
@@ -62,6 +64,16 @@ def _calculation(calculation: Calculation) -> Iterator[str]:
 
 def _items(lines: Sequence[str]) -> str:
     return "\n".join(f"- {_start(line)}" for line in lines)
+
+
+def escaped(text: str) -> str:
+    """Return Markdown that shows the text as it is: without links, pictures, HTML, headings or lists."""
+    return "\n".join(_start(_text(line.strip())) for line in readable(text).split("\n"))
+
+
+def unescaped(text: str) -> str:
+    """Return the text that ``escaped`` was given."""
+    return _ESCAPED.sub(r"\1", text)
 
 
 def _text(text: str) -> str:

@@ -155,9 +155,9 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
     claims = (Claim(text="One [1].", evidence=(1,), supported=True), Claim(text="Two.", evidence=(1,), supported=True))
     listed = ANSWER.model_copy(update={"status": Status.ANSWERED, "answer": "- One", "claims": claims})
     said = annotated_text(RUN, listed, "http://here/")
-    assert said.text.startswith("- One [1]. [1]\n- Two. [1]\n\nLeft open: the noise\n\nSources:")
+    assert said.text.startswith("- One \\[1\\]. [1]\n- Two. [1]\n\nLeft open: the noise\n\nSources:")
     marks = [(each.url_citation.start_index, each.url_citation.end_index) for each in said.annotations]
-    assert marks == [(11, 13), (22, 24)], "only marks are annotated, not brackets in the text of a claim"
+    assert marks == [(13, 15), (24, 26)], "only marks are annotated, not brackets in the text of a claim"
 
     absent = {"status": Status.ANSWERED, "answer": "N/A", "short": "N/A", "claims": (), "evidence": ()}
     said = annotated_text(RUN, ANSWER.model_copy(update={**absent, "computations": (), "nearest": None}), "")

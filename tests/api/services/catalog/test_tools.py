@@ -99,7 +99,8 @@ def test_an_agent_added_over_rest_reads_the_web_and_uses_mcp(make_candor: Callab
                 assert (unknown.status_code, "garden.*" in unknown.json()["detail"]) == (422, True)
                 made = http.post("/v1/agents", json={**agent, "tools": ["read_web_page", "garden.look"]})
                 assert made.status_code == 201, made.text
-                asked = {"question": "Which colour?", "agent": "Scout", "sources": ["web", "tools"]}
+                question = f"Which colour? See {web.url('/pumps')}."
+                asked = {"question": question, "agent": "Scout", "sources": ["web", "tools"]}
                 answer = http.post("/v1/research", json=asked).json()
     assert "\n[1] The Borea 12 is blue." in endpoint.requests[1].prompt
     assert "\n[2] nothing" in endpoint.requests[1].prompt
@@ -121,4 +122,4 @@ def test_tools_of_mcp_servers_are_listed_on_request(http: httpx.Client, run: Run
     assert "/no/such/program" in asked["meadow.*"]["unavailable"]
 
     table = run("tools", "--home", candor.settings.home).out
-    assert re.search(r"^download_file +yes ", table, re.MULTILINE), "it requires approval"
+    assert re.search(r"^download_file +each call ", table, re.MULTILINE), "it requires approval"

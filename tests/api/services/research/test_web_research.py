@@ -166,7 +166,7 @@ def test_an_agent_reads_no_more_pages_than_its_task_allows(
     inputs = {"question": "Does it freeze?", "max_sources": 1, "source_types": ["news"], "related_queries": ["frost"]}
     model.answers[PLANNER] = json.dumps(planned(step("look", "WebResearcher", inputs=inputs)))
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=300) as http:
-        asked = {"question": "Does it freeze?", "sources": ["web"], "mode": "high"}
+        asked = {"question": f"Does it freeze? See {web.url('/thread')}.", "sources": ["web"], "mode": "high"}
         answer = http.post("/v1/research", json=asked).json()
     assert answer["status"] == "answered", answer["reasoning"]
     [first, second, *_] = [each for each in endpoint.requests if role_of(each) == TURN]
