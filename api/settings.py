@@ -25,7 +25,7 @@ from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.settings import ToolSettings
-from vectorstore.settings import SettingsGroup, VectorStoreSettings
+from vectorstore.settings import SettingsGroup, VectorStoreSettings, without_password
 
 PREFIX = "CANDOR_"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -50,7 +50,7 @@ class ServiceSettings(SettingsGroup):
     research_process: bool = Field(default=True, description="Run research in a separate process, so that searches "
                                    "stay fast during many runs.")  # fmt: skip
     concurrent_ingests: int = Field(default=1, ge=1, description="Maximum number of concurrent ingest jobs.")
-    request_bytes: int = Field(default=8 * 2**20, gt=0, description="Maximum size of a request body, except uploads.")
+    request_bytes: int = Field(default=4 * 2**20, gt=0, description="Maximum size of a request body, except uploads.")
     upload_bytes: int = Field(default=2 * 2**30, gt=0, description="Maximum total size of one upload.")
     upload_files: int = Field(default=2000, gt=0, description="Maximum number of files in one upload.")
     evaluation_questions: int = Field(
@@ -247,4 +247,4 @@ def _explain(error: Any) -> str:
         return "unknown setting"
     if error["loc"][0] == "keys" or isinstance(error["input"], BaseModel | dict):  # the input may contain a key
         return str(error["msg"])
-    return f"{error['msg']}, not {error['input']!r}"
+    return f"{error['msg']}, not {without_password(repr(error['input']))}"

@@ -28,6 +28,16 @@ sys.path[:] = start.pop("path")
 from vectorstore.child_process import run
 run(**start)
 """
+_NAMES = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "TEMP", "TESSDATA_PREFIX", "TMP", "TMPDIR", "TZ", "USER")
+_PREFIXES = (
+    *("LC_", "LD_", "DYLD_", "FONTCONFIG_", "MALLOC_", "PYTHON", "XDG_"),
+    *("GOMP_", "KMP_", "MKL_", "OMP_", "OPENBLAS_"),
+    *("CUDA_", "GGML_", "HIP_", "HSA_", "NVIDIA_", "OPENVINO_", "ROCM_", "ROCR_", "SYCL_", "VK_", "ZE_"),
+    *("HF_", "NLTK_", "TIKTOKEN_", "TORCH_"),
+)
+_SECRETS = ("KEY", "PASSWORD", "SECRET", "TOKEN")  # HF_TOKEN
+_NETWORK_NAMES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "REQUESTS_CA_BUNDLE")
+_NETWORK_PREFIXES = ("PLAYWRIGHT_", "SSL_")
 _LINE_LENGTH = 300
 _MB = 1 << 20
 
@@ -38,6 +48,8 @@ class ChildProcess:
     The function is called with its ends of the connections, then with ``arguments`` (JSON values). The child has this
     process's ``sys.path`` but none of its threads or loaded modules. It starts its own session, so Ctrl-C in the
     terminal reaches only this process. The kernel kills the child when this process ends, even by SIGKILL.
+
+    The child gets the variables of ``child_environment``, so no key.
 
     With ``capture_output``, stdout and stderr of the child go to a temporary file. Otherwise both go to the stderr of
     this process.
@@ -57,6 +69,7 @@ class ChildProcess:
         connections: int = 1,
         nice: int = 0,
         capture_output: bool = False,
+        network: bool = False,
     ) -> None:
         pipes = [Pipe() for _ in range(connections)]
         self.connections: tuple[Connection, ...] = tuple(ours for ours, _ in pipes)
@@ -76,6 +89,7 @@ class ChildProcess:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _START, json.dumps(start)],
+                env=child_environment(network=network),
                 stdin=subprocess.DEVNULL,
                 stdout=2 if self._output is None else self._output,
                 stderr=self._output,
@@ -157,6 +171,19 @@ class ChildProcess:
             connection.close()
         if self._output is not None:
             self._output.close()
+
+
+def child_environment(*, network: bool = False) -> dict[str, str]:
+    """Return the variables of this process that a child process needs: paths, languages, options of libraries.
+
+    It is a list of what is allowed, so that no key or password is passed on. ``network`` adds proxies and certificates.
+    """
+    names = _NAMES + _NETWORK_NAMES if network else _NAMES
+    prefixes = _PREFIXES + _NETWORK_PREFIXES if network else _PREFIXES
+    return {
+        name: value for name, value in os.environ.items()
+        if (name.upper() in names or name.startswith(prefixes)) and not any(each in name for each in _SECRETS)
+    }  # fmt: skip
 
 
 def run(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
+_CREDENTIALS = re.compile(r"""(://|^['"]?(?=[^/\s'"]*:[^/\s'"]*@))[^/\s'"]*@""")
+"""What comes before the host of a URL, also of one without `http://`."""
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
 
@@ -33,6 +36,11 @@ class SettingsGroup(BaseModel):
             current[new] = current.pop(old)
             warnings.warn(f"The setting {old!r} is now called {new!r}. Rename it.", FutureWarning, stacklevel=2)
         return current
+
+
+def without_password(text: str) -> str:
+    """Return a URL, or a text with URLs, with `***` for their names and passwords."""
+    return _CREDENTIALS.sub(r"\1***@", text)
 
 
 class EmbeddingSettings(SettingsGroup):

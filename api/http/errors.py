@@ -15,6 +15,7 @@ from api.errors import Refused, UploadTooLarge
 from api.problems import PROBLEMS, Problem, invalid_input, problem_of, urn
 
 MEDIA_TYPE = "application/problem+json"
+_FAULTS_SHOWN = 20
 
 
 def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
@@ -30,8 +31,10 @@ def add_exception_handlers(app: FastAPI, headers: dict[str, str]) -> None:
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError | WebSocketRequestValidationError)
-        faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        return problem_response(invalid_input(f"{faults}."))
+        found = error.errors()
+        faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:_FAULTS_SHOWN])
+        more = f"; and {len(found) - _FAULTS_SHOWN:,} more" if len(found) > _FAULTS_SHOWN else ""
+        return problem_response(invalid_input(f"{faults}{more}."))
 
     async def http(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -17,6 +17,8 @@ from fastapi.requests import HTTPConnection
 from starlette.exceptions import HTTPException
 
 _INVALID = re.compile("[\0\ud800-\udfff]")
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])|\xed[\xa0-\xbf]")
+"""What a JSON body contains if one of its texts is invalid."""
 _MESSAGE = "A text cannot contain the character U+0000 or half of a surrogate pair"
 
 Location = tuple[str | int, ...]
@@ -46,7 +48,7 @@ async def require_valid_text(connection: HTTPConnection) -> None:
     sent: list[tuple[Location, Any]] = [
         (("query", name), value) for name, value in connection.query_params.multi_items()
     ]
-    if isinstance(connection, Request) and connection.scope["route"].body_field is not None:
+    if isinstance(connection, Request) and connection.scope["route"].body_field and await _may_be_invalid(connection):
         sent.append((("body",), await _json(connection)))
     faults = [
         {"type": "invalid_text", "loc": location, "msg": _MESSAGE}
@@ -54,6 +56,10 @@ async def require_valid_text(connection: HTTPConnection) -> None:
     ]  # fmt: skip
     if faults:
         raise RequestValidationError(faults)
+
+
+async def _may_be_invalid(request: Request) -> bool:
+    return _SUSPECT.search(await request.body()) is not None
 
 
 async def _json(request: Request) -> Any:

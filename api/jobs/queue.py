@@ -1,4 +1,5 @@
-"""The job queue on DBOS: its database, its queues, and one workflow per kind of job. The only file that knows DBOS.
+"""The job queue on DBOS: its database, its queues, and one workflow per kind of job. Only this file and
+``plain_values.py`` know DBOS.
 
 A process has at most one DBOS instance, and therefore at most one service. It can call ``launch`` and ``destroy``
 repeatedly.
@@ -21,6 +22,7 @@ import sqlalchemy as sql
 
 from api.errors import JobNotFound
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Outcome
+from api.jobs.plain_values import json_serializer
 from api.settings import Settings
 from api.storage.home import create_home
 
@@ -77,6 +79,7 @@ class JobQueue:
                 "system_database_url": _database_url(self._settings),
                 "log_level": "ERROR",
                 "max_executor_threads": _THREADS,
+                "serializer": json_serializer(),
             }
         )
 
@@ -140,7 +143,7 @@ class JobQueue:
         from dbos import DBOS
 
         found = await DBOS.get_workflow_status_async(job_id)
-        if found is None or not found.attributes or found.input is None:
+        if found is None or not found.attributes or not isinstance(found.input, dict):  # text if it cannot be read
             raise JobNotFound(job_id)
         spec = JobSpec.model_validate_json(found.input["args"][0])
         return StoredJob(job=_to_job(found), spec=spec, executor=found.executor_id)
@@ -196,8 +199,15 @@ def _to_job(found: WorkflowStatus) -> Job:
         ended_at=_to_datetime(found.completed_at),
         progress=outcome.progress if outcome else None,
         result=outcome.result if outcome else None,
-        error=outcome.error if outcome else str(found.error) if found.error else None,
+        error=outcome.error if outcome else _error_text(found.error),
     )
+
+
+def _error_text(error: Exception | str | None) -> str | None:
+    """Return the message of an error. DBOS returns the stored text of a pickled one."""
+    if isinstance(error, str):
+        return "The job's record is a Python object, which Candor does not load. Send the request again."
+    return str(error) if error else None
 
 
 def _to_datetime(milliseconds: int | None) -> datetime | None:

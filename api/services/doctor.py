@@ -14,6 +14,7 @@ from api.settings import FILE, Settings
 from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
 from vectorstore.models import FrozenModel
+from vectorstore.settings import without_password
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -91,7 +92,7 @@ class Doctor:
         return Setup(
             provider=endpoint.provider,
             model=endpoint.model,
-            address="" if endpoint.provider == "local" else endpoint.base_url,
+            address="" if endpoint.provider == "local" else endpoint.address,
             checks=tuple(await check_offered(endpoint, home / "endpoints")),
             collections=len(names),
             settings_file=str(home / FILE),
@@ -123,7 +124,7 @@ class Doctor:
             names = sorted({spec.collection for spec in self._store().list()})
         except StoreError as error:
             return Check(name="store", ok=False, detail="cannot be opened", remedy=str(error))
-        where = self._settings.store.url or f"embedded in {self._settings.home / 'collections'}"
+        where = without_password(self._settings.store.url or "") or f"embedded in {self._settings.home / 'collections'}"
         return Check(name="store", ok=True, detail=f"{where}; collections: {', '.join(names) or 'none yet'}")
 
     def _check_embedder(self) -> Check:
@@ -151,7 +152,9 @@ def _without_secrets(value: Any) -> Any:
         return {key: _without_secrets(each) for key, each in value.items()}
     if isinstance(value, SecretStr):
         return _SECRET
-    return list(value) if isinstance(value, tuple) else value if isinstance(value, int | float | None) else str(value)
+    if isinstance(value, tuple):
+        return [_without_secrets(each) for each in value]
+    return value if isinstance(value, int | float | None) else without_password(str(value))
 
 
 def flatten(settings: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

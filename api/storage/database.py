@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from api.errors import SettingsError
+from api.errors import SettingsError, UsageError
 from api.settings import Settings
 from api.storage.home import DATABASE, create_home
 from api.storage.upgrade import upgrade_schema
@@ -37,6 +37,7 @@ def _create_engine(settings: Settings) -> sql.Engine:
             raise SettingsError(f"Invalid CANDOR_DATABASE_URL: {error}.") from error
     engine = sql.create_engine(f"sqlite:///{create_home(settings.home) / DATABASE}")
     sql.event.listen(engine, "connect", _configure_sqlite)
+    sql.event.listen(engine, "handle_error", _reject_long_pattern)
     return engine
 
 
@@ -46,3 +47,9 @@ def _configure_sqlite(connection: Any, _: object) -> None:
     for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _reject_long_pattern(context: sql.engine.ExceptionContext) -> None:
+    """Raise UsageError for a text that is too long to search for: the database works, the input is wrong."""
+    if "pattern too complex" in str(context.original_exception):
+        raise UsageError("An id, name or text to search for is too long. Send fewer than 20,000 characters.")

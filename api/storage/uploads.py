@@ -57,11 +57,17 @@ class Uploads:
     def accept(self, collection: str, received: Mapping[PurePosixPath, Path]) -> list[Path]:
         """Move received files to their final paths, replacing files of the same name, and return these paths.
 
-        Raises UsageError before any file is moved if a folder has the same name, or a file the name of a parent folder.
+        Raises UsageError before any file is moved if a folder has the same name, or a file the name of a parent folder,
+        on the disk or among the received files.
         """
         folder = self.folder(collection)
         for name in received:
             _check_free(folder, name)
+            if parent := next((each for each in name.parents if each in received), None):
+                raise UsageError(
+                    f"The upload contains the file {str(parent)!r} and a file in a folder of that name, {str(name)!r}. "
+                    "Rename one."
+                )
         with _translate_errors(folder):
             return [self._move(path, folder / name) for name, path in received.items()]
 

@@ -55,7 +55,7 @@ class ResearchProcess:
         self._stopping = False
         self._was_ready = False
         self.ended = False
-        self._process = ChildProcess("api.workers.research_worker:main", connections=2, nice=_NICENESS)
+        self._process = ChildProcess("api.workers.research_worker:main", connections=2, nice=_NICENESS, network=True)
         tasks, requests = self._process.connections
         self._tasks = Channel(
             tasks, lambda message: self._loop.call_soon_threadsafe(self._receive, message), self._disconnected

@@ -146,10 +146,10 @@ async def _check_server(
         longest = await listing.context_length() if known and isinstance(listing, OllamaNative) else None
     except LLMTimeout:
         remedy = f"The endpoint accepts connections but does not answer within {_LISTING_TIMEOUT_S:g} s. Restart it."
-        return [Check(name=name, ok=False, detail=settings.base_url, remedy=remedy)], None
+        return [Check(name=name, ok=False, detail=settings.address, remedy=remedy)], None
     except LLMError as error:
-        return [Check(name=name, ok=False, detail=settings.base_url, remedy=str(error))], None
-    answers = Check(name=name, ok=True, detail=f"{settings.base_url} answers")
+        return [Check(name=name, ok=False, detail=settings.address, remedy=str(error))], None
+    answers = Check(name=name, ok=True, detail=f"{settings.address} answers")
     return [answers, _check_model(settings, list(offered))], longest or offered.get(settings.model)
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, PrivateAttr, SecretStr, field_validator, model_validator
 
-from vectorstore.settings import SettingsGroup
+from vectorstore.settings import SettingsGroup, without_password
 
 Provider = Literal["ollama", "openai", "local"]
 Engine = Literal["auto", "openvino", "llama_cpp"]
@@ -93,7 +93,7 @@ class EndpointSettings(SettingsGroup):
     def _is_http(cls, value: str) -> str:
         parts = urlsplit(value)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{value!r} is not a URL such as http://127.0.0.1:11434")
+            raise ValueError(f"{without_password(value)!r} is not a URL such as http://127.0.0.1:11434")
         return value.rstrip("/")
 
     @model_validator(mode="after")
@@ -107,7 +107,12 @@ class EndpointSettings(SettingsGroup):
         """Model and address, for messages."""
         if self.provider == "local":
             return f"local model {self.model!r}"
-        return f"model {self.model!r} at {self.base_url}"
+        return f"model {self.model!r} at {self.address}"
+
+    @property
+    def address(self) -> str:
+        """The address without the name and password that it may contain, for messages and records."""
+        return without_password(self.base_url)
 
     @property
     def table(self) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from multi_agent.errors import ToolError
 from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.web import Fetched, fetch
+from vectorstore.child_process import child_environment
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright, Route, WebSocketRoute
@@ -69,6 +70,7 @@ async def _launch(playwright: Playwright, settings: ToolSettings) -> Browser:
         args=_OFFLINE,
         chromium_sandbox=os.geteuid() != 0,  # Chromium's sandbox does not work for root
         timeout=settings.timeout_s * 1000,
+        env={**child_environment()},
     )
 
 

@@ -21,6 +21,7 @@ from pydantic_core import CoreSchema
 from multi_agent.errors import ToolError, ToolServerFailed
 from multi_agent.tool import Tool, ToolCard, ToolResult, excerpt
 from multi_agent.toolbox.settings import McpServer, ToolSettings
+from vectorstore.settings import without_password
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -230,14 +231,14 @@ class _Connection:
         ]
         for secret in filter(None, secrets):
             text = text.replace(secret, "[key]")
-        return text
+        return without_password(text)
 
     def _failed(self, error: BaseException) -> ToolServerFailed:
         if isinstance(error, ToolServerFailed):
             return error
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        where = self.server.url or " ".join([self.server.command, *self.server.args])
+        where = without_password(self.server.url) or " ".join([self.server.command, *self.server.args])
         cause = str(error) or type(error).__name__
         reason = self._hide(f"{cause}.{self._stderr_excerpt()}")
         return ToolServerFailed(

@@ -15,6 +15,7 @@ from pydantic import AliasChoices, BaseModel, Field, ValidationError
 from multi_agent.errors import ToolError
 from multi_agent.toolbox.settings import ToolSettings
 from vectorstore.models import FrozenModel
+from vectorstore.settings import without_password
 
 MOST_RESULTS = 20
 SearchKind = Literal["general", "news", "science", "it", "social media"]
@@ -71,6 +72,7 @@ async def _search_searxng(given: WebSearchInput, settings: ToolSettings) -> list
     params |= {"time_range": given.since} if given.since else {}
     params |= {"language": given.language} if given.language else {}
     url = str(settings.web_search_url)
+    engine = f"{without_password(url)} (`tools.web_search_url`)"
     try:
         async with httpx.AsyncClient(timeout=settings.timeout_s, follow_redirects=True) as client:
             headers = settings.bearer(settings.web_search_key)
@@ -78,11 +80,10 @@ async def _search_searxng(given: WebSearchInput, settings: ToolSettings) -> list
             response.raise_for_status()
         return _Results.model_validate_json(response.content).results
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise ToolError(f"The search engine at {url} (`tools.web_search_url`) fails: {error}") from error
+        raise ToolError(f"The search engine at {engine} fails: {without_password(str(error))}") from error
     except ValidationError as error:
         raise ToolError(
-            f"{url} (`tools.web_search_url`) does not answer as SearXNG does, with JSON; switch the format `json` "
-            "on in its settings."
+            f"{engine} does not answer as SearXNG does, with JSON; switch the format `json` on in its settings."
         ) from error
 
 

@@ -19,6 +19,11 @@ def niceness(connection: Connection) -> None:
     connection.send(os.nice(0))
 
 
+def variables(connection: Connection) -> None:
+    """Send the environment variables of the process."""
+    connection.send(dict(os.environ))
+
+
 def fail(connection: Connection) -> None:
     """Write two lines to stderr at once, a third when asked, and exit with status 3."""
     print("first", file=sys.stderr)

@@ -33,6 +33,26 @@ def test_the_target_gets_its_connections_and_arguments() -> None:
         assert child.wait(60) == "exit status 0"
 
 
+@pytest.mark.parametrize("network", [False, True])
+def test_a_child_gets_no_key_of_its_parent(monkeypatch: pytest.MonkeyPatch, network: bool) -> None:
+    for name in (
+        "CANDOR_LLM__API_KEY",
+        "CANDOR_DATABASE_URL",
+        "CANDOR_KEYS__SEARCH",
+        "OPENAI_API_KEY",
+        "HF_TOKEN",
+        "MY",
+    ):
+        monkeypatch.setenv(name, "secret")
+    for name in ("TESSDATA_PREFIX", "OMP_NUM_THREADS", "https_proxy"):
+        monkeypatch.setenv(name, "needed")
+    with ChildProcess("support.child_targets:variables", network=network) as child:
+        found = child.connections[0].recv()
+    assert "secret" not in found.values()
+    assert {"PATH", "TESSDATA_PREFIX", "OMP_NUM_THREADS"} <= found.keys()
+    assert ("https_proxy" in found) is network
+
+
 def test_the_exit_is_described_by_signal() -> None:
     with ChildProcess("os:abort", connections=0) as child:
         assert child.wait(60) == "SIGABRT"

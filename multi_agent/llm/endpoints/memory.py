@@ -15,7 +15,7 @@ class EndpointMemory:
     """Caches one finding about one model. All models share the file. Without a folder, nothing is stored."""
 
     def __init__(self, settings: EndpointSettings, folder: Path | None, file: str) -> None:
-        self._key = f"{settings.base_url} {settings.model}"
+        self._key = f"{settings.address} {settings.model}"
         self._file = folder / file if folder else None
 
     def recall(self) -> Finding | None:

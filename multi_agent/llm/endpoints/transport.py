@@ -74,7 +74,7 @@ def timed_out(settings: EndpointSettings, limit: Literal["timeout_s", "total_tim
 def endpoint_unreachable(settings: EndpointSettings) -> LLMUnreachable:
     """Return the error for an address where no server listens."""
     start = "Start Ollama with `ollama serve`" if settings.provider == "ollama" else "Start the endpoint"
-    return LLMUnreachable(f"No server answers at {settings.base_url}. {start}, or set {settings.setting('base_url')}.")
+    return LLMUnreachable(f"No server answers at {settings.address}. {start}, or set {settings.setting('base_url')}.")
 
 
 def stream_interrupted(settings: EndpointSettings, details: str) -> LLMUnavailable:
@@ -98,7 +98,7 @@ def wrong_protocol(settings: EndpointSettings, response: str) -> LLMRefused:
     other = "openai" if settings.provider == "ollama" else "ollama"
     path = " (with its path, usually /v1)" if settings.provider == "openai" else ""
     return LLMRefused(
-        f"The server at {settings.base_url} does not speak the protocol of {settings.provider!r}. It answered "
+        f"The server at {settings.address} does not speak the protocol of {settings.provider!r}. It answered "
         f"{_excerpt(response)!r}. Correct {settings.setting('base_url')}{path}, or set {settings.setting('provider')} "
         f"to {other!r}."
     )

@@ -157,6 +157,15 @@ def test_what_is_no_upload_or_is_cut_off_leaves_nothing(start: Start) -> None:
         until(lambda: client.stored() == [])
 
 
+def test_a_file_and_a_folder_of_one_name_in_an_upload_leave_nothing(start: Start) -> None:
+    with start() as client:
+        for files in ([("a", b"1"), ("a/b.md", b"2")], [("a/b/c.md", b"1"), ("a", b"2")]):
+            refused = client.upload(*files)
+            assert (refused.status_code, refused.json()["title"]) == (422, "Wrong input")
+            assert "the file 'a' and a file in a folder of that name" in refused.json()["detail"]
+        assert client.stored() == []
+
+
 def test_what_is_too_large_is_refused_and_names_the_setting(start: Start) -> None:
     with start(upload_bytes=3 << 20, upload_files=2, max_file_mb=1) as client:
         for files, setting in (

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import logging
+import os
+import pickle
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,11 +17,11 @@ from dbos import DBOS
 
 from api.auth.permissions import LOCAL_CALLER
 from api.errors import JobNotFound, KeyReused, ServiceEnding
-from api.jobs.models import JobKind, JobStatus, Priority
+from api.jobs.models import Job, JobKind, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.settings import ServiceSettings, Settings
 from support.jobs import HELD, SleepHandler, make_jobs, running, sleep_job, wait_until_ended
-from support.waiting import wait_for
+from support.waiting import LIMIT_S, wait_for
 
 
 @pytest.fixture
@@ -160,3 +165,85 @@ async def test_the_next_process_resumes_unfinished_jobs(
         assert {job.status for job in await jobs.list(None, (), None, 10, lambda _: True)} == {JobStatus.DONE}
     assert sorted(second.done) == ["1", "2", "3", "4"], "the active and the waiting jobs"
     assert first.aborted == second.aborted == {}
+
+
+def stored(settings: Settings, job_id: str) -> tuple[str, str, str]:
+    """Return the label, the input and the output of a job, as stored."""
+    with sqlite3.connect(settings.home / "jobs.db") as database:
+        [row] = database.execute(
+            "SELECT serialization, i.inputs, o.output FROM workflow_status s "
+            "LEFT JOIN workflow_input i USING (workflow_uuid) LEFT JOIN workflow_output o USING (workflow_uuid) "
+            "WHERE workflow_uuid = ?",
+            (job_id,),
+        ).fetchall()
+    return tuple(row)
+
+
+def pickled(value: object) -> str:
+    """Return a value as older versions stored it."""
+    return base64.b64encode(pickle.dumps(value)).decode()
+
+
+def overwrite(settings: Settings, job_id: str, inputs: object, output: object, status: str) -> None:
+    """Replace the values of a job by pickles."""
+    with sqlite3.connect(settings.home / "jobs.db") as database:
+        for table in ("workflow_input", "workflow_output"):  # older versions stored the values with the status
+            database.execute(f"DELETE FROM {table} WHERE workflow_uuid = ?", (job_id,))
+        database.execute(
+            "UPDATE workflow_status SET serialization = 'py_pickle', inputs = ?, output = ?, status = ? "
+            "WHERE workflow_uuid = ?",
+            (pickled(inputs), output and pickled(output), status, job_id),
+        )
+
+
+async def test_jobs_are_stored_as_json(settings: Settings, jobs: Jobs) -> None:
+    await jobs.submit(sleep_job("first"))
+    assert (await wait_until_ended(jobs, "first")).result == {"seconds": "0.0"}
+    label, inputs, output = stored(settings, "first")
+    assert label == "portable_json"
+    assert '"collection":"papers"' in json.loads(inputs)["positionalArgs"][0]
+    assert json.loads(json.loads(output))["result"] == {"seconds": "0.0"}
+
+
+async def test_jobs_of_an_older_version_are_read_and_resumed(settings: Settings) -> None:
+    handler = SleepHandler()
+    async with running(make_jobs(settings, handler)) as jobs:
+        await jobs.submit(sleep_job("ended"))
+        ended = await wait_until_ended(jobs, "ended")
+        await jobs.submit(sleep_job("waiting", HELD))
+        await wait_for(lambda: "waiting" in handler.started)
+    outcome = json.loads(stored(settings, "ended")[2])
+    overwrite(settings, "ended", {"args": (sleep_job("ended").model_dump_json(),), "kwargs": {}}, outcome, "SUCCESS")
+    overwrite(settings, "waiting", {"args": (sleep_job("waiting").model_dump_json(),), "kwargs": {}}, None, "PENDING")
+    async with running(make_jobs(settings, SleepHandler())) as jobs:
+        assert await jobs.get("ended") == ended
+        assert (await wait_until_ended(jobs, "waiting")).result == {"seconds": "0.0"}
+
+
+class Hostile:
+    """An object whose pickle runs a command when it is loaded."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, (f"touch {self.file}",)
+
+
+async def test_a_pickle_in_the_database_runs_no_code(settings: Settings, tmp_path: Path) -> None:
+    handler = SleepHandler()
+    async with running(make_jobs(settings, handler)) as jobs:
+        await jobs.submit(sleep_job("first", HELD))
+        await wait_for(lambda: "first" in handler.started)
+    overwrite(settings, "first", {"args": (Hostile(tmp_path / "ran"),), "kwargs": {}}, None, "PENDING")
+    async with running(make_jobs(settings, SleepHandler())) as jobs:
+
+        async def failed() -> list[Job]:
+            return await jobs.list(None, [JobStatus.FAILED], None, 10, lambda _: True)
+
+        for _ in range(LIMIT_S * 10):
+            if found := await failed():
+                break
+            await asyncio.sleep(0.1)
+        assert "Candor does not load" in str(found[0].error)
+    assert not (tmp_path / "ran").exists()

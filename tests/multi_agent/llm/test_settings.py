@@ -8,7 +8,9 @@ import sys
 import pytest
 from pydantic import ValidationError
 
+from multi_agent.llm.endpoints.transport import endpoint_unreachable, wrong_protocol
 from multi_agent.llm.settings import EndpointSettings
+from vectorstore.settings import without_password
 
 
 def test_the_default_is_ollama_on_localhost() -> None:
@@ -51,3 +53,29 @@ def test_imports_do_not_load_slow_clients() -> None:
     code = f"import sys, {modules}; sys.exit(str({slow} & sys.modules.keys()) if {slow} & sys.modules.keys() else 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_message_contains_a_password_of_the_address() -> None:
+    settings = EndpointSettings(provider="openai", base_url="http://ann:hunter2@127.0.0.1:9/v1", model="m")
+    assert settings.base_url == "http://ann:hunter2@127.0.0.1:9/v1", "requests need it"
+    assert settings.address == "http://***@127.0.0.1:9/v1"
+    assert settings.name == "model 'm' at http://***@127.0.0.1:9/v1"
+    assert "hunter2" not in f"{endpoint_unreachable(settings)} {wrong_protocol(settings, 'x')}"
+    for wrong in ("htp://ann:hunter2@host", "ann:hunter2@host/v1"):
+        with pytest.raises(ValidationError) as raised:
+            EndpointSettings(base_url=wrong)
+        assert "hunter2" not in raised.value.errors()[0]["msg"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://ann:pw@host:80/v1", "http://***@host:80/v1"),
+        ("ann:pw@host", "***@host"),
+        ("error for 'https://ann:p#w?@host/a' and http://other", "error for 'https://***@host/a' and http://other"),
+        ("http://host/ann@mail", "http://host/ann@mail"),
+        ("Ask ann@host: now", "Ask ann@host: now"),
+    ],
+)
+def test_passwords_in_addresses_are_masked(text: str, shown: str) -> None:
+    assert without_password(text) == shown
