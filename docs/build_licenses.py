@@ -154,9 +154,9 @@ def part_of(name: str, closures: Mapping[str, Mapping[str, set[str]]]) -> str:
     if name in closures[CANDOR]:
         return "Candor"
     extras = sorted(part for part, names in closures.items() if name in names)
-    return ", ".join(extras) or sys.exit(
-        f"{name} is in constraints.txt, but nothing requires it. Run `make constraints`."
-    )
+    if not extras:
+        sys.exit(f"{name} is in constraints.txt, but nothing requires it. Run `make constraints`.")
+    return ", ".join(extras)
 
 
 def page(found: Mapping[str, Distribution]) -> str:
