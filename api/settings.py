@@ -169,7 +169,9 @@ def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
             _reject_paired_key(settings, config)
         return settings
     except ValidationError as error:
-        faults = "; ".join(f"{_setting_name(each['loc'])}: {_explain(each)}" for each in error.errors())
+        # A default that is computed from an invalid setting is no fault of its own.
+        own = [each for each in error.errors() if each["type"] != "default_factory_not_called"]
+        faults = "; ".join(f"{_setting_name(each['loc'])}: {_explain(each)}" for each in own)
         raise SettingsError(f"{faults}. Settings come from {FILE} and {PREFIX}… variables.") from error
     except (SourceError, ValueError) as error:  # invalid TOML in a file, or invalid JSON in a variable
         raise SettingsError(f"Cannot read the settings in {FILE} or a {PREFIX}… variable: {error}.") from error

@@ -91,6 +91,13 @@ def test_all_invalid_settings_are_named_at_once(tmp_path: Path, monkeypatch: pyt
         load_settings(tmp_path)
 
 
+def test_defaults_of_an_invalid_setting_are_no_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANDOR_LLM__BASE_URL", "")
+    with pytest.raises(SettingsError) as raised:
+        load_settings(tmp_path)
+    assert str(raised.value).count("CANDOR_LLM__") == 1, raised.value
+
+
 def test_the_data_folder_is_the_option_or_the_variable(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "given").home == tmp_path / "given"
     assert load_settings().home == tmp_path / "home"

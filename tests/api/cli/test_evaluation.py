@@ -72,6 +72,16 @@ def test_a_set_is_asked_and_measured(run: Any, serve: Serve, use_model: Any, que
 
 
 @pytest.mark.usefixtures("ingested")
+def test_a_set_without_short_answers_says_that_correctness_is_not_counted(
+    run: Any, serve: Serve, use_model: Any, tmp_path: Path
+) -> None:
+    use_model(serve(panel))
+    (tmp_path / "set.csv").write_text("question,answer\nDown to which temperature does it work?,Down to -25 degrees.\n")
+    result = run("eval", "run", tmp_path / "set.csv", "-c", "papers", "--mode", "fast")
+    assert (result.code, "no question has `accepted`" in result.err) == (0, True)
+
+
+@pytest.mark.usefixtures("ingested")
 def test_two_configurations_are_compared_question_by_question(
     run: Any, serve: Serve, use_model: Any, questions: Path, tmp_path: Path
 ) -> None:

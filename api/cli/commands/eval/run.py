@@ -89,7 +89,7 @@ def run(
     from api.services.evaluation.evaluations import choose_metrics
     from api.services.evaluation.gate import create_gate
     from multi_agent.evaluation.draft_questions import DRAFT
-    from multi_agent.evaluation.question_set import load_questions
+    from multi_agent.evaluation.question_set import AnswerType, load_questions
 
     candor = make_candor(home)
     evaluations = candor.evaluations
@@ -100,6 +100,11 @@ def run(
     )
     if drafts := sum(DRAFT in each.tags for each in question_set.questions):
         print_message(f"{drafts} of {count(len(question_set.questions), 'question')} not yet reviewed (tag 'draft').")
+    if judge is None and not any(each.accepted or each.type is AnswerType.NONE for each in question_set.questions):
+        print_message(
+            "Right and wrong answers are not counted: no question has `accepted`, its short correct answers. Full "
+            "answers in `answer` need --judge."
+        )
     if config and (mode != "auto" or samples):
         raise UsageError("--mode and --samples cannot be combined with --config. Set them in the configuration.")
     options = {"label": mode if samples is None else f"{mode}, {samples} samples", "mode": mode, "samples": samples}
