@@ -7,7 +7,7 @@ MODELS ?= .models
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-live test check docs constraints clean
+.PHONY: help demo demo-live test check docs sbom constraints clean
 
 help:
 	@echo "make demo         set up, ingest the sample documents, answer three questions"
@@ -15,7 +15,8 @@ help:
 	@echo "make test         set up with the test dependencies, run the tests"
 	@echo "make check        check format, lint, types and import rules"
 	@echo "make docs         build the documentation site into site/, check its links"
-	@echo "make constraints  update constraints.txt to the newest releases"
+	@echo "make sbom         write docs/licenses.md and docs/sbom.cdx.json from the pins"
+	@echo "make constraints  update constraints.txt to the newest releases, then sbom"
 	@echo "make clean        remove the environment and all caches"
 
 demo: $(VENV)/.run
@@ -60,6 +61,9 @@ $(VENV)/.docs: $(VENV)/.run
 	$(PIP) -e '.[docs]'
 	touch $@
 
+sbom: $(VENV)/.dev $(VENV)/.docs $(VENV)/.local
+	$(BIN)/python docs/build_licenses.py
+
 constraints:
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
@@ -67,6 +71,7 @@ constraints:
 	$(BIN)/python -m pip install --quiet -e '.[dev,docs,local,unstructured]'
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sed 's/^\(torch==[^+]*\).*/\1/') > constraints.new
 	mv constraints.new constraints.txt
+	$(BIN)/python docs/build_licenses.py
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
