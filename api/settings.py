@@ -212,7 +212,11 @@ def _reject_paired_key(settings: Settings, config: Path) -> None:
     tables = [(written.get("llm", {}), settings.llm)]
     tables += [(table, settings.llms[name]) for name, table in written.get("llms", {}).items()]
     for table, endpoint in tables:
-        if endpoint.api_key and "api_key" not in table and table.get("base_url") == endpoint.base_url:
+        if (
+            endpoint.api_key
+            and "api_key" not in table
+            and str(table.get("base_url", "")).rstrip("/") == endpoint.base_url.rstrip("/")
+        ):
             raise SettingsError(
                 f"The `base_url` under [{endpoint.table}] comes from {config}, its API key from elsewhere. Candor "
                 "sends no key to an address from another source: set both in one place, or both in variables."

@@ -38,7 +38,7 @@ def test_a_key_is_not_sent_to_an_address_of_another_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     config, variable = tmp_path / "team.toml", f"CANDOR_{table.upper().replace('.', '__')}__"
-    config.write_text(f'[{table}]\nprovider = "openai"\nmodel = "m"\nbase_url = "https://team.example/v1"\n')
+    config.write_text(f'[{table}]\nprovider = "openai"\nmodel = "m"\nbase_url = "https://team.example/v1/"\n')
     monkeypatch.setenv("CANDOR_CONFIG", str(config))
     assert load_settings(tmp_path / "home").config == config  # no key, no risk
     monkeypatch.setenv(f"{variable}API_KEY", "sesame")
