@@ -24,9 +24,9 @@ def test_the_summary_of_a_run_is_unfolded(open_page: OpenPage) -> None:
 def test_a_given_passage_is_shown_as_given(open_page: OpenPage, site: Site) -> None:
     asked = {"question": QUESTION, "collection": "pumps", "mode": "fast", "rag_results": [WIKI]}
     answer = httpx.post(f"{site.url}v1/research", json=asked, timeout=60).json()
-    assert [quote["quote"] for quote in answer["evidence"]] == [WIKI["text"], COLD]
+    assert [quote["quote"] for quote in answer["evidence"]] == [COLD, WIKI["text"]]
     page = open_page(f"ask/{answer['run_id']}")
-    page.get_by_role("region", name="Answer", exact=True).get_by_role("button", name="[1]", exact=True).first.click()
+    page.get_by_role("region", name="Answer", exact=True).get_by_role("button", name="[2]", exact=True).first.click()
     panel = page.get_by_role("complementary", name="Details")
     expect(panel.locator("blockquote")).to_have_text(WIKI["text"])
     expect(panel).to_contain_text("Given with the question.")

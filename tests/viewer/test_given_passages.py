@@ -44,9 +44,9 @@ def test_an_answer_rests_on_the_given_passages_alone(open_page: OpenPage) -> Non
     page.get_by_label("Search the collection, too").uncheck()
     ask(page, mode="fast")
     expect(sources(page)).to_have_text(
-        ["[1] passage 1, given with the question", "[2] passage 2, given with the question"]
+        ["[1] passage 2, given with the question", "[2] passage 1, given with the question"]
     )
-    page.locator(".claims").get_by_role("button", name="[1]", exact=True).click()
+    page.locator(".claims").get_by_role("button", name="[2]", exact=True).click()
     panel = page.get_by_role("complementary", name="Details")
     expect(panel.locator("blockquote")).to_have_text(ELSEWHERE)
     expect(panel).to_contain_text("Given with the question.")
@@ -59,7 +59,7 @@ def test_the_collection_is_searched_in_addition(open_page: OpenPage) -> None:
     page = open_page()
     give(page, json.dumps(WIKI), "json")
     ask(page, mode="fast")
-    expect(sources(page)).to_have_text([f"[1] {WIKI['source']}, page 2, given with the question", "[2] pump.md"])
+    expect(sources(page)).to_have_text(["[1] pump.md", f"[2] {WIKI['source']}, page 2, given with the question"])
     expect(page.locator(".claims")).to_contain_text(ELSEWHERE)
     expect(page.locator(".claims")).to_contain_text(COLD)
 

@@ -74,7 +74,7 @@ def test_signing_out_removes_the_key(open_page: OpenPage, protected: Site) -> No
     created = protected.candor.keys.add(KeyRequest(name="The owner", rights={"*": Right.ADMIN}))
     page = open_page("runs")
     sign_in(page, created.secret)
-    expect(page.get_by_role("link", name="Keys")).to_be_visible()
+    expect(page.get_by_text("The owner")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
