@@ -105,7 +105,7 @@ def test_chat_completions_take_sources_and_cite_the_tool(http: httpx.Client) -> 
     done = http.post("/v1/chat/completions", json={**body, "sources": ["tools"]}).json()
     text = done["choices"][0]["message"]["content"]
     assert text.startswith(f"{CLAIM} [1]")
-    assert '[1] result of calculator {"expression": "2340 * 0.17"}: “397.8”' in text
+    assert '[1] result of calculator {"expression": "2340 \\* 0.17"}: “397\\.8”' in text  # Markdown is escaped
     refused = http.post("/v1/chat/completions", json=body)
     assert (refused.status_code, "--sources" in refused.json()["error"]["message"]) == (400, True)
 
