@@ -34,7 +34,7 @@ from vectorstore.edge import EdgeStore
 from vectorstore.models import Chunk
 
 TRIALS, KILLS = 10, 3  # ingests, and how often each is killed before it is left to finish
-MARK = "CANDOR_TEST_OF_KILLING"  # environment variable of the ingests of one test, and of all their child processes
+MARK = "XDG_TEST_OF_KILLING"  # of the ingests of one test and their child processes, which get variables of this prefix
 
 pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the ingest"), pytest.mark.timeout(1800)]
 

@@ -110,6 +110,6 @@ async def test_a_plan_that_names_its_old_question_is_not_followed(
     panel: MakePanel, serve: Serve, plans: PlanMemory
 ) -> None:
     plans.save("old", Plan.model_validate(old_plan()), "Who won the Vinterholm Marathon?")
-    with pytest.raises(PlanError, match=r"in the goal \('Vinterholm', 'Marathon'.*candor plans edit old"):
+    with pytest.raises(PlanError, match=r"in the goal \('Vinterholm', 'Marathon'"):
         panel(serve(Panel())).validate(Asked(question=QUESTION, template="old"))
     assert [each.name for each in plans.list()] == ["old"], "it is still listed"
