@@ -31,6 +31,7 @@ from vectorstore.models import FrozenModel
 _RACY_SECONDS = 2.0  # resolution of modification times on some file systems
 _MAY_PASS = (Stage.READING, Stage.ASKING)  # failures here are not caused by the content, so a retry may succeed
 _SETTLED = (DocumentState.INDEXED, DocumentState.SKIPPED, DocumentState.REMOVED)
+_SHOWN = 3  # skipped files that the error message lists
 
 
 class Verdict(StrEnum):
@@ -146,7 +147,7 @@ def plan_ingest(
     """
     found = list(_find(request, known, own, base, within))
     if not any(isinstance(entry, FoundFile) for entry in found):
-        raise _nothing_to_ingest(request)
+        raise _nothing_to_ingest(request, [entry for entry in found if isinstance(entry, SkippedFile)])
     roots = request.paths if request.sync else ()
     plan = make_plan(request.collection, found, known, current, retry_failed=request.retry_failed, sync=roots)
     return plan.model_copy(update={"tags": tag_names(request.tags)})
@@ -161,8 +162,12 @@ def require_files(
     within: Boundary | None = None,
 ) -> None:
     """Raise PathNotFound or NothingToIngest if the request has no file. Stops at the first file."""
-    if not any(isinstance(entry, FoundFile) for entry in _find(request, known, own, base, within)):
-        raise _nothing_to_ingest(request)
+    skipped = []
+    for entry in _find(request, known, own, base, within):
+        if isinstance(entry, FoundFile):
+            return
+        skipped.append(entry)
+    raise _nothing_to_ingest(request, skipped)
 
 
 def _find(
@@ -177,9 +182,13 @@ def _find(
     return _files_of(known, request.documents or [entry.id for entry in known.values() if entry.state not in _SETTLED])
 
 
-def _nothing_to_ingest(request: IngestRequest) -> NothingToIngest:
+def _nothing_to_ingest(request: IngestRequest, skipped: Sequence[SkippedFile]) -> NothingToIngest:
+    if not request.paths:
+        return NothingToIngest("No file has failed.")
     where = ", ".join(str(path) for path in request.paths)
-    return NothingToIngest(f"There is no file to ingest in {where}." if where else "No file has failed.")
+    shown = "; ".join(f"{entry.name!r}: {entry.reason}" for entry in skipped[:_SHOWN])
+    more = f" and {len(skipped) - _SHOWN} more" if len(skipped) > _SHOWN else ""
+    return NothingToIngest(f"There is no file to ingest in {where}." + (f" Skipped {shown}{more}." if skipped else ""))
 
 
 def _files_of(known: Mapping[str, DocumentSummary], documents: Sequence[str]) -> Iterator[FoundFile]:

@@ -294,3 +294,12 @@ def test_the_secret_is_not_in_the_command_line_or_the_lock(address: ServiceAddre
     owner = json.loads((folder / FILE).read_text())
     assert len(owner["secret"]) == 64
     assert all(owner["secret"] not in file.read_text() for file in folder.glob("*.owner"))
+
+
+def test_a_service_ends_after_its_socket_was_removed(folder: Path) -> None:
+    store = EmbeddedStore(folder)
+    with store.serve():
+        found = read_address(folder)
+        assert found
+        found.socket.unlink()  # as a cleaner of temporary files does
+    assert read_address(folder) is None

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from hmac import compare_digest
 from itertools import islice
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, Self, assert_never
 
@@ -75,7 +75,6 @@ class StoreServer:
         self._slots = threading.BoundedSemaphore(_PARALLEL)
         self._lock = threading.Lock()
         self._clients: dict[socket.socket, threading.Thread] = {}
-        self._closing = False
 
     def __enter__(self) -> Self:
         path = Path(tempfile.mkdtemp(prefix="candor-")) / "store"
@@ -93,16 +92,16 @@ class StoreServer:
                 f"{error.strerror or error} ({str(path)!r}). Set TMPDIR to a folder with a short path, and allow "
                 "writing to both folders."
             ) from error
+        self._ended, self._end = Pipe(duplex=False)
         self._acceptor = threading.Thread(target=self._accept, name="store-server", daemon=True)
         self._acceptor.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """End all connections. Requests in the engine are completed first; their clients get an error."""
-        self._closing = True
-        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wake:
-            wake.connect(str(self._address.socket))
+        self._end.close()
         self._acceptor.join()
+        self._ended.close()
         self._listener.close()
         remove_address(self._folder, self._address)
         with self._lock:
@@ -113,11 +112,8 @@ class StoreServer:
             thread.join()
 
     def _accept(self) -> None:
-        while True:
+        while self._ended not in wait([self._listener, self._ended]):
             client, _ = self._listener.accept()
-            if self._closing:
-                client.close()
-                return
             thread = threading.Thread(target=self._serve, args=(client,), name="store-client", daemon=True)
             with self._lock:
                 self._clients[client] = thread

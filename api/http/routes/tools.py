@@ -8,7 +8,6 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import FileResponse
 
-from api.errors import UsageError
 from api.http.deps import CurrentCaller, DocumentsDep, PagesDep, ToolsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.routes.runs import RunId
@@ -21,20 +20,17 @@ from multi_agent.storage.tool_calls import ToolEntry
 router = APIRouter(prefix="/v1", tags=["tools"])
 
 
-@router.get("/tools", responses=problem_responses(422, 503))
-async def tools(
-    tools: ToolsDep, caller: CurrentCaller, servers: Annotated[bool, Query(include_in_schema=False)] = False
-) -> list[ToolDescription]:
+@router.get("/tools", responses=problem_responses(503))
+async def tools(tools: ToolsDep, caller: CurrentCaller) -> list[ToolDescription]:
     """List the tools that agents can be granted, with their arguments and whether calls need approval.
 
     MCP servers are listed without their tools; `POST /v1/tools/servers` asks them.
     """
-    if servers:  # any web page can make a browser send a GET request
-        raise UsageError("A GET request does not start MCP servers. Send `POST /v1/tools/servers`.")
+    # Never asks servers, which starts programs: any web page can make a browser send a GET request.
     return await service.describe_tools(tools, ask_servers=False)
 
 
-@router.post("/tools/servers", responses=problem_responses(403, 422, 503))
+@router.post("/tools/servers", responses=problem_responses(403, 503))
 async def ask_servers(tools: ToolsDep, caller: CurrentCaller) -> list[ToolDescription]:
     """Ask each MCP server for its tools, and list them with all others. Starts the servers if necessary."""
     caller.require_admin()  # starts programs

@@ -25,9 +25,9 @@ FILES = 12
 
 
 @pytest.fixture
-def candor(make_candor: Callable[..., Candor]) -> Candor:
+def candor(make_candor: Callable[..., Candor], tmp_path: Path) -> Candor:
     """An empty home folder; batches of one, so that an ingest takes many steps."""
-    return make_candor(ingest={"embed_batch": 1})
+    return make_candor(ingest={"embed_batch": 1}, service={"ingest_roots": (tmp_path,)})
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,8 +43,9 @@ def listed_folders() -> Iterator[list[str]]:
 def _install_hook() -> None:
     def hook(event: str, arguments: tuple[object, ...]) -> None:
         if event in ("os.listdir", "os.scandir"):
+            place = arguments[0]  # a descriptor, if the ingest may not leave some folders
             for listed in _listeners:
-                listed.append(str(arguments[0]))
+                listed.append(os.readlink(f"/proc/self/fd/{place}") if isinstance(place, int) else str(place))
 
     sys.addaudithook(hook)
 
@@ -74,8 +76,8 @@ class CountingStore(EdgeStore):
 
 
 @pytest.fixture
-def candor(make_candor: Callable[..., Candor]) -> Candor:
-    candor = make_candor()
+def candor(make_candor: Callable[..., Candor], folder: Path) -> Candor:
+    candor = make_candor(service={"ingest_roots": (folder,)})
     candor.store = CountingStore(candor.settings.home / "collections")
     return candor
 

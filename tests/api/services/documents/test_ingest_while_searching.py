@@ -26,8 +26,8 @@ VERSIONS = 4
 
 
 @pytest.fixture
-def candor(make_candor: Callable[..., Candor]) -> Candor:
-    return make_candor()
+def candor(make_candor: Callable[..., Candor], tmp_path: Path) -> Candor:
+    return make_candor(service={"ingest_roots": (tmp_path,)})
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_a_new_embedding_model_first_embeds_all_documents(
     ingest(candor, pool, folder)
     pool.close()
     model = EmbeddingSettings(model=str(write_model(tmp_path)))
-    changed = make_candor(store=VectorStoreSettings(embedding=model))
+    changed = make_candor(store=VectorStoreSettings(embedding=model), service=candor.settings.service)
     changed.embedder = make_embedder(model)
     new_pool = CollectionPool(changed.collections)
     try:
