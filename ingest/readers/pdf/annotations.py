@@ -32,15 +32,14 @@ def read_annotations(page: PdfPage) -> list[Annotation]:
     """Return the texts and filled-in fields of an open page, in the order of the file. Hidden ones are left out."""
     import pypdfium2.raw as pdfium
 
+    hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
     found: list[Annotation] = []
     for index in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
         annotation = pdfium.FPDFPage_GetAnnot(page.raw, index)
         if not annotation:
             continue
         try:
-            if not pdfium.FPDFAnnot_GetFlags(annotation) & (
-                pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
-            ):
+            if not pdfium.FPDFAnnot_GetFlags(annotation) & hidden:
                 found += _read(page, annotation)
         finally:
             pdfium.FPDFPage_CloseAnnot(annotation)

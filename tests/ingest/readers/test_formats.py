@@ -262,6 +262,19 @@ def test_a_page_has_merged_cells_but_no_menus(parser: Parser, tmp_path: Path) ->
     assert document.metadata == {"language": "fi", "authors": "Äijä"}
 
 
+def test_a_web_page_saved_as_one_file_is_read_as_a_page(parser: Parser, tmp_path: Path) -> None:
+    page = "<html><head><title>Sales</title></head><body><h1>Sales</h1><p>Tea =C2=BD</p></body></html>"
+    source = (
+        "From: <Saved by Blink>\nSubject: Sales\nMIME-Version: 1.0\nContent-Type: multipart/related; boundary=x\n\n"
+        f"--x\nContent-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n\n{page}\n"
+        "--x\nContent-Type: image/png\n\nabc\n--x--\n"
+    )
+    document = parser.parse(write(tmp_path / "a.mhtml", source))
+    assert (document.title, document.text) == ("Sales", "Sales\n\nTea ½")
+    with pytest.raises(CorruptDocument, match="holds no web page"):
+        parser.parse(write(tmp_path / "b.mht", "Subject: x\n\nNo page"))
+
+
 def test_a_layout_table_is_not_a_table(parser: Parser, tmp_path: Path) -> None:
     source = """<table><tr><td>Menu</td><td><h1>Prices</h1><p>All in euros.</p>
     <table><tr><th>Item</th><th>Price</th></tr><tr><td>Pump with a long name</td><td>120</td></tr></table></td></tr>
