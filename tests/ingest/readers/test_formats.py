@@ -11,7 +11,7 @@ from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.parser import Parser, load_parser
 from ingest.readers.legacy_word import write_flat_text
 from ingest.readers.shared.document_builder import DocumentBuilder
-from support.office import SLIDE, WORD, write_office, write_open
+from support.office import WORD, write_office, write_open
 
 
 @pytest.fixture(scope="module")
@@ -112,71 +112,6 @@ def test_tables_of_old_word_files_are_recognised_by_their_tabs() -> None:
         ("prose", "Figure 1: Plan"),
         ("table", "|  | Food |\n| --- | --- |\n| Leaf | 50 |"),
         ("prose", "End"),
-    ]
-
-
-# PowerPoint
-
-
-def _shape(text: str, placeholder: str = "") -> str:
-    paragraphs = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in text.split("|"))
-    return f"<p:sp><p:nvSpPr><p:nvPr>{placeholder}</p:nvPr></p:nvSpPr><p:txBody>{paragraphs}</p:txBody></p:sp>"
-
-
-def _slides(path: Path, slides: list[str], related: dict[str, tuple[str, str]], parts: dict[str, str]) -> Path:
-    listed = "".join(f'<p:sldId id="{256 + n}" r:id="s{n}"/>' for n in range(len(slides)))
-    files = {"ppt/presentation.xml": f"<p:presentation {SLIDE}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>"}
-    files |= {
-        f"ppt/slides/slide{n}.xml": f"<p:sld {SLIDE}><p:cSld><p:spTree>{slide}</p:spTree></p:cSld></p:sld>"
-        for n, slide in enumerate(slides)
-    }
-    relations = {
-        "ppt/presentation.xml": {f"s{n}": ("slide", f"ppt/slides/slide{n}.xml") for n in range(len(slides))},
-        "ppt/slides/slide0.xml": related,
-    }
-    return write_office(path, "ppt/presentation.xml", {**files, **parts}, relations)
-
-
-def test_slides_are_pages_with_title_first_and_notes_last(parser: Parser, tmp_path: Path) -> None:
-    notes = f"<p:notes {SLIDE}><p:cSld><p:spTree>{_shape('Speak slowly.')}</p:spTree></p:cSld></p:notes>"
-    first = (
-        _shape("Costs fell|Sales rose", '<p:ph idx="1"/>')
-        + _shape("Results", '<p:ph type="title"/>')
-        + "<p:pic><p:nvPicPr><p:cNvPr descr='Two pumps'/></p:nvPicPr></p:pic>"
-        + _shape("12", '<p:ph type="sldNum"/>')
-    )
-    path = _slides(
-        tmp_path / "a.pptx",
-        [first, _shape("Outlook", '<p:ph type="ctrTitle"/>')],
-        {"n": ("notesSlide", "ppt/notes.xml")},
-        {"ppt/notes.xml": notes},
-    )
-    document = parser.parse(path)
-    assert blocks(document) == [
-        ("heading", "Results"),
-        ("list", "- Costs fell\n- Sales rose"),
-        ("prose", "Two pumps"),
-        ("prose", "Notes: Speak slowly."),
-        ("heading", "Outlook"),
-    ]
-    assert [document.text[page.start : page.end].split()[0] for page in document.pages] == ["Results", "Outlook"]
-
-
-def test_a_chart_on_a_slide_is_the_table_of_its_data(parser: Parser, tmp_path: Path) -> None:
-    def points(role: str, *values: str) -> str:
-        written = "".join(f"<c:pt idx='{n}'><c:v>{value}</c:v></c:pt>" for n, value in enumerate(values))
-        return f"<c:{role}>{written}</c:{role}>"
-
-    series = points("tx", "Ducks") + points("cat", "2023", "2024") + points("val", "12", "15")
-    chart = (
-        f"<c:chartSpace {SLIDE}><c:chart><c:title><a:t>Counted</a:t></c:title>"
-        f"<c:plotArea><c:barChart><c:ser>{series}</c:ser></c:barChart></c:plotArea></c:chart></c:chartSpace>"
-    )
-    frame = '<p:graphicFrame><a:graphic><c:chart r:id="c1"/></a:graphic></p:graphicFrame>'
-    path = _slides(tmp_path / "a.pptx", [frame], {"c1": ("chart", "ppt/chart1.xml")}, {"ppt/chart1.xml": chart})
-    assert blocks(parser.parse(path)) == [
-        ("prose", "Bar chart: Counted"),
-        ("table", "|  | Ducks |\n| --- | --- |\n| 2023 | 12 |\n| 2024 | 15 |"),
     ]
 
 
