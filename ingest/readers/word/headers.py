@@ -31,16 +31,14 @@ def _printed(package: Package, main: str, body: Element) -> Iterator[tuple[str, 
     relations = package.relations(main)
     settings = [package.xml(part) for part in package.related(main, "settings")]
     has_even = any(_is_on(each.find("{*}evenAndOddHeaders")) for each in settings)
+    current: dict[tuple[str, str], tuple[str, str]] = {}  # a section without a header continues that of the one before
     for section in body.iterfind(".//{*}sectPr"):
-        shown = {"default": True, "first": _is_on(section.find("{*}titlePg")), "even": has_even}
         for reference in section:
             relation = relations.get(attribute(reference, "id"))
-            if (
-                relation
-                and relation.kind in ("header", "footer")
-                and shown.get(attribute(reference, "type", "default"))
-            ):
-                yield relation.kind.capitalize(), relation.target
+            if relation and relation.kind in ("header", "footer"):
+                current[attribute(reference, "type"), relation.kind] = relation.kind.capitalize(), relation.target
+        shown = {"default": True, "first": _is_on(section.find("{*}titlePg")), "even": has_even}
+        yield from (printed for (use, _), printed in current.items() if shown.get(use))
 
 
 def _is_on(switch: Element | None) -> bool:

@@ -149,6 +149,20 @@ def test_headers_that_no_page_shows_are_left_out(
     assert parser.parse(path).text.split("\n\n")[1:] == [f"Header: {text}" for text in seen]
 
 
+def test_a_section_continues_the_headers_of_the_one_before(parser: Parser, tmp_path: Path) -> None:
+    headers = {"header.default": _paragraph("Lease 4711"), "header.first": _paragraph("Annex")}
+    path = _with_headers(tmp_path / "a.docx", _paragraph("Rent."), headers)
+    with zipfile.ZipFile(path) as package:
+        parts = {name: package.read(name) for name in package.namelist()}
+    later = b"</w:sectPr></w:pPr></w:p><w:sectPr><w:titlePg/></w:sectPr></w:body>"
+    document = parts["word/document.xml"].replace(b"<w:sectPr>", b"<w:p><w:pPr><w:sectPr>")
+    parts["word/document.xml"] = document.replace(b"</w:sectPr></w:body>", later)
+    with zipfile.ZipFile(path, "w") as package:
+        for name, content in parts.items():
+            package.writestr(name, content)
+    assert parser.parse(path).text == "Rent.\n\nHeader: Lease 4711\n\nHeader: Annex"
+
+
 def test_a_letterhead_in_a_text_box_is_read(parser: Parser, tmp_path: Path) -> None:
     box = f"<w:r><w:pict><w:txbxContent>{_paragraph('Pier Estates, Bern')}</w:txbxContent></w:pict></w:r>"
     path = _with_headers(tmp_path / "a.docx", _paragraph("Rent."), {"header.default": _paragraph(box)})
