@@ -53,14 +53,19 @@ def write_office(
     return path
 
 
-def write_open(path: Path, kind: str, body: str, styles: str = "") -> Path:
-    """Write an OpenDocument file of this kind (``text``, ``presentation``) with this body."""
+def write_open(path: Path, kind: str, body: str, styles: str = "", master: str = "") -> Path:
+    """Write an OpenDocument file of this kind (``text``, ``presentation``) with this body and master page."""
     with zipfile.ZipFile(path, "w") as package:
         package.writestr("mimetype", f"application/vnd.oasis.opendocument.{kind}")
         package.writestr(
             "content.xml",
             f"<office:document-content {OPEN}><office:automatic-styles>{styles}</office:automatic-styles>"
             f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>",
+        )
+        package.writestr(
+            "styles.xml",
+            f"<office:document-styles {OPEN}><office:master-styles><style:master-page>{master}</style:master-page>"
+            "</office:master-styles></office:document-styles>",
         )
     return path
 

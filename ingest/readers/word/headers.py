@@ -7,23 +7,15 @@ from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.ooxml import Package, attribute, local_name
+from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from ingest.readers.word.text import text_of, visible
-
-_PAGE_NUMBER = "\ue000"
-"""Stands for a page number."""
-_WORDS_OF_PAGE_NUMBER = 3
 
 
 def write_headers(package: Package, main: str, body: Element, into: DocumentBuilder) -> None:
     """Add the lines that are only in headers and footers to the builder, each once and without page numbers."""
-    known = [" ".join(into.text.split())]
+    headers = PageHeaders(into)
     for label, part in dict.fromkeys(_printed(package, main, body)):
-        lines = []
-        for line in _lines(package.xml(part)):
-            if not any(line in text for text in known):
-                lines.append(line)
-                known.append(line)
-        into.prose(f"{label}: " + "\n".join(lines) if lines else "")
+        headers.write(label, _texts(package.xml(part)))
 
 
 def _printed(package: Package, main: str, body: Element) -> Iterator[tuple[str, str]]:
@@ -45,18 +37,10 @@ def _is_on(switch: Element | None) -> bool:
     return switch is not None and attribute(switch, "val", "1") not in ("0", "false", "off")
 
 
-def _lines(header: Element) -> Iterator[str]:
-    """Yield the text of each paragraph on one line."""
+def _texts(header: Element) -> Iterator[str]:
     for paragraph in _paragraphs(header):
         _mark_page_numbers(paragraph)
-        parts = (part for part in text_of(paragraph).split("\t") if not _is_page_number(part))
-        if line := " ".join(" ".join(parts).replace(_PAGE_NUMBER, " ").split()):
-            yield line
-
-
-def _is_page_number(part: str) -> bool:
-    """Return whether the part is a page number with a few words, such as "Page 3 of 8"."""
-    return _PAGE_NUMBER in part and len(part.replace(_PAGE_NUMBER, " ").split()) <= _WORDS_OF_PAGE_NUMBER
+        yield text_of(paragraph)
 
 
 def _paragraphs(element: Element) -> Iterator[Element]:
@@ -73,9 +57,9 @@ def _mark_page_numbers(paragraph: Element) -> None:
     for element in list(paragraph.iter()):
         match local_name(element):
             case "fldSimple" if _counts_pages(attribute(element, "instr")):
-                element.tag, element.text = element.tag.replace("fldSimple", "t"), _PAGE_NUMBER
+                element.tag, element.text = element.tag.replace("fldSimple", "t"), PAGE_NUMBER
             case "instrText" if _counts_pages(element.text or ""):
-                element.tag, element.text = element.tag.replace("instrText", "t"), _PAGE_NUMBER
+                element.tag, element.text = element.tag.replace("instrText", "t"), PAGE_NUMBER
                 is_result = True
             case "fldChar" if attribute(element, "fldCharType") == "end":
                 is_result = False

@@ -168,6 +168,17 @@ def test_a_note_in_a_text_box_is_read_once(parser: Parser, tmp_path: Path) -> No
     assert parser.parse(write_open(tmp_path / "a.odt", "text", body)).text == "Outside\n\nBoxed[1]\n\n[1] Once."
 
 
+def test_an_opendocument_text_has_its_headers_once(parser: Parser, tmp_path: Path) -> None:
+    master = (
+        "<style:header><text:p>Lease 4711<text:tab/>Page <text:page-number>1</text:page-number></text:p></style:header>"
+        "<style:header-first><text:p>Lease 4711</text:p></style:header-first>"
+        "<style:footer-left style:display='false'><text:p>Hidden</text:p></style:footer-left>"
+        "<style:footer><text:p>Pier Estates, Bern</text:p><text:p>Rent.</text:p></style:footer>"
+    )
+    path = write_open(tmp_path / "a.odt", "text", "<text:p>Rent.</text:p>", master=master)
+    assert parser.parse(path).text == "Rent.\n\nHeader: Lease 4711\n\nFooter: Pier Estates, Bern"
+
+
 def test_slides_of_an_opendocument_presentation_are_pages(parser: Parser, tmp_path: Path) -> None:
     def slide(title: str, note: str = "") -> str:
         def frame(text: str) -> str:
