@@ -18,7 +18,7 @@ class _Format(NamedTuple):
     advice: str
 
 
-_FORMATS = (
+FORMATS = (
     _Format("a WordPerfect file", ("application/vnd.wordperfect*",), _LIBREOFFICE.format("docx")),
     _Format(
         "a Microsoft Works file",
@@ -80,7 +80,7 @@ _FORMATS = (
 
 def reject(request: ReadRequest, _: DocumentBuilder) -> NoReturn:
     """Raise UnsupportedFormat with the program that converts the file."""
-    found = next(one for one in _FORMATS if any(fnmatchcase(request.mime_type, each) for each in one.mime_types))
+    found = next(one for one in FORMATS if any(fnmatchcase(request.mime_type, each) for each in one.mime_types))
     raise UnsupportedFormat(f"{request.path} is {found.name}, which Candor does not read. {found.advice}")
 
 
@@ -88,5 +88,5 @@ READER = Reader(
     name="convertible",
     version=1,
     read=reject,
-    mime_types=tuple(mime_type for one in _FORMATS for mime_type in one.mime_types),
+    mime_types=tuple(mime_type for one in FORMATS for mime_type in one.mime_types),
 )

@@ -8,6 +8,7 @@ import pytest
 
 from ingest.errors import UnsupportedFormat
 from ingest.parser import load_parser
+from ingest.readers.convertible import FORMATS
 from support.compound import write_compound
 
 _REST = bytes(500)
@@ -50,3 +51,11 @@ def test_text_with_the_name_of_another_format_is_read(tmp_path: Path, name: str)
     path = tmp_path / name
     path.write_text("The pump is quiet.")
     assert load_parser("default").parse(path).text == "The pump is quiet."
+
+
+def test_the_page_of_formats_has_every_advice() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
+    commands = [part for one in FORMATS for part in one.advice.split(": ", 1)[1:] if " FILE" in part]
+    assert len(commands) > 8
+    missing = [command for command in commands if command.split(" (")[0] not in page]
+    assert missing == []
