@@ -73,6 +73,14 @@ def test_a_form_without_other_text_is_not_empty(parser: Parser, tmp_path: Path) 
     assert parser.parse(path).text == "Name: Ada"
 
 
+def test_a_form_in_xfa_is_a_warning(parser: Parser, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write_raw_pdf(tmp_path / "a.pdf", [RawPage(["Please wait."], [_field("Tx", "Name", "/V(Ada)")])], xfa=True)
+    document = parser.parse(path)
+    assert document.text == "Please wait.\n\nName: Ada"
+    assert "Print it to a PDF" in document.warnings[0]
+    assert caplog.records == []
+
+
 def test_notes_inside_a_sentence_that_spans_pages_keep_the_pages_in_order(parser: Parser, tmp_path: Path) -> None:
     pages = [RawPage(["The rent is due"], [_NOTE]), RawPage(["in May of each year."], [_BOX])]
     document = parser.parse(write_raw_pdf(tmp_path / "a.pdf", pages))
