@@ -64,11 +64,12 @@ def _read(page: PdfPage, annotation: object, text_page: Callable[[], PdfTextPage
         return
     if kind == pdfium.FPDF_ANNOT_FREETEXT:
         yield Annotation(text, shown=text)
-    elif not (_marks_text(kind) and one_line(text) in one_line(_text_below(text_page(), annotation))):
-        date = _DATE.match(_entry(annotation, b"M"))
-        yield Annotation(
-            comment_line(_entry(annotation, b"T"), "-".join(date.groups()) if date else "", text), shown=""
-        )
+        return
+    if _marks_text(kind) and f" {one_line(text)} " in f" {one_line(_text_below(text_page(), annotation))} ":
+        return
+    date = _DATE.match(_entry(annotation, b"M"))
+    when = "-".join(date.groups()) if date else ""
+    yield Annotation(comment_line(_entry(annotation, b"T"), when, text), shown="")
 
 
 def _marks_text(kind: int) -> bool:

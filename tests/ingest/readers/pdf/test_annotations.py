@@ -40,6 +40,12 @@ def test_notes_and_text_boxes_follow_the_text_of_their_page(parser: Parser, tmp_
     assert "Paid in cash." in on_page[2]
 
 
+def test_a_comment_that_is_part_of_a_marked_word_is_kept(parser: Parser, tmp_path: Path) -> None:
+    highlight = _HIGHLIGHT.replace("Too much?", "No")
+    path = write_raw_pdf(tmp_path / "a.pdf", [RawPage(["Nothing else is due."], [highlight])])
+    assert parser.parse(path).text == "Nothing else is due.\n\nComment (Ada): No"
+
+
 def test_links_states_hidden_notes_and_repeated_text_are_left_out(parser: Parser, tmp_path: Path) -> None:
     annotations = [
         "/Subtype/Link/Rect[0 0 9 9]/Contents(A link)",
