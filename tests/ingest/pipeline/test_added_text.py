@@ -1,4 +1,4 @@
-"""Text beside the body of a file is in passages with its page, and is searched like other text."""
+"""Text beside the body of a file is in passages with its page. What is not read fails with what to do."""
 
 from __future__ import annotations
 
@@ -51,3 +51,13 @@ def test_a_format_that_is_not_read_fails_with_its_converter(workplace: Workplace
     report = workplace.ingest()
     assert [failed.name for failed in report.failed] == [place]
     assert "soffice --headless --convert-to docx FILE" in report.failed[0].reason
+
+
+def test_a_member_that_is_not_extracted_says_what_to_do(workplace: Workplace) -> None:
+    with zipfile.ZipFile(workplace.documents / "letters.zip", "w") as archive:
+        archive.writestr("../letter.txt", "The rent is 900 euros.")
+        archive.writestr("letter.txt", "The rent is 900 euros.")
+    (failed,) = workplace.ingest().failed
+    assert (
+        "was not extracted: its name leads out of the container. If you trust it, extract it yourself" in failed.reason
+    )
