@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.chunks import SPEC, make_chunk, make_vectors
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 from vectorstore.edge import EdgeCollection, EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionClosed, CollectionLocked, CollectionNotFound, StoreUnavailable
@@ -260,7 +260,7 @@ def test_a_service_that_ends_during_a_request_completes_it_first(folder: Path, m
 
     def slow(*arguments: object) -> None:
         started.set()
-        assert go_on.wait(60)
+        assert go_on.wait(LIMIT_S)
         upsert(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(EdgeCollection, "upsert", slow)
@@ -276,7 +276,7 @@ def test_a_service_that_ends_during_a_request_completes_it_first(folder: Path, m
         papers = EmbeddedStore(folder).open("papers")
         writer = threading.Thread(target=write, args=(papers,))
         writer.start()
-        assert started.wait(60)
+        assert started.wait(LIMIT_S)
         threading.Timer(0.1, go_on.set).start()
     writer.join()
     assert len(errors) == 1

@@ -1,4 +1,4 @@
-"""Reads XML of any vocabulary: articles (JATS), patents, filings (XBRL), feeds."""
+"""Reads XML of any vocabulary: articles (JATS), patents, filings (XBRL), feeds, maps, drawings."""
 
 from __future__ import annotations
 
@@ -31,4 +31,9 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
         yield "authors", ", ".join(authors)
 
 
-READER = Reader(name="xml", version=1, read=read_xml, mime_types=("application/xml", "text/xml"))
+READER = Reader(
+    name="xml",
+    version=1,
+    read=read_xml,
+    mime_types=("application/xml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
+)

@@ -1,6 +1,7 @@
 """Reads the lines of PDF pages with PDFium: words with their boxes and styles.
 
-Among the readers, only this module, ``drawing.py``, ``figures.py``, ``styles.py`` and ``bookmarks.py`` use PDFium.
+Among the readers, only this module, ``annotations.py``, ``bookmarks.py``, ``drawing.py``, ``figures.py`` and
+``styles.py`` use PDFium.
 """
 
 from __future__ import annotations
@@ -135,7 +136,9 @@ def _open(data: bytes, path: Path) -> PdfDocument:
     import pypdfium2
 
     try:
-        return pypdfium2.PdfDocument(data)
+        document = pypdfium2.PdfDocument(data)
+        document.init_forms()
+        return document
     except pypdfium2.PdfiumError as error:
         raise _open_error(path, str(error)) from error
 
@@ -191,7 +194,7 @@ def _resolution(page: PdfPage) -> int:
 
 def _image(page: PdfPage, dpi: int) -> bytes:
     """Return a greyscale image of the page as PGM, which needs no encoder."""
-    bitmap = page.render(scale=dpi / 72, grayscale=True)
+    bitmap = page.render(scale=dpi / 72, grayscale=True, may_draw_forms=False)
     try:
         pixels = bytes(bitmap.buffer)
         rows = (pixels[start : start + bitmap.width] for start in range(0, len(pixels), bitmap.stride))

@@ -27,6 +27,7 @@ from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from support.scripted_endpoint import Reply, Request
 from support.service import QUESTION, RunningService, model
+from support.waiting import LIMIT_S
 
 Run = Callable[..., Any]
 CREATE_ADMIN = ("keys", "add", "The admin", "--right", "*=admin")
@@ -41,7 +42,7 @@ def candor(make_candor: Callable[..., Candor]) -> Candor:
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
     """A client of the service on localhost."""
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -130,7 +131,7 @@ class TestTokensPerDay:
         limits = Limits(tokens_per_day=6000)
         made = candor.keys.add(KeyRequest(name="x", rights={"papers": Right.READ}, limits=limits))
         asked = {"question": QUESTION, "collection": "papers"}
-        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             answer = http.post("/v1/research", json=asked, headers=bearer(made.secret)).json()
             used = answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
             assert (answer["status"], answer["usage"]["model_calls"]) == ("insufficient", 1), "the budget stopped it"
@@ -215,10 +216,10 @@ class TestNoKey:
     def test_require_key_rejects_requests_without_one(self, make_candor: Callable[..., Candor], run: Run) -> None:
         secret = run(*CREATE_ADMIN).out.strip()
         with RunningService(make_candor(service=ServiceSettings(require_key=True))) as service:
-            refused = httpx.get(f"{service.url}/v1/me", timeout=60)
+            refused = httpx.get(f"{service.url}/v1/me", timeout=LIMIT_S)
             assert (refused.status_code, refused.json()["title"]) == (401, "Key needed")
-            assert httpx.get(f"{service.url}/v1/me", headers={"X-API-Key": secret}, timeout=60).json()["owner"]
-            huge = httpx.post(f"{service.url}/v1/search", content=b"{" * 1_000_000, timeout=60)
+            assert httpx.get(f"{service.url}/v1/me", headers={"X-API-Key": secret}, timeout=LIMIT_S).json()["owner"]
+            huge = httpx.post(f"{service.url}/v1/search", content=b"{" * 1_000_000, timeout=LIMIT_S)
             assert huge.status_code == 401, "the body is not parsed before authentication"
 
 
@@ -238,7 +239,7 @@ class TestOtherHosts:
             port = service.url.rpartition(":")[2]
 
             def status(host: str, **headers: str) -> int:
-                return httpx.get(f"{service.url}/v1/me", headers={"Host": host, **headers}, timeout=60).status_code
+                return httpx.get(f"{service.url}/v1/me", headers={"Host": host, **headers}, timeout=LIMIT_S).status_code
 
             for known in ("candor.example.com", f"Candor.Example.com:{port}", f"127.0.0.1:{port}"):
                 assert status(known) == 401, "a key is needed, also from localhost"
@@ -265,4 +266,4 @@ class TestOtherHosts:
         with RunningService(make_candor(service=ServiceSettings(**names))) as service:
             assert service.url.startswith("https://")
             context = ssl.create_default_context(cafile=str(names["certfile"]))
-            assert httpx.get(f"{service.url}/v1/me", verify=context, timeout=60).json()["owner"]
+            assert httpx.get(f"{service.url}/v1/me", verify=context, timeout=LIMIT_S).json()["owner"]

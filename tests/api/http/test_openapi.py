@@ -30,6 +30,7 @@ from api.http.openapi import operations
 from api.settings import ServiceSettings, Settings
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService, model
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 
 CHECKS = [
@@ -92,6 +93,6 @@ def _with_model(described: dict[str, Any]) -> Any:
     suppress_health_check=list(HealthCheck),
 )
 def test_every_response_is_as_described(case: schemathesis.Case, fuzzed: str) -> None:
-    response = case.call(base_url=fuzzed, timeout=60)
+    response = case.call(base_url=fuzzed, timeout=LIMIT_S)
     failed = response.status_code == 503 and "The run run_" in response.text  # the model plans for documents only
     case.validate_response(response, checks=[check for check in CHECKS if not (failed and check is not_a_server_error)])

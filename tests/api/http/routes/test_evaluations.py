@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from support.service import NEVER
+from support.waiting import LIMIT_S
 
 COLD = {"id": "cold", "question": "Down to what temperature does the Borea 12 work?", "accepted": ["-25 °C"]}
 NONE = {"id": "none", "question": "Who was the first to ski to the pole?", "type": "none"}
@@ -25,7 +26,7 @@ def evaluated(http: httpx.Client) -> dict[str, Any]:
 
 def ended(http: httpx.Client, job: dict[str, Any]) -> dict[str, Any]:
     """The job, when it has ended."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LIMIT_S
     while job["status"] in ("waiting", "running"):
         assert time.monotonic() < deadline, job
         time.sleep(0.1)

@@ -19,7 +19,7 @@ from multi_agent.llm.settings import EndpointSettings
 from support.panel import SUGGESTION, Panel
 from support.scripted_endpoint import Reply, Request, fail
 from support.service import RunningService
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 QUESTIONS = ["How cold may it be for the Borea 12?", "Who won the race?"]
 WHERE = "/v1/collections/papers/suggestions"
@@ -64,7 +64,7 @@ def candor(
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
