@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from multi_agent.events import Event, RunFinished
+from multi_agent.events import Event, RunFinished, RunStarted
 from vectorstore.models import FrozenModel
 
 _LIVE_ONLY = {
@@ -95,6 +95,8 @@ def _content(event: Event) -> dict[str, Any]:
     body = event.body.model_dump(mode="json")
     for name in _NOT_COMPARED:
         body.pop(name, None)
+    if isinstance(event.body, RunStarted):
+        body["request"].pop("fork")  # the change of a fork shows in its plan and its calls
     if "task" in body:
         body["task"] = body["task"].removeprefix(f"{event.run_id}_")
     return body
