@@ -24,7 +24,8 @@ import qdrant_edge as qdrant
 
 from benchmarks.chaos.submitted import Submitted
 
-JOB_ENDS = {"SUCCESS": "done", "ERROR": "failed", "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed", "CANCELLED": "cancelled"}
+JOB_ENDS = {"done", "failed", "cancelled"}
+DBOS_ENDS = {"ERROR": "failed", "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed", "CANCELLED": "cancelled"}
 RUN_ENDS = {"answered", "insufficient", "failed", "cancelled"}
 DOCUMENT_ENDS = {"indexed", "failed", "skipped", "removed"}
 EDITION = "edition"
@@ -46,7 +47,7 @@ def check(home: Path, submitted: Submitted) -> list[str]:
             *integrity(candor, "candor.db"), *integrity(jobs, "jobs.db"),
             *unended_jobs(jobs, submitted), *doubled_keys(submitted),
             *faulty_runs(candor, submitted), *faulty_events(candor),
-            *faulty_evaluations(candor, jobs, submitted), *unended_documents(candor),
+            *faulty_evaluations(candor, submitted), *unended_documents(candor),
             *lost_uploads(candor, jobs, submitted), *faulty_passages(candor, home / "collections"),
         ]  # fmt: skip
 
@@ -105,17 +106,15 @@ def faulty_events(candor: sqlite3.Connection) -> Iterator[str]:
             yield f"run {run_id} is {status}, but its last event says {ends[0]}"
 
 
-def faulty_evaluations(candor: sqlite3.Connection, jobs: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
-    """Yield acknowledged evaluations that are lost, or are done and lack the result of a question."""
+def faulty_evaluations(candor: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
+    """Yield acknowledged evaluations that are lost, unfinished, or lack the result of a question."""
     found = {each: (json.loads(evaluation)["state"], json.loads(questions)) for each, evaluation, questions in
              candor.execute("SELECT id, evaluation, questions FROM evaluations")}  # fmt: skip
-    rows, states = defaultdict[str, dict[str, Any]](dict), _job_states(jobs)
+    rows: dict[str, dict[str, Any]] = defaultdict(dict)
     for evaluation, question, row in candor.execute("SELECT evaluation_id, question_id, row FROM evaluation_rows"):
         rows[evaluation][question] = json.loads(row)
     for each in submitted.evaluations:
         state, questions = found.get(each, ("lost", []))
-        if state != "lost" and JOB_ENDS.get(states.get(each, "")) != "done":
-            continue  # its job says why it failed, and it can be resumed
         if state != "finished":
             yield f"evaluation {each} is {state}"
         for question in questions:
@@ -145,7 +144,7 @@ def lost_uploads(candor: sqlite3.Connection, jobs: sqlite3.Connection, submitted
         if not last.sha256:
             if state not in ("removed", "lost"):
                 yield f"document {name} was deleted and is {state}"
-        elif JOB_ENDS.get(states.get(last.job, "")) == "done":
+        elif states.get(last.job) == "done":
             if (state, version) != ("indexed", last.sha256):
                 yield f"document {name} is {state} with the content {version[:8]}; {last.sha256[:8]} was uploaded"
             elif hashlib.sha256(Path(path).read_bytes()).hexdigest() != last.sha256:
@@ -197,7 +196,7 @@ def check_service(http: httpx.Client, submitted: Submitted) -> Iterator[str]:
     """Yield acknowledged jobs and runs that have not ended for a client of the running service."""
     for each in submitted.jobs():
         job = http.get(f"/v1/jobs/{each}")
-        if job.status_code != 200 or job.json()["status"] not in JOB_ENDS.values():
+        if job.status_code != 200 or job.json()["status"] not in JOB_ENDS:
             yield f"GET /v1/jobs/{each}: {job.status_code} {job.json().get('status', job.text)}"
     for run_id in dict.fromkeys(each for ids in submitted.runs.values() for each in ids):
         run = http.get(f"/v1/runs/{run_id}")
@@ -206,7 +205,12 @@ def check_service(http: httpx.Client, submitted: Submitted) -> Iterator[str]:
 
 
 def _job_states(jobs: sqlite3.Connection) -> dict[str, str]:
-    return dict(jobs.execute("SELECT workflow_uuid, status FROM workflow_status").fetchall())
+    """Return the state of each job. A workflow of DBOS that succeeded returns the outcome of its job, as JSON."""
+    stored = jobs.execute("SELECT workflow_uuid, status, output FROM workflow_status")
+    return {
+        job: json.loads(json.loads(output))["status"] if status == "SUCCESS" else DBOS_ENDS.get(status, status)
+        for job, status, output in stored
+    }
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -33,6 +33,7 @@ MB = 1 << 20
 _STEP = 1 << 18
 _MAX_READ = 64 * MB  # only forged headers ask for more at once
 _MAX_LISTED = 100_000  # files in a zip archive: their list is read into memory first
+_MAX_FIELD = 8192  # characters of a field such as Content-Type, with its parameters
 _LIST_ENTRY = b"PK\x01\x02"
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
@@ -171,8 +172,21 @@ def _compressed_entries(path: Path, max_bytes: int) -> Entries:
     yield Entry(path.stem if path.suffix else f"{path.name}.unpacked", lambda: _open_unpacked(path, max_bytes))
 
 
+class _ShortFields(policy.Compat32):
+    """Rejects mails with a very long field of a part: Python reads its parameters in a time that grows with the square.
+
+    Other fields, such as a long list of recipients, are not read here.
+    """
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        if name.lower().startswith("content-") and len(value) > _MAX_FIELD:
+            raise ValueError(f"its field {name} has {len(value):,} characters; the limit is {_MAX_FIELD:,}")
+        return name, value
+
+
 def _mail_entries(path: Path, _: int) -> Entries:
-    message = message_from_bytes(path.read_bytes(), policy=policy.compat32)
+    message = message_from_bytes(path.read_bytes(), policy=_ShortFields())
     for number, part in enumerate(_attachments(message), start=1):
         yield Entry(_attachment_name(part, number), partial(io.BytesIO, _payload(part)))
 

@@ -20,8 +20,11 @@ class RawPage(NamedTuple):
     annotations: Sequence[str] = ()
 
 
-def write_raw_pdf(path: Path, pages: Sequence[RawPage]) -> Path:
-    """Write a PDF of these pages. Annotations of the subtype Widget are the fields of its form."""
+def write_raw_pdf(path: Path, pages: Sequence[RawPage], *, xfa: bool = False) -> Path:
+    """Write a PDF of these pages. Annotations of the subtype Widget are the fields of its form.
+
+    With ``xfa``, it claims that a form in XFA replaces the pages.
+    """
     objects: list[str] = ["", "", "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]
     kids, fields = [], []
     for page in pages:
@@ -38,7 +41,8 @@ def write_raw_pdf(path: Path, pages: Sequence[RawPage]) -> Path:
             f"/Annots[{_references(numbers)}]>>"
         )
         kids.append(len(objects))
-    objects[0] = f"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[{_references(fields)}]>>>>"
+    form, catalog = ("/XFA 4 0 R", "/NeedsRendering true") if xfa else ("", "")
+    objects[0] = f"<</Type/Catalog/Pages 2 0 R{catalog}/AcroForm<</Fields[{_references(fields)}]{form}>>>>"
     objects[1] = f"<</Type/Pages/Kids[{_references(kids)}]/Count {len(kids)}>>"
     data, places = b"%PDF-1.7\n", []
     for number, source in enumerate(objects, start=1):

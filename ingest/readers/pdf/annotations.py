@@ -8,12 +8,14 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.readers.shared.ooxml import comment_line
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
+    from pypdfium2 import PdfPage, PdfTextPage
 
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 
@@ -34,19 +36,21 @@ def read_annotations(page: PdfPage) -> list[Annotation]:
 
     hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
     found: list[Annotation] = []
-    for index in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
-        annotation = pdfium.FPDFPage_GetAnnot(page.raw, index)
-        if not annotation:
-            continue
-        try:
-            if not pdfium.FPDFAnnot_GetFlags(annotation) & hidden:
-                found += _read(page, annotation)
-        finally:
-            pdfium.FPDFPage_CloseAnnot(annotation)
+    with ExitStack() as stack:
+        text_page = cache(lambda: stack.enter_context(closing(page.get_textpage())))
+        for index in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
+            annotation = pdfium.FPDFPage_GetAnnot(page.raw, index)
+            if not annotation:
+                continue
+            try:
+                if not pdfium.FPDFAnnot_GetFlags(annotation) & hidden:
+                    found += _read(page, annotation, text_page)
+            finally:
+                pdfium.FPDFPage_CloseAnnot(annotation)
     return found
 
 
-def _read(page: PdfPage, annotation: object) -> Iterator[Annotation]:
+def _read(page: PdfPage, annotation: object, text_page: Callable[[], PdfTextPage]) -> Iterator[Annotation]:
     import pypdfium2.raw as pdfium
 
     kind = pdfium.FPDFAnnot_GetSubtype(annotation)
@@ -60,11 +64,12 @@ def _read(page: PdfPage, annotation: object) -> Iterator[Annotation]:
         return
     if kind == pdfium.FPDF_ANNOT_FREETEXT:
         yield Annotation(text, shown=text)
-    elif not (_marks_text(kind) and one_line(text) in one_line(_text_below(page, annotation))):
-        date = _DATE.match(_entry(annotation, b"M"))
-        yield Annotation(
-            comment_line(_entry(annotation, b"T"), "-".join(date.groups()) if date else "", text), shown=""
-        )
+        return
+    if _marks_text(kind) and f" {one_line(text)} " in f" {one_line(_text_below(text_page(), annotation))} ":
+        return
+    date = _DATE.match(_entry(annotation, b"M"))
+    when = "-".join(date.groups()) if date else ""
+    yield Annotation(comment_line(_entry(annotation, b"T"), when, text), shown="")
 
 
 def _marks_text(kind: int) -> bool:
@@ -78,19 +83,14 @@ def _marks_text(kind: int) -> bool:
     )
 
 
-def _text_below(page: PdfPage, annotation: object) -> str:
+def _text_below(text_page: PdfTextPage, annotation: object) -> str:
     """Return the text of the page that the annotation covers. Some programs repeat it as the annotation's text."""
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()
     if not pdfium.FPDFAnnot_GetRect(annotation, box):
         return ""
-    text_page = page.get_textpage()
-    try:
-        covered: str = text_page.get_text_bounded(box.left, box.bottom, box.right, box.top)
-        return covered
-    finally:
-        text_page.close()
+    return str(text_page.get_text_bounded(box.left, box.bottom, box.right, box.top))
 
 
 def _field(form: object, widget: object) -> Iterator[Annotation]:

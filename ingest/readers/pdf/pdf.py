@@ -107,6 +107,8 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         each for number, found in annotations.items() for each in _added(found, number, recognised.get(number, ()))
     ]
     write_pages(document.pages, into, document.bookmarks, added)
+    if document.is_xfa:
+        into.warn("Its form is in XFA, which is not read. Print it to a PDF from Acrobat Reader and ingest that.")
     return document.metadata | scans.report(into) | list_pictured((*figures, *scans.recognised))
 
 

@@ -16,16 +16,21 @@ class PageHeaders:
 
     def __init__(self, into: DocumentBuilder) -> None:
         self._into = into
-        self._known = [" ".join(into.text.split())]
+        self._known = [_spaced(into.text)]
 
     def write(self, label: str, paragraphs: Iterable[str]) -> None:
         """Add the new lines of one header or footer as a block that starts with the label."""
         lines = []
         for line in map(_line, paragraphs):
-            if not any(line in text for text in self._known):
+            if line and not any(_spaced(line) in text for text in self._known):
                 lines.append(line)
-                self._known.append(line)
+                self._known.append(_spaced(line))
         self._into.prose(f"{label}: " + "\n".join(lines) if lines else "")
+
+
+def _spaced(text: str) -> str:
+    """Return the text with one blank around each word, so that no part of a word is found in it."""
+    return f" {' '.join(text.split())} "
 
 
 def _line(paragraph: str) -> str:

@@ -138,6 +138,25 @@ def test_a_sheet_has_a_table_per_header_and_comments(parser: Parser, tmp_path: P
     ]
 
 
+def test_headers_of_sheets_are_read_once_without_page_numbers(parser: Parser, tmp_path: Path) -> None:
+    import openpyxl
+
+    workbook = openpyxl.Workbook()
+    for sheet in (workbook.active, workbook.create_sheet("Second")):
+        sheet.append(["Rent", 900])
+        sheet.oddHeader.left.text = "Pier & Sons"
+        sheet.oddHeader.left.font = "Arial,Bold"
+        sheet.oddHeader.left.size = 12
+        sheet.oddFooter.center.text = "Page &P of &N"
+        sheet.oddFooter.right.text = f"Lease of {sheet.title}"
+    workbook.save(tmp_path / "a.xlsx")
+    assert parser.parse(tmp_path / "a.xlsx").text.split("\n\n")[-3:] == [
+        "Header: Pier & Sons",
+        "Footer: Lease of Sheet",
+        "Footer: Lease of Second",
+    ]
+
+
 # OpenDocument
 
 

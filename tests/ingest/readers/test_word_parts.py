@@ -118,9 +118,10 @@ def test_text_that_only_headers_and_footers_have_is_read_once(parser: Parser, tm
         "header.default": _paragraph("Lease 4711", _TAB, "Ada Lovelace"),
         "footer.default": _paragraph("Lease 4711") + _paragraph("Pier Estates, Bern"),
     }
-    path = _with_headers(tmp_path / "a.docx", _paragraph("Between Ada Lovelace and Pier."), headers)
+    body = _paragraph("Between Ada Lovelace and Pier Estates, Bernstein.")
+    path = _with_headers(tmp_path / "a.docx", body, headers)
     assert parser.parse(path).text.split("\n\n") == [
-        "Between Ada Lovelace and Pier.",
+        "Between Ada Lovelace and Pier Estates, Bernstein.",
         "Header: Lease 4711 Ada Lovelace",
         "Footer: Pier Estates, Bern",
     ]

@@ -40,6 +40,12 @@ def test_notes_and_text_boxes_follow_the_text_of_their_page(parser: Parser, tmp_
     assert "Paid in cash." in on_page[2]
 
 
+def test_a_comment_that_is_part_of_a_marked_word_is_kept(parser: Parser, tmp_path: Path) -> None:
+    highlight = _HIGHLIGHT.replace("Too much?", "No")
+    path = write_raw_pdf(tmp_path / "a.pdf", [RawPage(["Nothing else is due."], [highlight])])
+    assert parser.parse(path).text == "Nothing else is due.\n\nComment (Ada): No"
+
+
 def test_links_states_hidden_notes_and_repeated_text_are_left_out(parser: Parser, tmp_path: Path) -> None:
     annotations = [
         "/Subtype/Link/Rect[0 0 9 9]/Contents(A link)",
@@ -71,6 +77,14 @@ def test_filled_in_fields_are_written_with_their_names(parser: Parser, tmp_path:
 def test_a_form_without_other_text_is_not_empty(parser: Parser, tmp_path: Path) -> None:
     path = write_raw_pdf(tmp_path / "a.pdf", [RawPage([], [_field("Tx", "Name", "/V(Ada)")])])
     assert parser.parse(path).text == "Name: Ada"
+
+
+def test_a_form_in_xfa_is_a_warning(parser: Parser, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write_raw_pdf(tmp_path / "a.pdf", [RawPage(["Please wait."], [_field("Tx", "Name", "/V(Ada)")])], xfa=True)
+    document = parser.parse(path)
+    assert document.text == "Please wait.\n\nName: Ada"
+    assert "Print it to a PDF" in document.warnings[0]
+    assert caplog.records == []
 
 
 def test_notes_inside_a_sentence_that_spans_pages_keep_the_pages_in_order(parser: Parser, tmp_path: Path) -> None:
