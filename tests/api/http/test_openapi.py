@@ -22,6 +22,7 @@ from api.settings import ServiceSettings, Settings
 from benchmarks.fuzz.http import check_response, describe_api
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService, model
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 
 
@@ -76,4 +77,4 @@ def _with_model(described: dict[str, Any]) -> Any:
     suppress_health_check=list(HealthCheck),
 )
 def test_every_response_is_as_described(case: schemathesis.Case, fuzzed: str) -> None:
-    check_response(case, case.call(base_url=fuzzed, timeout=60))
+    check_response(case, case.call(base_url=fuzzed, timeout=LIMIT_S))
