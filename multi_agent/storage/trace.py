@@ -19,6 +19,7 @@ from multi_agent.llm.wrappers.observed import Meter
 from multi_agent.request import Fork
 from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
 from multi_agent.storage.environments import Environment, find_environment, keep_environment
+from multi_agent.storage.other_calls import other_tokens
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort, RunState
 from multi_agent.storage.tables import EVENTS, JOURNAL, RUNS
 from vectorstore.models import FrozenModel
@@ -183,11 +184,11 @@ class Trace:
         return {RunState(row.status): row.runs for row in rows}
 
     def tokens_since(self, key: str, since: datetime) -> int:
-        """Return the tokens of all model calls since then in the runs of an API key."""
+        """Return the tokens of all model calls since then for an API key, in its runs and outside of them."""
         usage = JOURNAL.c.entry["usage"]
         tokens = usage["prompt_tokens"].as_integer() + usage["completion_tokens"].as_integer()
         query = (
-            sql.select(sql.func.coalesce(sql.func.sum(tokens), 0).label("tokens"))
+            sql.select((sql.func.coalesce(sql.func.sum(tokens), 0) + other_tokens(key, since)).label("tokens"))
             .select_from(JOURNAL.join(RUNS))
             .where(RUNS.c.key == key, JOURNAL.c.recorded_at >= since)
         )

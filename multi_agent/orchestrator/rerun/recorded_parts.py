@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -111,8 +111,8 @@ class RecordedPlans(PlanMemory):
     def __init__(self, plans: PlanMemory) -> None:
         self._plans = plans
 
-    def get(self, name: str) -> PlanExample:
-        return self._plans.get(name)
+    def get(self, name: str, among: Set[str] | None = None) -> PlanExample:
+        return self._plans.get(name, among)
 
     def similar(self, *_: Any, **__: Any) -> tuple[PlanExample, ...]:
         return ()
