@@ -190,9 +190,10 @@ def _join_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
 
 
 def _continues_table(table: _Table, more: _Table) -> bool:
-    """Return whether ``more`` continues the table: on the next page, with as many columns and no header of its own.
+    """Return whether ``more`` continues the table.
 
-    A header of its own differs from the header of the table and is above figures.
+    It does if it is on the next page, has the same number of columns and no header of its own. A header of its own
+    differs from the header of the table and is above figures.
     """
     head, *rows = more.rows
     has_own_head = more.has_header and any(head[1:]) and head != table.rows[0] and holds_figures(rows)
