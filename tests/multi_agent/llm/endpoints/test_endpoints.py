@@ -349,7 +349,7 @@ class TestTransportError:
         with ScriptedEndpoint(always(scripted.raw("<html>Welcome to nginx!</html>"))) as endpoint:
             error = await fault(endpoint, protocol)
         assert isinstance(error, LLMRefused)
-        assert "does not speak the protocol" in str(error)
+        assert "does not use the protocol" in str(error)
         assert len(endpoint.requests) == 1
 
 
