@@ -1,7 +1,7 @@
 """API keys in SQL: their rights, expiry and daily limits.
 
-A key is ``candor_ID_SECRET``. Only the SHA-256 of the secret is stored. The secret is 256 random bits and cannot be
-guessed, so a slow password hash would only cost time with every request.
+A key is ``candor_ID_SECRET``. Only the SHA-256 of the secret is stored. The secret has 256 random bits and cannot be
+guessed, so a slow password hash would only delay every request.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Keys:
         match = _KEY.fullmatch(sent)
         key_id, secret = match.groups() if match else ("", sent)
         row = self._row(key_id)
-        # Compared also without a row, so that the response time does not reveal whether the id exists.
+        # The secret is compared even without a row, so that the response time does not reveal whether the id exists.
         matches = hmac.compare_digest(_hash(secret), row["secret_hash"] if row else _DUMMY_HASH)
         now = datetime.now(UTC)
         if row is None or not matches or not (key := _key(row)).valid(now):

@@ -19,13 +19,13 @@ def chat(
     agent: Annotated[str, typer.Option("--agent", help="Ask only this agent.")] = "",
     model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
     session: Annotated[
-        str, typer.Option("--session", help="Name of a conversation to start or continue. A new name by default.")
+        str, typer.Option("--session", help="Name of a conversation to start or continue. Default: a new name.")
     ] = "",
     sources: Annotated[
         str | None,
         typer.Option(
             "--sources",
-            help="What the answers may rest on, separated by commas: documents, web, tools. Default: research.sources.",
+            help="Sources of the answers, separated by commas: documents, web, tools. Default: research.sources.",
             show_default=False,
         ),
     ] = None,

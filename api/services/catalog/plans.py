@@ -1,4 +1,4 @@
-"""Saved plans: list, propose, check, save, change, delete, and exchange them as files."""
+"""Use cases for listing, proposing, saving, changing and deleting plans, and exchanging them as files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PlanFile(FrozenModel):
 
     version: Literal[1] = Field(description="The version of this format.")
     name: str = Field(examples=["weekly"])
-    question: str = Field(min_length=1, description="A question that the plan is an example for.")
+    question: str = Field(min_length=1, description="An example question for the plan.")
     plan: Plan
 
     @classmethod
@@ -37,7 +37,7 @@ class PlanFile(FrozenModel):
 
     @classmethod
     def parse(cls, text: str, where: str) -> PlanFile:
-        """Parse a plan file. Raises UsageError with its source ``where`` and all faults."""
+        """Parse a plan file. Raises UsageError with all faults. ``where`` names the source of the file."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -50,7 +50,7 @@ class PlanFile(FrozenModel):
 
 
 class Plans:
-    """Plans saved under a name. ``make_llm`` builds the planner's model. Calls block."""
+    """The saved plans. ``make_llm`` builds the planner's model. Calls block."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Plans:
     async def propose(self, run_id: str, *, keep_documents: bool = False) -> Proposal:
         """Ask the model for a template of a run's last plan, without saving it.
 
-        Raises RunNotFound, LLMError; AgentError if the run had no plan.
+        Raises RunNotFound, LLMError, and AgentError if the run had no plan.
         """
         plan, question = await asyncio.to_thread(self._plan_of, run_id)
         registry = await asyncio.to_thread(self._catalog.registry)
@@ -83,7 +83,7 @@ class Plans:
     def save_from_run(self, name: str, run_id: str, *, keep_documents: bool = False) -> PlanExample:
         """Save the last plan of a run without asking a model.
 
-        Raises RunNotFound, NameTaken, PlanError if the plan names the run's question; AgentError if it had no plan.
+        Raises RunNotFound, NameTaken, PlanError if the plan contains the run's question, AgentError if it had no plan.
         """
         plan, question = self._plan_of(run_id)
         registry = self._catalog.registry()
@@ -103,7 +103,7 @@ class Plans:
     ) -> PlanExample:
         """Save a plan for questions like ``question``.
 
-        With ``keep_documents``, it may name the documents of ``collection``. Raises PlanError with all faults of the
+        With ``keep_documents``, the plan may name documents of ``collection``. Raises PlanError with all faults of the
         plan, CollectionNotFound, CollectionMismatch, NameTaken.
         """
         self._require_saveable(plan, question, self._documents_of(collection), keep_documents)
@@ -127,7 +127,7 @@ class Plans:
     def put(
         self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
     ) -> tuple[PlanExample, bool]:
-        """Replace a saved plan or save a new one. Return it, and whether it is new. Raises the errors of ``save``."""
+        """Replace a saved plan or save a new one. Return the plan and whether it is new. Raises as ``save``."""
         try:
             return self.replace(name, plan, question, collection, keep_documents=keep_documents), False
         except UnknownPlan:
@@ -143,7 +143,7 @@ class Plans:
         events = self._trace.events(run.run_id)
         followed = [event.body for event in events if isinstance(event.body, PlanMade | PlanRevised)]
         if not followed:
-            raise AgentError(f"Run {run.run_id!r} ended before it had a plan; there is nothing to save.")
+            raise AgentError(f"Run {run.run_id!r} ended before it had a plan, so there is nothing to save.")
         return followed[-1].plan, run.question
 
     def _require_saveable(self, plan: Plan, question: str, documents: list[str], keep_documents: bool) -> None:
