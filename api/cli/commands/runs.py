@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,9 +20,6 @@ from api.cli.common import (
 )
 from api.cli.completion import complete_collections
 from api.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 app = command_group("runs", "List runs and their files, and add a file to the collection.")
 
