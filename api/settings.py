@@ -49,7 +49,10 @@ class ServiceSettings(SettingsGroup):
     )
     research_process: bool = Field(default=True, description="Run research in a separate process, so that searches "
                                    "stay fast during many runs.")  # fmt: skip
-    concurrent_ingests: int = Field(default=1, ge=1, description="Maximum number of concurrent ingest jobs.")
+    concurrent_ingests: int = Field(
+        default=2, ge=1, description="Maximum number of concurrent ingest jobs: one for each collection, and at most "
+        "half of them, but at least one, for each key."
+    )  # fmt: skip
     request_bytes: int = Field(default=4 * 2**20, gt=0, description="Maximum size of a request body, except uploads.")
     upload_bytes: int = Field(default=2 * 2**30, gt=0, description="Maximum total size of one upload.")
     upload_files: int = Field(default=2000, gt=0, description="Maximum number of files in one upload.")

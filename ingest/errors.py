@@ -8,6 +8,7 @@ IngestError
 ├── DocumentNotFound        the user names a document that was ingested
 ├── AmbiguousDocument       the user names it by its id
 ├── IngestUnderWay          the user waits for the other ingest, or ends it
+├── IngestCancelled         the user ingests again
 ├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
 ├── PageNotShown            the user reads the document as text
 ├── ModelUnavailable        the user starts or chooses a suitable model, or ingests without a model
@@ -16,6 +17,8 @@ IngestError
     ├── UnreadableFile      the user corrects the permissions, or repairs the disk
     ├── FileChanging        the user ingests again when no process writes to the file
     ├── FileTooLarge        the user raises ``max_file_mb``, or splits the file
+    ├── TextTooLong         the user raises ``max_text_mb``, or splits the file
+    ├── TooManyPassages     the user raises ``max_passages``, or splits the file
     ├── ParserTimeout       the user raises the time limit, or splits the file
     ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
     ├── ParserCrashed       the user saves the file again, or chooses another parser
@@ -67,6 +70,10 @@ class IngestUnderWay(IngestError):
     """Another process is changing the collection."""
 
 
+class IngestCancelled(IngestError):
+    """The ingest was cancelled while it worked on a file. The next ingest reads that file."""
+
+
 class ParserUnavailable(IngestError):
     """The parser processes did not start, or were closed. No file caused this."""
 
@@ -105,6 +112,14 @@ class FileChanging(FileError):
 
 class FileTooLarge(FileError):
     """The file exceeds the size limit in the settings."""
+
+
+class TextTooLong(FileError):
+    """The text of the file exceeds the limit in the settings."""
+
+
+class TooManyPassages(FileError):
+    """The file has more passages than the settings allow."""
 
 
 class ParserTimeout(FileError):

@@ -90,10 +90,12 @@ class JobQueue:
             DBOS.listen_queues([self._queue_name(kind) for kind in self.limits])
         DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
         for kind, concurrency in self.limits.items():
+            waits_here = kind is JobKind.INGEST
             await DBOS.register_queue_async(
                 self._queue_name(kind),
-                worker_concurrency=concurrency,
-                partition_worker_concurrency=concurrency,  # no limit per partition (DBOS has one partition per key)
+                worker_concurrency=_THREADS if waits_here else concurrency,
+                # DBOS has one partition per key. Only ingests have a limit per key: others end soon.
+                partition_worker_concurrency=max(1, concurrency // 2) if waits_here else concurrency,
                 polling_interval_sec=_POLL_S[kind],
                 on_conflict="always_update",
             )
@@ -154,6 +156,8 @@ class JobQueue:
         from dbos import DBOS
 
         names = {name for name, status in _STATUSES.items() if status in statuses}
+        if JobStatus.WAITING in statuses:
+            names.add("PENDING")  # an ingest that this process has taken from the queue may wait for a slot
         if statuses & {JobStatus.FAILED, JobStatus.CANCELLED}:
             names.add("SUCCESS")  # a workflow that returned an outcome; the outcome has the status of the job
         found = await DBOS.list_workflows_async(
@@ -171,6 +175,12 @@ class JobQueue:
         from dbos import DBOS
 
         await DBOS.cancel_workflow_async(job_id)
+
+    async def resume(self, spec: JobSpec) -> None:
+        """Hand out an unfinished job of this process again. An ended job stays unchanged."""
+        from dbos import DBOS
+
+        await DBOS.resume_workflow_async(spec.id, queue_name=self._queue_name(spec.kind))
 
     def _queue_name(self, kind: JobKind) -> str:
         """Return the queue's name. Services on a shared database have separate queues, because uploads are local."""

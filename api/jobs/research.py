@@ -100,7 +100,7 @@ class Runs:
         await asyncio.to_thread(require_tokens, self._trace, caller)
         library = (await asyncio.to_thread(self._pool.get, collection)).library
         request = await asyncio.to_thread(with_conversation, self._trace, request, collection, caller)
-        request = await asyncio.to_thread(self._panel.validate, request, library)
+        request = await asyncio.to_thread(self._panel.validate, request, library, caller)
         spec = JobSpec(
             id=new_job_id("run", caller, idempotency_key),
             kind=JobKind.RESEARCH,

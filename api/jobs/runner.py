@@ -12,10 +12,13 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Collection
+from contextlib import AsyncExitStack
 from contextvars import Context
+from functools import partial
 from itertools import count
 
 from pydantic import JsonValue
+from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.permissions import Caller
 from api.errors import JobFailed, KeyReused, NotOurs, ServiceEnding
@@ -25,6 +28,7 @@ from api.jobs.queue import JobQueue
 log = logging.getLogger(__name__)
 
 _PAGE = 50
+_STORE_AGAIN_S = 2.0
 _NOUNS = {JobKind.RESEARCH: "run", JobKind.INGEST: "ingest", JobKind.EVALUATION: "evaluation"}
 
 
@@ -35,8 +39,11 @@ class Jobs:
         self._queue = queue
         self._handlers: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in queue.limits.items()}
+        self._collections: dict[str, asyncio.Lock] = {}  # one ingest at a time into each
         self._active: dict[str, ActiveJob] = {}
         self._cancelled: set[str] = set()
+        self._unstored: dict[str, Outcome] = {}
+        self._storing: set[asyncio.Task[None]] = set()
         self._closing = False
 
     def register(self, kind: JobKind, handler: JobHandler) -> None:
@@ -74,7 +81,7 @@ class Jobs:
         for offset in count(0, page):
             found = await self._queue.list([kind] if kind else list(JobKind), wanted, page, offset)
             jobs += [
-                self._with_progress(job) for job in found
+                job for job in map(self._with_progress, found)
                 if job.status in wanted and collection in (None, job.collection) and readable(job.collection)
             ]  # fmt: skip
             if len(found) < page or len(jobs) >= limit:
@@ -99,6 +106,8 @@ class Jobs:
     async def pause(self) -> None:
         """Stop active jobs, which resume at the next start, and accept no new ones. Idempotent."""
         self._closing = True
+        for storing in self._storing:
+            storing.cancel()
         for active in self._active.values():
             active.paused = True
         await asyncio.gather(*(self._stop(active) for active in self._active.values()))
@@ -120,17 +129,51 @@ class Jobs:
             raise asyncio.CancelledError
         workflow = asyncio.current_task()
         assert workflow is not None
+        workflow.add_done_callback(partial(self._ended, spec))  # after DBOS has stored the outcome
+        if outcome := self._unstored.get(spec.id):
+            return outcome.model_dump_json()
         # An empty context: in the workflow's context, DBOS would record its calls by the handler as workflow steps.
         active = self._active[spec.id] = ActiveJob(spec, workflow)
         active.task = asyncio.create_task(self._run(active), name=spec.id, context=Context())
-        workflow.add_done_callback(lambda _: self._active.pop(spec.id))  # after DBOS has stored the outcome
-        return (await self._outcome(active)).model_dump_json()
+        outcome = self._unstored[spec.id] = await self._outcome(active)
+        return outcome.model_dump_json()
+
+    def _ended(self, spec: JobSpec, workflow: asyncio.Task[str]) -> None:
+        """Forget a job whose outcome DBOS has stored. Otherwise, store it later."""
+        self._active.pop(spec.id, None)
+        if workflow.cancelled() or workflow.exception() is None:
+            self._unstored.pop(spec.id, None)
+        elif not self._closing:
+            storing = asyncio.create_task(self._store_again(spec), context=Context())
+            self._storing.add(storing)
+            storing.add_done_callback(self._storing.discard)
+
+    async def _store_again(self, spec: JobSpec) -> None:
+        """Store the end of a job that could not be stored, for example because the disk was full."""
+        while True:
+            await asyncio.sleep(_STORE_AGAIN_S)
+            try:
+                job = (await self._queue.get(spec.id)).job
+                if not job.status.ended:
+                    return await self._queue.resume(spec)
+                self._unstored.pop(spec.id, None)
+                return await self._handlers[spec.kind].on_abort(spec, job.status, job.error or _never_started(job.kind))
+            except SQLAlchemyError as error:
+                log.warning("The end of job %s cannot be stored; it is tried again: %s", spec.id, error)
 
     async def _run(self, active: ActiveJob) -> JsonValue:
-        """Run the handler. DBOS's count of running workflows lags, so an excess job waits here for a slot."""
-        async with self._slots[active.spec.kind]:
+        """Run the handler when a slot is free. DBOS's count of running workflows lags, so excess jobs wait here.
+
+        An ingest first waits for the others into its collection, without a slot. DBOS hands out a few of each key, so
+        that the keys take turns here.
+        """
+        kind = active.spec.kind
+        async with AsyncExitStack() as held:
+            if kind is JobKind.INGEST:
+                await held.enter_async_context(self._collections.setdefault(active.spec.collection, asyncio.Lock()))
+            await held.enter_async_context(self._slots[kind])
             active.started = True
-            return await self._handlers[active.spec.kind].run(active)
+            return await self._handlers[kind].run(active)
 
     async def _outcome(self, active: ActiveJob) -> Outcome:
         spec, handler = active.spec, self._handlers[active.spec.kind]
@@ -155,9 +198,16 @@ class Jobs:
         await asyncio.wait({active.workflow})
 
     def _with_progress(self, job: Job) -> Job:
-        """Return the job with its current progress if it runs in this process; the database has only the last one."""
+        """Return the job with its current progress if it runs in this process; the database has only the last one.
+
+        A job that waits here for a slot is still waiting, though DBOS has started its workflow.
+        """
         active = self._active.get(job.id)
-        return job.model_copy(update={"progress": active.progress}) if active else job
+        if active is None or job.status.ended:
+            return job
+        if not active.started:
+            return job.model_copy(update={"status": JobStatus.WAITING, "started_at": None})
+        return job.model_copy(update={"progress": active.progress})
 
 
 def new_job_id(prefix: str, caller: Caller, idempotency_key: str | None) -> str:

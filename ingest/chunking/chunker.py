@@ -11,9 +11,10 @@ of the document except tables of contents. A document that is only a table of co
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import inf
 from uuid import UUID, uuid5
 
@@ -54,18 +55,18 @@ class Chunker:
     """
 
     def __init__(self, count_tokens: TokenCounter, budget: int, overlap: int = 0) -> None:
-        self._count = count_tokens
-        self._budget = budget
-        self._overlap = overlap
+        self.count_tokens = count_tokens
+        self.budget = budget
+        self.overlap = overlap
 
     @property
     def fingerprint(self) -> str:
         """Name of the algorithm and its settings. Chunkers with the same fingerprint produce the same chunks."""
-        return f"{ALGORITHM}/{self._budget}" + (f"/overlap-{self._overlap}" if self._overlap else "")
+        return f"{ALGORITHM}/{self.budget}" + (f"/overlap-{self.overlap}" if self.overlap else "")
 
     def chunk(self, parsed: ParsedDocument, source: Source) -> list[Chunk]:
         """Return the document's chunks in order."""
-        return _Chunking(self._count, self._budget, self._overlap, parsed, source).chunks()
+        return _Chunking(self.count_tokens, self.budget, self.overlap, parsed, source).chunks()
 
 
 class _Chunking:
@@ -138,12 +139,25 @@ class _Chunking:
         for group in groups:
             start = group[0].start
             if self._overlap and group[0].continues:
-                begins = [begin for begin, _ in divide(self._text, previous, start, boundary_of(group[0].kind))]
-                texts = [self._text[begin:start] for begin in begins[1:]]
-                counts = zip(begins[1:], self._count(texts), strict=True)
+                begins = self._near(previous, start, boundary_of(group[0].kind))
+                counts = zip(begins, self._count([self._text[begin:start] for begin in begins]), strict=True)
                 start = min((begin for begin, tokens in counts if tokens <= self._overlap), default=start)
             yield start
             previous = group[0].start
+
+    def _near(self, previous: int, start: int, boundary: re.Pattern[str]) -> list[int]:
+        """Return the sentences after the first one that begin close enough to ``start`` to be repeated.
+
+        Counting the text from each sentence of the chunk to its end would take a time that grows with its square.
+        """
+        spans = divide(self._text, previous, start, boundary)[1:]
+        counts = self._count([self._text[begin:end] for begin, end in spans])
+        tokens_left = accumulate(reversed(counts))
+        return [
+            begin
+            for (begin, _), tokens in zip(reversed(spans), tokens_left, strict=True)
+            if tokens <= 2 * self._overlap
+        ]
 
     # Chunks
 

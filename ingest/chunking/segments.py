@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from ingest.chunking.outline import Outline, TokenCounter
 from ingest.document import Block, BlockKind, ParsedDocument
@@ -189,25 +190,57 @@ def boundary_of(kind: BlockKind) -> re.Pattern[str]:
     return LINE_STARTS if kind in (BlockKind.LIST, BlockKind.CODE, BlockKind.TABLE) else SENTENCE_ENDS
 
 
-def _weight(text: str, count_tokens: TokenCounter, room: int) -> int:
-    """Return the number of tokens of a text, at least 1 and for a single character at most ``room``.
+class _Weights:
+    """The numbers of tokens of parts of a text, at least 1 and for a single character at most ``room``.
 
-    The splitter would repeat a text of zero tokens, such as a single accent, in the next chunk. It would fail on a
-    character of more than ``room`` tokens.
+    The splitter would repeat a part of zero tokens, such as a single accent, in the next chunk. It would fail on a
+    character of more than ``room`` tokens. Counting many short parts separately would take minutes, so ``add`` counts
+    them together.
     """
-    tokens = max(1, count_tokens([text])[0])
-    return min(tokens, room) if len(text) == 1 else tokens
+
+    def __init__(self, count_tokens: TokenCounter, room: int) -> None:
+        self._count, self._room = count_tokens, room
+        self._known: dict[str, int] = {}
+
+    def add(self, parts: Sequence[str]) -> None:
+        """Count the tokens of all parts that are not known yet."""
+        missing = [part for part in dict.fromkeys(parts) if part not in self._known]
+        for part, tokens in zip(missing, self._count(missing) if missing else (), strict=True):
+            self._known[part] = max(1, min(tokens, self._room) if len(part) == 1 else tokens)
+
+    def of(self, text: str) -> range:
+        """Return a sequence with one element per token."""
+        if text not in self._known:
+            self.add([text])
+        return range(self._known[text])
+
+
+@cache
+def _splitter_class() -> Any:
+    """Return llama-index's splitter, which counts the parts of a text together. The import takes seconds."""
+    from llama_index.core.node_parser import SentenceSplitter
+
+    class CountingSplitter(SentenceSplitter):
+        weights: Any = None
+
+        def _get_splits_by_fns(self, text: str) -> tuple[list[str], bool]:
+            parts, is_sentence = super()._get_splits_by_fns(text)
+            self.weights.add(parts)
+            return parts, is_sentence
+
+    return CountingSplitter
 
 
 def _sentence_splitter(count_tokens: TokenCounter, room: int) -> SentenceSplitter:
     """Return llama-index's splitter with our tokenizer and sentence ends. Its own would download data."""
-    from llama_index.core.node_parser import SentenceSplitter
-
-    return SentenceSplitter(
+    weights = _Weights(count_tokens, room)
+    splitter = _splitter_class()(
         chunk_size=room,
         chunk_overlap=0,
         paragraph_separator="\n\n",
-        tokenizer=lambda text: range(_weight(text, count_tokens, room)),
+        tokenizer=weights.of,
         secondary_chunking_regex=_PHRASES,
         chunking_tokenizer_fn=lambda text: [part for part in SENTENCE_ENDS.split(text) if part],
     )
+    splitter.weights = weights
+    return cast("SentenceSplitter", splitter)

@@ -28,7 +28,7 @@ from ingest.pipeline.chunk_writer import ChunkWriter
 from ingest.pipeline.chunks import chunk_document, chunk_id
 from ingest.pipeline.copies import Copies
 from ingest.pipeline.discovery import FoundFile, SkippedFile, printable
-from ingest.pipeline.open_container import OpenContainer
+from ingest.pipeline.open_container import OpenContainer, Unpack
 from ingest.pipeline.parse_file import ParseResult, parse_file, wrap_internal_errors
 from ingest.pipeline.plan import IndexSettings, Verdict, is_missing
 from ingest.pipeline.state import DocumentInProgress, IngestState
@@ -56,6 +56,7 @@ class DocumentIngest:
         current: IndexSettings,
         check: Callable[[], None],
         copies: Copies | None,
+        unpack: Unpack,
     ) -> None:
         self._parser = parser
         self._chunker = chunker
@@ -67,6 +68,7 @@ class DocumentIngest:
         self._current = current
         self._check = check
         self._copies = copies
+        self._unpack = unpack
         self._writer = ChunkWriter(embedder, collection, ledger, self._name)
 
     def start(self, file: FoundFile, size: int, verdict: Verdict, state: IngestState) -> DocumentInProgress:
@@ -137,7 +139,8 @@ class DocumentIngest:
                 return
             document.moved_from = self._moved_from(document, state)
         if result.container and not document.found.container:
-            document.unpacking = OpenContainer(document.found, ContainerLimits(member_mb=self._settings.max_file_mb))
+            limits = ContainerLimits(member_mb=self._settings.max_file_mb)
+            document.unpacking = OpenContainer(document.found, limits, self._unpack)
             state.containers[document.found.document] = document
         elif document.chunks:
             state.waiting.append(document)
@@ -250,7 +253,7 @@ class DocumentIngest:
     ) -> None:
         state.report_progress(chunks[0].name, Stage.EMBEDDING)
         former = {chunk.id: moved[chunk.id] for chunk in chunks if chunk.id in moved}
-        written = self._writer.write(chunks, former, state.timed)
+        written = self._writer.write(chunks, former, state.timed, state.check_cancelled)
         for chunk, tokens in zip(
             chunks, self._embedder.count_tokens([chunk.embedded_text for chunk in chunks]), strict=True
         ):

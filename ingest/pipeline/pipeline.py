@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from ingest.chunking.chunker import Chunker
+from ingest.containers.unpack import expand
+from ingest.errors import IngestCancelled
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, Stage, document_id
 from ingest.ledger.versions import delete_hidden_chunks, remove_document
@@ -19,6 +21,7 @@ from ingest.parser import Parser
 from ingest.pipeline.container_ingest import ContainerIngest
 from ingest.pipeline.copies import Copies
 from ingest.pipeline.document_ingest import DocumentIngest
+from ingest.pipeline.open_container import Unpack
 from ingest.pipeline.parse_file import ParseResult
 from ingest.pipeline.plan import Plan, PlannedFile, Verdict, index_settings
 from ingest.pipeline.reports import IngestReport, Progress
@@ -36,7 +39,7 @@ class IngestPipeline:
 
     ``parse_threads`` is the number of threads that call the parser in parallel; the parser must support it. ``check``
     is called before each write to the store and raises if this process has lost the ingest lock of the collection. With
-    ``copies``, the pipeline reads only files inside their boundary.
+    ``copies``, the pipeline reads only files inside their boundary. ``unpack`` opens containers.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class IngestPipeline:
         parse_threads: int = 1,
         check: Callable[[], None] = lambda: None,
         copies: Copies | None = None,
+        unpack: Unpack = expand,
     ) -> None:
         self._collection = collection
         self._name = collection.spec.collection
@@ -62,7 +66,7 @@ class IngestPipeline:
         """The parser and chunking of this pipeline. Plans for the pipeline are made with the same settings."""
         self._documents = DocumentIngest(
             parser=parser, chunker=chunker, embedder=embedder, collection=collection, ledger=ledger,
-            settings=settings, current=self.index_settings, check=check, copies=copies,
+            settings=settings, current=self.index_settings, check=check, copies=copies, unpack=unpack,
         )  # fmt: skip
         self._containers = ContainerIngest(self._documents, collection, ledger)
 
@@ -78,8 +82,8 @@ class IngestPipeline:
         """Execute the plan. ``known`` is the ledger's snapshot of the collection from which the plan was made.
 
         The caller ensures that nothing else has changed the collection since the snapshot. After ``cancelled`` returns
-        true, no further file is started. Files in progress are finished, and the next ingest reads the others. The time
-        in the report includes ``planning_seconds``.
+        true, the ingest stops within seconds. Files in progress stay as they were, and the next ingest reads them. The
+        time in the report includes ``planning_seconds``.
 
         Raises StoreError and LedgerUnavailable, which stop the ingest. Errors of single files are in the report and in
         the ledger.
@@ -93,14 +97,17 @@ class IngestPipeline:
         self._count_settled(state)
         try:
             self._read_all(state)
+        except IngestCancelled:
+            state.was_cancelled = True
         except KeyboardInterrupt:
             self._ledger.requeue_unfinished(self._name)
             raise
         finally:
             self._containers.close(state)
-        if state.was_cancelled:  # for example, the next ingest reads the other members of an archive
+        if state.was_cancelled:  # the next ingest reuses the vectors of unfinished files
             self._ledger.requeue_unfinished(self._name)
-        self._clean_up(state)
+        else:
+            self._clean_up(state)
         return state.report()
 
     def _record_discovered(self, state: IngestState) -> None:
@@ -158,7 +165,7 @@ class IngestPipeline:
             self._containers.close_finished(state)
             if sum(len(waiting.chunks) for waiting in state.waiting) >= self._batch:
                 self._store_waiting(state)
-        while state.waiting:  # a message is added after its last attachment was stored
+        while state.waiting and not state.check_cancelled():  # a message is added after its last attachment was stored
             self._store_waiting(state)
 
     def _store_waiting(self, state: IngestState) -> None:
@@ -194,7 +201,7 @@ class IngestPipeline:
         """Remove documents whose files are missing, and delete the chunks that a killed ingest left in the store."""
         self._check()
         with state.timed(Stage.STORING):
-            for known in () if state.was_cancelled else state.plan.gone:
+            for known in state.plan.gone:
                 if known.id not in state.removed:
                     remove_document(self._collection, self._ledger, known, "gone from disk")
                     state.removed[known.id] = known.name

@@ -17,6 +17,7 @@ from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.observed import Meter
 from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
+from multi_agent.storage.other_calls import other_tokens
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort, RunState
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
@@ -191,11 +192,11 @@ class Trace:
         return {RunState(row.status): row.runs for row in rows}
 
     def tokens_since(self, key: str, since: datetime) -> int:
-        """Return the tokens of all model calls since then in the runs of an API key."""
+        """Return the tokens of all model calls since then for an API key, in its runs and outside of them."""
         usage = _journal.c.entry["usage"]
         tokens = usage["prompt_tokens"].as_integer() + usage["completion_tokens"].as_integer()
         query = (
-            sql.select(sql.func.coalesce(sql.func.sum(tokens), 0).label("tokens"))
+            sql.select((sql.func.coalesce(sql.func.sum(tokens), 0) + other_tokens(key, since)).label("tokens"))
             .select_from(_journal.join(_runs))
             .where(_runs.c.key == key, _journal.c.recorded_at >= since)
         )

@@ -271,8 +271,8 @@ class _Session:
         except (OSError, EOFError) as error:
             raise ServiceGone(
                 f"The Candor service (process {self._pid}) ended while this process used its collections. Stored data "
-                "is kept. Run the command again. It does not need the service."
-            ) from error
+                "is kept."
+            ).with_command("Run the command again. It does not need the service.") from error
 
 
 def _connect(address: ServiceAddress) -> Connection:

@@ -149,12 +149,13 @@ class IngestService:
         """Ingest into the collection. Creates it if it does not exist.
 
         Searches continue during the ingest and return each document in either its old or its new version. After
-        ``cancelled`` returns true, no further file is started, and the next ingest continues. ``open_collection``
-        replaces the store's ``create`` if this process keeps collections open. ``within`` restricts the folders to read
-        from. None allows all.
+        ``cancelled`` returns true, the ingest stops within seconds, even within a file, and the next ingest continues.
+        ``open_collection`` replaces the store's ``create`` if this process keeps collections open. ``within`` restricts
+        the folders to read from. None allows all.
 
         Raises IngestError, StoreError, UsageError. An ingest that cannot start creates no collection.
         """
+        from ingest.isolation.isolated_parser import IsolatedChunker
         from ingest.ledger.lock import ingest_lock
         from ingest.pipeline.copies import Copies
         from ingest.pipeline.pipeline import IngestPipeline
@@ -172,10 +173,11 @@ class IngestService:
                 return _cancelled_report(request.collection)
             folder = Path(kept.enter_context(TemporaryDirectory(prefix="candor-")))
             copies = Copies(within, folder) if within else None
-            with self._create_parser() as parser, (open_collection or self._store.create)(spec) as collection:
+            parser = kept.enter_context(self._create_parser(cancelled))
+            with (open_collection or self._store.create)(spec) as collection:
                 pipeline = IngestPipeline(
                     parser=AddressedParser(self._with_models(parser), self._uploads.url),
-                    chunker=prepared.chunker,
+                    chunker=IsolatedChunker(prepared.chunker, parser.pool, self._settings.max_passages),
                     embedder=self._embedder,
                     collection=collection,
                     ledger=self._ledger,
@@ -183,6 +185,7 @@ class IngestService:
                     parse_threads=self._settings.parse_workers,
                     check=lock.check,
                     copies=copies,
+                    unpack=parser.pool.expand,
                 )
                 return pipeline.ingest(
                     prepared.plan, prepared.known, progress, cancelled=cancelled, planning_seconds=prepared.seconds
@@ -289,7 +292,7 @@ class IngestService:
             parser = FactsParser(parser, self._fact_finder)
         return DescribingParser(parser, self._describer) if self._describer else parser
 
-    def _create_parser(self) -> IsolatedParser:
+    def _create_parser(self, cancelled: Callable[[], bool]) -> IsolatedParser:
         from ingest.isolation.isolated_parser import IsolatedParser
         from ingest.reader import ParserOptions
 
@@ -300,6 +303,8 @@ class IngestService:
             timeout_s=settings.parse_timeout_s,
             memory_mb=settings.parse_memory_mb,
             options=ParserOptions(ocr=settings.ocr, ocr_languages=settings.ocr_languages),
+            max_text_mb=settings.max_text_mb,
+            cancelled=cancelled,
         )
 
 

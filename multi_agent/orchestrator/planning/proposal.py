@@ -33,6 +33,7 @@ class Proposal(FrozenModel):
     question: str = Field(description="The question of the run.")
     plan: Plan = Field(description="The proposed template.")
     faults: tuple[str, ...] = Field(description="Faults that must be corrected before the template can be saved.")
+    collection: str = Field(default="", description="The collection of the run.")
 
 
 class ProposedParameter(BaseModel):
