@@ -158,7 +158,7 @@ class Keys:
         return Caller(key=key.id, name=key.name, rights=key.rights, limits=key.limits)
 
     def uploads_left(self, caller: Caller) -> int | None:
-        """Return the bytes that the caller may still upload today; None without a limit."""
+        """Return the bytes that the caller may still upload today, or None without a limit."""
         limit = caller.limits.upload_bytes_per_day
         return None if limit is None else max(limit - self.get(caller.key).uploaded_today, 0)
 

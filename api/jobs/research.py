@@ -222,7 +222,9 @@ class Runs:
 
     def _create_run(self, spec: JobSpec, request: Request) -> None:
         with self._creating:
-            self._trace.create(spec.id, request.question, spec.collection, spec.note, spec.key, request.continues)
+            self._trace.create(
+                spec.id, request.question, spec.collection, spec.note, spec.key, request.continues, request.fork
+            )
 
     async def _abort(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED

@@ -65,7 +65,7 @@ class Plans:
         self._make_llm = make_llm
 
     def get(self, name: str, caller: Caller = LOCAL_CALLER) -> PlanExample:
-        """Return a saved plan. Raises UnknownPlan, also for one of a collection that the caller may not read."""
+        """Return a saved plan. Raises UnknownPlan, even if it exists but the caller may not read its collection."""
         return self._memory.get(name, caller.readable)
 
     def require_free(self, name: str) -> None:
@@ -140,7 +140,7 @@ class Plans:
         self._memory.delete(name)
 
     def _plan_of(self, run_id: str) -> tuple[Plan, RunSummary]:
-        """Return the last plan of a run, and the run."""
+        """Return the last plan of a run and the run."""
         run = self._trace.run(run_id)
         events = self._trace.events(run.run_id)
         followed = [event.body for event in events if isinstance(event.body, PlanMade | PlanRevised)]

@@ -14,7 +14,7 @@ from vectorstore.models import FrozenModel
 
 _WAYS = frozenset({"mode", "agent", "agents", "template", "inputs"})
 """The options that select who answers. Setting one of them replaces all of them."""
-_NOT_REPEATED = frozenset({"session", "conversation", "continues", "today", "budget"})
+_NOT_REPEATED = frozenset({"session", "conversation", "continues", "today", "budget", "fork"})
 
 
 class Earlier(FrozenModel):

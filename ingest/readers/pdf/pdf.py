@@ -137,7 +137,7 @@ def write_pages(
 
 
 def _with_added(elements: Iterable[_Element], added: Sequence[_Paragraph]) -> Iterator[_Element]:
-    """Yield the elements, and the added paragraphs at the end of their pages, so that page numbers never decrease."""
+    """Yield the elements, with the added paragraphs at the end of their pages so that page numbers never decrease."""
     waiting = deque(added)
     for element in elements:
         while waiting and waiting[0].page < element.last_page:

@@ -158,7 +158,7 @@ def _slug(written: str) -> str:
 
 
 def _parts(written: str) -> tuple[str, str | None] | None:
-    """Return the step and the output that a text between braces names; None if it is no reference."""
+    """Return the step and the output that a text in braces refers to, or None if it is not a reference."""
     parts = written.strip().split(".")
     named = parts[1:] if parts[0] in ("output", "outputs") and len(parts) > 1 else parts
     if not all(named) or len(named) > 2:
