@@ -29,6 +29,16 @@ CollectionOption = Annotated[
         "--collection", "-c", help="Collection. Required if there are several.", autocompletion=complete_collections
     ),
 ]
+AgentOption = Annotated[str, typer.Option("--agent", help="Ask only this agent.")]
+ModelOption = Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")]
+SourcesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sources",
+        help="Sources of answers, separated by commas: documents, web, tools. Default: research.sources.",
+        show_default=False,
+    ),
+]
 RunId = Annotated[str, typer.Argument(help="Run id, or a unique prefix of it.", autocompletion=complete_runs)]
 
 

@@ -16,24 +16,24 @@ from multi_agent.storage.trace import Trace
 
 
 class EarlierRun:
-    """What the events of a run say about its beginning. A run that repeats it must see the same."""
+    """The initial state of a run, read from its events. A run that repeats it must start with the same state."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
 
     @property
     def examples(self) -> tuple[PlanExample, ...] | None:
-        """The example plans that the planner saw, and must see again; None without events."""
+        """The example plans that were shown to the planner and must be shown again. None without events."""
         return next((event.body.examples for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
     def remembered(self) -> Remembered | None:
-        """The memories that the planner saw; None without events."""
+        """The memories that were shown to the planner. None without events."""
         return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
     def today(self) -> str:
-        """The day that the run counts from; empty without events."""
+        """The date of the run for terms such as 'last year'. Empty without events."""
         return next((event.body.today for event in self.events if isinstance(event.body, RunStarted)), "")
 
 

@@ -9,9 +9,12 @@ import typer
 
 from api.cli import filters
 from api.cli.common import (
+    AgentOption,
     CollectionOption,
     Home,
     Json,
+    ModelOption,
+    SourcesOption,
     command,
     make_candor,
     make_console,
@@ -38,7 +41,7 @@ def ask(
             "--mode", help="fast: one search, at most two model calls in sequence; high: planned research; or auto."
         ),
     ] = "auto",
-    agent: Annotated[str, typer.Option("--agent", help="Ask only this agent.")] = "",
+    agent: AgentOption = "",
     agents: Annotated[
         str,
         typer.Option(
@@ -46,7 +49,7 @@ def ask(
             help="Ask several agents, separated by commas, or '@all' for all that can answer alone. A vote chooses.",
         ),
     ] = "",
-    model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
+    model: ModelOption = "",
     session: Annotated[
         str, typer.Option("--session", help="Conversation name. Its earlier questions complete this one.")
     ] = "",
@@ -58,14 +61,7 @@ def ask(
         list[str] | None,
         typer.Option("--input", help="Value of a parameter of the saved plan, as NAME=VALUE. Repeatable."),
     ] = None,
-    sources: Annotated[
-        str | None,
-        typer.Option(
-            "--sources",
-            help="Sources of the answer, separated by commas: documents, web, tools. Default: research.sources.",
-            show_default=False,
-        ),
-    ] = None,
+    sources: SourcesOption = None,
     documents: filters.Documents = None,
     folder: filters.Folder = None,
     types: filters.Types = None,

@@ -45,7 +45,7 @@ def without_end(events: Sequence[Event]) -> list[Event]:
 
 
 def first_difference(recorded: Sequence[Event], repeated: Sequence[Event]) -> Difference | None:
-    """Return the first recorded event without an equal one in the replay, or the first additional event of the replay."""
+    """Return the first recorded event without an equal one in the replay, or the first additional event."""
     theirs = Counter(map(_identity, comparable(repeated)))
     for event in comparable(recorded):
         if not theirs[_identity(event)]:
