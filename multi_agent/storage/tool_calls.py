@@ -24,10 +24,10 @@ CALLS = sql.Table(
 
 
 class ToolEntry(FrozenModel):
-    """One call. Without result and error it has started, and its outcome is not (yet) known."""
+    """One call. A call without result and error has started, but its outcome is unknown."""
 
     key: str = Field(description="hash of tool, agent and arguments")
-    occurrence: int = Field(ge=0, description="number of equal calls that the run made before")
+    occurrence: int = Field(ge=0, description="number of earlier equal calls in the run")
     step: str
     agent: str
     tool: str
@@ -58,7 +58,7 @@ class ToolCalls:
         return ToolEntry.model_validate(row.entry) if row else None
 
     def record(self, run_id: str, entry: ToolEntry) -> None:
-        """Store the call, replacing an earlier entry for it."""
+        """Store the call. Replaces an earlier entry of the same call."""
         row = {
             "run_id": run_id,
             "key": entry.key,

@@ -1,4 +1,4 @@
-"""``candor runs``: the latest runs, and the files that their tools wrote or downloaded."""
+"""``candor runs``: past runs, and the files that their tools wrote or downloaded."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def list_all(
     rating: Annotated[str | None, typer.Option("--rating", help="Only runs with this rating: up or down.")] = None,
     sort: Annotated[
         str,
-        typer.Option("--sort", help="created: newest first. duration, tokens, cost, confidence: largest first."),
+        typer.Option("--sort", help="created (newest first), or duration, tokens, cost or confidence (largest first)."),
     ] = "created",
     after: Annotated[
-        str | None, typer.Option("--after", help="Continue after this run, the last one of the list before.")
+        str | None, typer.Option("--after", help="Continue after this run, the last one of the previous list.")
     ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List runs, newest first, with their duration, tokens, cost (with prices set) and confidence.
+    """List runs, newest first, with their duration, tokens, cost (if prices are set) and confidence.
 
     Example: candor runs --status failed --collection papers --sort duration
     """
@@ -98,7 +98,7 @@ def keep(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Add a file of a run to the collection of the run, with the web address that it was downloaded from.
+    """Add a file of a run to the collection of the run. The document records the URL of a downloaded file.
 
     Exit code 1 if the file cannot be ingested.
 

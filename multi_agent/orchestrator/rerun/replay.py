@@ -1,4 +1,4 @@
-"""Replays an ended run: the same code over the same documents, with the responses and tool results of its journal.
+"""Replays an ended run. Executes the current code with the responses and tool results of the run's journal.
 
 No endpoint, tool or web page is called, and the run has the settings that it had. The documents are searched again, so
 that a replay finds what has changed in them. A tool of an MCP server is not called either, but the server is asked for
@@ -45,7 +45,7 @@ class Replay(FrozenModel):
     difference: Difference | None = Field(default=None, description="the first event that differs")
     line: ChangedLine | None = Field(default=None, description="the first differing line of a prompt")
     causes: tuple[Cause, ...] = Field(default=(), description="what has changed, the most probable cause first")
-    error: str = Field(default="", description="why the run could not be repeated at all; empty if it could")
+    error: str = Field(default="", description="why the run could not be repeated; empty if it was repeated")
 
 
 async def replay(parts: RunDependencies, recording: Recording) -> Replay:
