@@ -240,8 +240,10 @@ class Candor:
     def suggester(self) -> QuestionSuggester:
         """Lets a model suggest questions."""
         from api.services.documents.suggested_questions import QuestionSuggester
+        from multi_agent.storage.other_calls import OtherCalls
 
-        return QuestionSuggester(self.suggestions, self.ledger, self.panel.planner_model)
+        calls = OtherCalls(self.engine)
+        return QuestionSuggester(self.suggestions, self.ledger, self.trace, calls, self.panel.planner_model)
 
     @cached_property
     def documents(self) -> Documents:

@@ -207,6 +207,7 @@ class ModelFailed(FrozenModel):
     error: str
     usage: Usage
     faults: tuple[str, ...] = ()
+    key: str = Field(default="", description="hash of the request; empty in older runs")
 
 
 class ResponseRepaired(FrozenModel):

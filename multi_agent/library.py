@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Protocol
 
@@ -26,6 +26,7 @@ class CatalogueEntry(FrozenModel):
     type: str = Field(default="", description="type of its file, such as pdf")
     dated: date | None = Field(default=None, description="its stated date or period, else when its file was changed")
     tags: tuple[str, ...] = ()
+    version: str = Field(default="", description="hash of its content; empty for passages that the caller gave")
 
 
 class Library(Protocol):
@@ -34,6 +35,10 @@ class Library(Protocol):
     @property
     def collection(self) -> str:
         """Name of the collection."""
+        ...
+
+    def index(self) -> Mapping[str, str]:
+        """Return the settings that all passages of the collection share, such as its embedding model, by name."""
         ...
 
     def catalogue(self) -> Sequence[CatalogueEntry]:

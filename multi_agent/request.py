@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.errors import AgentError
@@ -34,6 +34,16 @@ class RagResult(FrozenModel):
     chunk_id: str = Field(
         default="", max_length=100, description="id of the chunk in the collection, if it is from there"
     )
+
+
+class Fork(FrozenModel):
+    """A run repeats another run up to a step, and goes on from there with a change."""
+
+    run_id: str = Field(min_length=1, max_length=64, description="id of the run to repeat")
+    step: str = Field(min_length=1, max_length=64, description="the first step that runs again")
+    model: str = Field(default="", description="named model endpoint for the step")
+    instruction: str | None = Field(default=None, max_length=LONGEST, description="another instruction for the step")
+    inputs: dict[str, JsonValue] = Field(default={}, description="inputs of the step that get another value")
 
 
 class Request(FrozenModel):
@@ -80,6 +90,7 @@ class Request(FrozenModel):
     )
     search: bool = Field(default=True, description="search the collection in addition to `rag_results`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
+    fork: Fork | None = Field(default=None, description="the run that this one repeats up to a step; null for none")
 
     def validated(self) -> Request:
         """Strip the question. Raises AgentError for an empty or too long question, and for conflicting options.

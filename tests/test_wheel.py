@@ -20,6 +20,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from support.waiting import LIMIT_S
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("api", "ingest", "multi_agent", "sample_docs", "vectorstore")
 NOT_PACKED = ("*.pyc", "__pycache__", "*.egg-info")
@@ -75,7 +77,7 @@ def service(installed: Path, demo: Path) -> Iterator[httpx.Client]:
     with subprocess.Popen(command, cwd=demo, env=environment(), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         printed = "".join(iter(process.stdout.readline, "}\n")) + "}"
-        with httpx.Client(base_url=json.loads(printed)["url"], timeout=60, trust_env=False) as client:
+        with httpx.Client(base_url=json.loads(printed)["url"], timeout=LIMIT_S, trust_env=False) as client:
             yield client
         process.terminate()
 

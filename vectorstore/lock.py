@@ -17,6 +17,11 @@ from filelock import FileLock, Timeout
 
 from vectorstore.errors import CollectionLocked
 
+_REMEDY = (
+    "Commands can use collections at the same time through `candor serve`, and through a Qdrant server (the vector "
+    "store's `url` setting)."
+)
+
 
 class CollectionLock:
     """Locks the collection at ``path`` until ``release``. Raises CollectionLocked, which names the owner.
@@ -33,7 +38,7 @@ class CollectionLock:
         try:
             self._lock.acquire(timeout=0)
         except Timeout as error:
-            raise CollectionLocked(_message(path, self._owner)) from error
+            raise CollectionLocked(_message(path, self._owner)).with_command(_REMEDY) from error
         self._owner.write_text(json.dumps(_current_process()), encoding="utf-8")
 
     def release(self) -> None:
@@ -51,8 +56,7 @@ def _current_process() -> dict[str, object]:
 def _message(path: Path, owner: Path) -> str:
     return (
         f"Collection {path.name!r} in {str(path.parent)!r} is in use by {_describe_owner(owner)}. An embedded "
-        "collection can be open in one process only. Wait for that process or end it. Commands can use collections at "
-        "the same time through `candor serve`, and through a Qdrant server (the vector store's `url` setting)."
+        "collection can be open in one process only. Wait for that process or end it."
     )
 
 

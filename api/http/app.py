@@ -129,6 +129,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
         ledger=candor.ledger,
         memories=candor.memories,
         pages=candor.pages,
+        panel=candor.panel,
         plans=candor.plans,
         pool=pool,
         researcher=researcher,

@@ -175,6 +175,12 @@ class JobQueue:
 
         await DBOS.cancel_workflow_async(job_id)
 
+    async def resume(self, spec: JobSpec) -> None:
+        """Hand out an unfinished job of this process again. An ended job stays unchanged."""
+        from dbos import DBOS
+
+        await DBOS.resume_workflow_async(spec.id, queue_name=self._queue_name(spec.kind))
+
     def _queue_name(self, kind: JobKind) -> str:
         """Return the queue's name. Services on a shared database have separate queues: uploads are in their homes."""
         return kind.value if self._settings.database_url is None else f"{kind.value} of {self.executor}"

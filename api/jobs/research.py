@@ -100,7 +100,7 @@ class Runs:
         await asyncio.to_thread(require_tokens, self._trace, caller)
         library = (await asyncio.to_thread(self._pool.get, collection)).library
         request = await asyncio.to_thread(with_conversation, self._trace, request, collection, caller)
-        request = await asyncio.to_thread(self._panel.validate, request, library)
+        request = await asyncio.to_thread(self._panel.validate, request, library, caller)
         spec = JobSpec(
             id=new_job_id("run", caller, idempotency_key),
             kind=JobKind.RESEARCH,
@@ -222,7 +222,9 @@ class Runs:
 
     def _create_run(self, spec: JobSpec, request: Request) -> None:
         with self._creating:
-            self._trace.create(spec.id, request.question, spec.collection, spec.note, spec.key, request.continues)
+            self._trace.create(
+                spec.id, request.question, spec.collection, spec.note, spec.key, request.continues, request.fork
+            )
 
     async def _abort(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED

@@ -14,9 +14,11 @@ import secrets
 from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from contextvars import Context
+from functools import partial
 from itertools import count
 
 from pydantic import JsonValue
+from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.permissions import Caller
 from api.errors import JobFailed, KeyReused, NotOurs, ServiceEnding
@@ -26,6 +28,7 @@ from api.jobs.queue import JobQueue
 log = logging.getLogger(__name__)
 
 _PAGE = 50
+_STORE_AGAIN_S = 2.0
 _NOUNS = {JobKind.RESEARCH: "run", JobKind.INGEST: "ingest", JobKind.EVALUATION: "evaluation"}
 
 
@@ -39,6 +42,8 @@ class Jobs:
         self._collections: dict[str, asyncio.Lock] = {}  # one ingest at a time into each
         self._active: dict[str, ActiveJob] = {}
         self._cancelled: set[str] = set()
+        self._unstored: dict[str, Outcome] = {}
+        self._storing: set[asyncio.Task[None]] = set()
         self._closing = False
 
     def register(self, kind: JobKind, handler: JobHandler) -> None:
@@ -101,6 +106,8 @@ class Jobs:
     async def pause(self) -> None:
         """Stop active jobs, which resume at the next start, and accept no new ones. Idempotent."""
         self._closing = True
+        for storing in self._storing:
+            storing.cancel()
         for active in self._active.values():
             active.paused = True
         await asyncio.gather(*(self._stop(active) for active in self._active.values()))
@@ -122,11 +129,37 @@ class Jobs:
             raise asyncio.CancelledError
         workflow = asyncio.current_task()
         assert workflow is not None
+        workflow.add_done_callback(partial(self._ended, spec))  # after DBOS has stored the outcome
+        if outcome := self._unstored.get(spec.id):
+            return outcome.model_dump_json()
         # An empty context: in the workflow's context, DBOS would record its calls by the handler as workflow steps.
         active = self._active[spec.id] = ActiveJob(spec, workflow)
         active.task = asyncio.create_task(self._run(active), name=spec.id, context=Context())
-        workflow.add_done_callback(lambda _: self._active.pop(spec.id))  # after DBOS has stored the outcome
-        return (await self._outcome(active)).model_dump_json()
+        outcome = self._unstored[spec.id] = await self._outcome(active)
+        return outcome.model_dump_json()
+
+    def _ended(self, spec: JobSpec, workflow: asyncio.Task[str]) -> None:
+        """Forget a job whose outcome DBOS has stored. Otherwise, store it later."""
+        self._active.pop(spec.id, None)
+        if workflow.cancelled() or workflow.exception() is None:
+            self._unstored.pop(spec.id, None)
+        elif not self._closing:
+            storing = asyncio.create_task(self._store_again(spec), context=Context())
+            self._storing.add(storing)
+            storing.add_done_callback(self._storing.discard)
+
+    async def _store_again(self, spec: JobSpec) -> None:
+        """Store the end of a job that could not be stored, for example because the disk was full."""
+        while True:
+            await asyncio.sleep(_STORE_AGAIN_S)
+            try:
+                job = (await self._queue.get(spec.id)).job
+                if not job.status.ended:
+                    return await self._queue.resume(spec)
+                self._unstored.pop(spec.id, None)
+                return await self._handlers[spec.kind].on_abort(spec, job.status, job.error or _never_started(job.kind))
+            except SQLAlchemyError as error:
+                log.warning("The end of job %s cannot be stored; it is tried again: %s", spec.id, error)
 
     async def _run(self, active: ActiveJob) -> JsonValue:
         """Run the handler when a slot is free. DBOS's count of running workflows lags, so excess jobs wait here.

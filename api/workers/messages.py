@@ -13,7 +13,7 @@ from typing import Any, Literal
 from api.workers.channel import RemoteError
 from api.workers.contract import EvaluationTask, ResearchTask
 
-Operation = Literal["search", "around", "scan", "page_picture", "embed"]
+Operation = Literal["index", "search", "around", "scan", "page_picture", "embed"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TaskEnded:
 
 @dataclass(frozen=True)
 class ServiceRequest:
-    """Research process: search or read the task's collection, draw a page, or embed a query."""
+    """Research process: describe, search or read the task's collection, draw a page, or embed a query."""
 
     number: int
     task: int

@@ -137,6 +137,8 @@ class ResearchProcess:
     def _execute(self, request: ServiceRequest) -> Any:
         self._searches.wait_until_idle()
         match request.operation:
+            case "index":
+                return self._libraries[request.task].index()
             case "search":
                 return self._libraries[request.task].search(*request.arguments)
             case "around":

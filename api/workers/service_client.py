@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -58,6 +58,10 @@ class RemoteLibrary:
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
         return list_catalogue(self.ledger, self.collection)  # read from the database, which both processes can open
+
+    def index(self) -> Mapping[str, str]:
+        settings: Mapping[str, str] = self.service.call("index", self.task)
+        return settings
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
         found: list[Chunk] = self.service.call("search", self.task, queries, limit, documents)

@@ -45,8 +45,10 @@ _OPENERS: dict[bytes, Callable[[Path], io.BufferedIOBase]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
-_DOCUMENT_MARKS = {"[Content_Types].xml", "mimetype", "META-INF/container.xml", "Index/Document.iwa", "Index.zip"}
-"""Members of zip archives that are documents: Office Open XML, OpenDocument, EPUB, iWork."""
+_PACKAGE_MARKS = {"[Content_Types].xml", "[Content_Types].xml/[0].piece"}
+"""Members of zip archives that are packages: Office Open XML, XPS. XPS files often list them last."""
+_DOCUMENT_MARKS = {"mimetype", "META-INF/container.xml", "Index/Document.iwa", "Index.zip"}
+"""Members of zip archives that are other documents: OpenDocument, EPUB, iWork."""
 
 
 class ContainerKind(StrEnum):
@@ -102,7 +104,9 @@ def container_kind(path: Path) -> ContainerKind | None:
 def _kind_of_zip(path: Path) -> ContainerKind | None:
     try:
         with _open_zip(path) as archive:
-            return None if _DOCUMENT_MARKS & set(archive.namelist()[:50]) else ContainerKind.ZIP
+            names = archive.namelist()
+        is_document = _PACKAGE_MARKS & set(names) or _DOCUMENT_MARKS & set(names[:50])
+        return None if is_document else ContainerKind.ZIP
     except DAMAGE:  # the parser rejects damaged documents
         return ContainerKind.ZIP if path.suffix.lower() == ".zip" else None
 

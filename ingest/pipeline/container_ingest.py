@@ -18,6 +18,8 @@ from ingest.pipeline.plan import Verdict
 from ingest.pipeline.state import DocumentInProgress, IngestState
 from vectorstore.store import Collection
 
+_EXTRACT = "If you trust it, extract it yourself and ingest it."
+
 
 class ContainerIngest:
     """Starts the members of open containers, and closes the containers."""
@@ -40,7 +42,7 @@ class ContainerIngest:
                     self._record_member(file, DocumentState.DISCOVERED, "", state)
                     return self._documents.start(file, 0, Verdict.NEW, state)
                 outcome = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
-                self._record_member(file, outcome, f"{file.document} was not extracted: {reason}.", state)
+                self._record_member(file, outcome, f"{file.document} was not extracted: {reason}. {_EXTRACT}", state)
         except FileError as error:  # the members before it are ingested
             container.result.error = error
         self._close_if_done(container, state)

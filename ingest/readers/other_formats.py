@@ -110,6 +110,12 @@ READER = Reader(
     name="other_formats",
     version=1,
     read=read_other_format,
-    mime_types=("*", "image/*+xml", "image/*+json"),  # vector images are text
+    mime_types=(
+        "*",
+        "image/*+json",  # vector images are text
+        "application/docbook+xml",
+        "application/x-fictionbook+xml",
+        "application/x-jats+xml",
+    ),
     library=LIBRARY,
 )

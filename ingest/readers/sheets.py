@@ -1,13 +1,15 @@
-"""Reads spreadsheets: a heading and a table per sheet, then the sheet's charts and comments.
+"""Reads spreadsheets: a heading and a table per sheet, then the sheet's charts and comments; headers and footers last.
 
-calamine reads the cells: it is fast and reads .xls, .xlsx, .xlsb and .ods. It does not read charts and comments, so
-these are read from the parts of .xlsx files.
+calamine reads the cells: it is fast and reads .xls, .xlsx, .xlsb and .ods. It does not read the rest: it comes from the
+parts of .xlsx files.
 """
 
 from __future__ import annotations
 
 import datetime
+import html
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.ooxml import Chart, Package, attribute, comment_line, number, texts
+from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -29,6 +32,10 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _SHEET_LEVEL = 2  # the workbook itself is the outermost
 _EXACT = 2**53  # whole numbers beyond this are not exact in a sheet
 _MAX_COPIES = 256  # of the text of a merged cell; larger ones are decoration
+
+_HEADER = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(Header|Footer)\b[^>]*>([^<]+)<")
+_HEADER_CODE = re.compile(r'&(&|"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|[A-Z])')
+_HEADERS_FROM_END = 65536  # they are among the last elements of a sheet, after all cells
 
 Value = str | float | int | bool | datetime.date | datetime.time | datetime.timedelta
 
@@ -46,7 +53,10 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
         for chart in charts:
             chart.write(into)
         into.prose("\n".join(comments))
-    return package.properties() if package else {}
+    if package is None:
+        return {}
+    _write_headers(package, into)
+    return package.properties()
 
 
 def _has_parts(data: bytes) -> bool:
@@ -182,9 +192,34 @@ def _comments(package: Package, sheet: str, people: dict[str, str]) -> Iterator[
                 yield f"{comment.get('ref', '')}: {comment_line(author, '', ''.join(texts(comment)))}"
 
 
+# Headers and footers
+
+
+def _write_headers(package: Package, into: DocumentBuilder) -> None:
+    main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
+    headers = PageHeaders(into)
+    for sheet in package.related(main, "worksheet", "chartsheet"):
+        for label, source in _HEADER.findall(package.read(sheet)[-_HEADERS_FROM_END:]):
+            text = html.unescape(source.decode("utf-8", errors="replace"))
+            headers.write(label.decode(), [_HEADER_CODE.sub(_header_text, text)])
+
+
+def _header_text(code: re.Match[str]) -> str:
+    """Return the text for a code: &L, &C and &R begin a part, &P and &N are page numbers, others are formats."""
+    match code[1]:
+        case "&":
+            return "&"
+        case "L" | "C" | "R":
+            return "\t"
+        case "P" | "N":
+            return PAGE_NUMBER
+        case _:
+            return ""
+
+
 READER = Reader(
     name="sheets",
-    version=1,
+    version=2,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

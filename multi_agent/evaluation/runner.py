@@ -66,8 +66,11 @@ class Runner:
         self._spent = sum((row.spent + row.judging for row in result.rows), Usage())
         pending = [each for each in result.questions if each.id not in rows or not rows[each.id].finished]
         evaluation = result.evaluation.id
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_question(evaluation, each, rows.get(each.id))) for each in pending]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._run_question(evaluation, each, rows.get(each.id))) for each in pending]
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
         state = State.FINISHED if all(task.result() for task in tasks) else State.BUDGET_REACHED
         self._store.set_state(evaluation, state)
         return state

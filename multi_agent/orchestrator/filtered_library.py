@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from multi_agent.document_filter import DocumentFilter, Selection
 from multi_agent.library import CatalogueEntry, Library
@@ -24,6 +24,9 @@ class FilteredLibrary:
     @property
     def collection(self) -> str:
         return self._library.collection
+
+    def index(self) -> Mapping[str, str]:
+        return self._library.index()
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
         return self._documents

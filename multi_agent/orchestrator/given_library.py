@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -40,6 +40,9 @@ class GivenLibrary:
     @property
     def collection(self) -> str:
         return self._library.collection
+
+    def index(self) -> Mapping[str, str]:
+        return self._library.index()
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
         """Return the given documents and the documents of the collection, sorted by name.

@@ -11,6 +11,7 @@ from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
+from multi_agent.events import Event
 from multi_agent.orchestrator.planning.dependencies import RunDependencies, allowed_registry, require_reader
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.templates import require_followable
@@ -69,11 +70,13 @@ class Orchestrator(RunDependencies):
         run_id: str | None = None,
         examples: Sequence[PlanExample] | None = None,
         pausing: Callable[[], bool] = lambda: False,
+        like: Sequence[Event] = (),
     ) -> Answer:
         """Return the answer; ``listeners`` receive every event as it happens.
 
-        The planner sees plans that worked on similar questions. To replay a run, pass the ``examples`` of its first
-        event; otherwise its prompts differ.
+        The planner sees plans that worked on similar questions, or ``examples``. With ``like``, the events of another
+        run, the run begins in the same way: with the same examples, memories and day, and it merges parallel steps in
+        the same order. Its prompts are then the same, too.
 
         An unfinished run with this ``run_id`` is resumed: event numbers continue, the journal answers finished model
         calls, and the budget includes what was spent.
@@ -86,7 +89,7 @@ class Orchestrator(RunDependencies):
         """
         valid = self.validate(Request(question=request) if isinstance(request, str) else request)
         dependencies = replace(self, registry=allowed_registry(self.registry, self.tools, valid.request.sources))
-        run = Run(dependencies, valid.request, valid.plan, run_id or new_run_id(), listeners, examples, pausing)
+        run = Run(dependencies, valid.request, valid.plan, run_id or new_run_id(), listeners, examples, pausing, like)
         return await run.execute()
 
     async def deep_research(self, question: str, *listeners: Subscriber, samples: int | None = None) -> Answer:

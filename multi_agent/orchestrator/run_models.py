@@ -30,9 +30,9 @@ class RunModels:
         for model in self._dependencies.models_of(self._request):
             await model.check_settings()
 
-    def for_step(self, caller: str, publish: Publish, *, varied: bool) -> RunLLM:
+    def for_step(self, caller: str, publish: Publish, *, varied: bool, step: str = "") -> RunLLM:
         """Return the model of a step's agent. ``varied`` makes every request a sample."""
-        model = self._dependencies.model_of(caller, self._request)
+        model = self._dependencies.model_of(caller, self._request, step)
         return self._llms.for_caller(caller, model, publish, varied=varied)
 
     def observed(self, caller: str, publish: Publish) -> LLM:

@@ -67,7 +67,7 @@ class StepKits:
         publish = partial(self._bus.publish, step=task.step)
         timeout = StepTimeout(self._dependencies.settings.step_timeout_s)
         tools = self._tools.for_step(card.name, message.tools, task.step, publish, timeout.paused)
-        llm, release_llm = self._models.for_step(card.name, publish, varied=task.sample is not None)
+        llm, release_llm = self._models.for_step(card.name, publish, varied=task.sample is not None, step=task.step)
 
         heard = self._heard_by(card, task)
 

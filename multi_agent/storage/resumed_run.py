@@ -15,11 +15,33 @@ from multi_agent.remembered import Remembered
 from multi_agent.storage.trace import Trace
 
 
-class ResumedRun:
+class EarlierRun:
+    """What the events of a run say about its beginning. A run that repeats it must see the same."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+
+    @property
+    def examples(self) -> tuple[PlanExample, ...] | None:
+        """The example plans that the planner saw, and must see again; None without events."""
+        return next((event.body.examples for event in self.events if isinstance(event.body, RunStarted)), None)
+
+    @property
+    def remembered(self) -> Remembered | None:
+        """The memories that the planner saw; None without events."""
+        return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
+
+    @property
+    def today(self) -> str:
+        """The day that the run counts from; empty without events."""
+        return next((event.body.today for event in self.events if isinstance(event.body, RunStarted)), "")
+
+
+class ResumedRun(EarlierRun):
     """The events and journal entries of a run so far. Both are empty for a new run."""
 
     def __init__(self, events: Sequence[Event], journal: Sequence[JournalEntry]) -> None:
-        self.events = events
+        super().__init__(events)
         self._journal = journal
 
     @classmethod
@@ -27,21 +49,6 @@ class ResumedRun:
         """Load the events and journal entries of the run."""
         events = trace.events(run_id)
         return cls(events, trace.journal_entries(run_id) if events else ())
-
-    @property
-    def examples(self) -> tuple[PlanExample, ...] | None:
-        """The example plans that the planner saw, and must see again; None for a new run."""
-        return next((event.body.examples for event in self.events if isinstance(event.body, RunStarted)), None)
-
-    @property
-    def remembered(self) -> Remembered | None:
-        """The memories that the planner saw; None for a new run."""
-        return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
-
-    @property
-    def today(self) -> str:
-        """The day that the run counts from; empty for a new run."""
-        return next((event.body.today for event in self.events if isinstance(event.body, RunStarted)), "")
 
     @property
     def resumed(self) -> int:

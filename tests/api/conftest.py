@@ -21,6 +21,7 @@ from support import service
 from support.postgres import find_binaries, running_server
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SCRIPT, RunningService, model
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 
 
@@ -63,6 +64,7 @@ def use_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[EndpointSettings], N
         for name in ("provider", "base_url", "model"):
             monkeypatch.setenv(f"CANDOR_LLM__{name.upper()}", getattr(settings, name))
         monkeypatch.setenv("CANDOR_LLM__RETRIES", "1")
+        monkeypatch.setenv("CANDOR_LLM__CONNECT_TIMEOUT_S", str(LIMIT_S))
 
     return use
 
@@ -112,7 +114,7 @@ def service_url(service_candor: Candor) -> Iterator[str]:
 @pytest.fixture
 def http(service_url: str) -> Iterator[httpx.Client]:
     """A client of the service."""
-    with httpx.Client(base_url=service_url, timeout=60) as client:
+    with httpx.Client(base_url=service_url, timeout=LIMIT_S) as client:
         yield client
 
 

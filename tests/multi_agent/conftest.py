@@ -27,6 +27,7 @@ from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
 from support.chunks import make_chunk
 from support.database import make_engine
+from support.waiting import LIMIT_S
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import CollectionSpec, PageSpan
@@ -74,7 +75,7 @@ def make_tools(tmp_path: Path) -> Callable[..., Toolbox]:
 
     def make(**settings: Any) -> Toolbox:
         engine = make_engine(tmp_path / "tools.db")
-        chosen = ToolSettings(**settings)
+        chosen = ToolSettings(**{"timeout_s": LIMIT_S, **settings})
         registry = ToolRegistry.discover((BUILT_IN_TOOLS, *chosen.packages), chosen.disabled)
         return Toolbox(registry, chosen, tmp_path / "sandbox", Approvals(engine), ToolCalls(engine))
 

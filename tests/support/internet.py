@@ -23,6 +23,7 @@ from support.files import write_pdf
 from support.handyman import TURN, done
 from support.panel import TRIAGE, Panel, role_of, triage
 from support.scripted_endpoint import Reply, Request
+from support.waiting import LIMIT_S
 from support.web import Page, Web
 
 WEIGHT = "The Borea 12 weighs 120 kg."
@@ -55,7 +56,7 @@ def tools_for(web: Web) -> ToolSettings:
     """Return settings that search ``web`` and read its pages, with Chromium where they need JavaScript."""
     return ToolSettings(
         web_search_url=web.url("/search"), allow_private_addresses=True, browser_path=shutil.which("chromium"),
-        timeout_s=300, browser_seconds=120,
+        timeout_s=LIMIT_S, browser_seconds=LIMIT_S,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobSta
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.settings import Settings
+from support.waiting import LIMIT_S
 
 HELD = "held"
 """Instead of seconds: the job runs until the handler's ``resume`` is set."""
@@ -75,6 +76,7 @@ async def running(jobs: Jobs) -> AsyncIterator[Jobs]:
 
 async def wait_until_ended(jobs: Jobs, job_id: str) -> Job:
     """Return the job after it has ended."""
-    while not (job := await jobs.get(job_id)).status.ended:  # noqa: ASYNC110 (it may end in another process)
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(LIMIT_S):
+        while not (job := await jobs.get(job_id)).status.ended:  # noqa: ASYNC110 (it may end in another process)
+            await asyncio.sleep(0.02)
     return job

@@ -22,6 +22,7 @@ from ingest.pipeline.pipeline import IngestPipeline
 from ingest.pipeline.plan import IngestRequest
 from ingest.settings import IngestSettings
 from support.database import make_engine
+from support.waiting import LIMIT_S
 from support.workplace import ingest_with
 from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
@@ -64,7 +65,7 @@ def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
         name=NAME, embedding_model=embedder.model, dimension=embedder.dimension, chunking=chunker.fingerprint
     )
     ledger = Ledger(make_engine(home / "candor.sqlite"))
-    parser = IsolatedParser("default", workers=WORKERS, timeout_s=60, memory_mb=2048)
+    parser = IsolatedParser("default", workers=WORKERS, timeout_s=LIMIT_S, memory_mb=2048)
     with parser, EdgeStore(home / "store", reserve=0).create(spec) as collection:
         pipeline = IngestPipeline(
             parser=parser,

@@ -28,6 +28,7 @@ from typing import Any, Literal, Self
 from aiohttp import web
 
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
+from support.waiting import LIMIT_S
 
 Protocol = Literal["openai", "ollama"]
 PROTOCOLS: tuple[Protocol, ...] = ("openai", "ollama")
@@ -251,8 +252,9 @@ class ScriptedEndpoint:
         accepts: ResponseForm | None = None,
         sees: bool = False,
         refusal: int = 400,
+        port: int = 0,
     ) -> None:
-        """Configure the server.
+        """Configure the server. With ``port`` 0, the system chooses one.
 
         With ``sees``, it accepts images; otherwise it rejects them with the status ``refusal``. With ``accepts``, it
         behaves like vLLM: it supports only this form of a schema, rejects others with 400, and lists the context length
@@ -268,6 +270,7 @@ class ScriptedEndpoint:
         self._accepts = accepts
         self._sees, self._refusal = sees, refusal
         self._active = 0
+        self._wanted_port = port
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scripted-endpoint", daemon=True)
@@ -297,8 +300,8 @@ class ScriptedEndpoint:
     def settings(self, protocol: Protocol, **overrides: Any) -> EndpointSettings:
         """Return settings for an LLM of this endpoint."""
         given = {
-            "provider": protocol, "base_url": self.url(protocol), "model": self._models[0], "connect_timeout_s": 60,
-            **overrides,
+            "provider": protocol, "base_url": self.url(protocol), "model": self._models[0],
+            "connect_timeout_s": LIMIT_S, **overrides,
         }  # fmt: skip
         return EndpointSettings.model_validate(given)
 
@@ -313,7 +316,7 @@ class ScriptedEndpoint:
 
     async def _start(self, runner: web.AppRunner) -> None:
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+        site = web.TCPSite(runner, "127.0.0.1", self._wanted_port, backlog=1024)
         await site.start()
         self._port: int = runner.addresses[0][1]
         self._started.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Self
 
 import httpx
@@ -57,7 +59,17 @@ class RunningService:
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
-        self._thread.join()
+        self._thread.join(LIMIT_S)
+        if self._thread.is_alive():
+            raise AssertionError(f"The service did not stop within {LIMIT_S} s. All threads:\n{stacks()}")
+
+
+def stacks() -> str:
+    """Return the stacks of all threads of this process."""
+    with TemporaryFile("w+") as file:
+        faulthandler.dump_traceback(file)
+        file.seek(0)
+        return file.read()
 
 
 class ServiceProcess:

@@ -20,7 +20,7 @@ from support.approvals import left_open
 from support.files import write_pdf
 from support.routes import AGENT, PLAN
 from support.service import NEVER, REFUSED, RunningService
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 
 class Asked(NamedTuple):
@@ -63,7 +63,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
 
 def job_of_another_service(candor: Candor) -> str:
     """Return the id of an unfinished run that the next service treats as a run of another service."""
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         asked = {"question": NEVER, "collection": "papers", "wait": False}
         run_id: str = http.post("/v1/research", json=asked).json()["run_id"]
         until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "running")

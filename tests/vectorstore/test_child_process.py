@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 from vectorstore.child_process import ChildProcess
 
 PARENT = """
@@ -30,7 +30,7 @@ def test_the_target_gets_its_connections_and_arguments() -> None:
         assert connection.recv() == "> heat"
         assert child.exit_description == ""
         connection.send("exit")
-        assert child.wait(60) == "exit status 0"
+        assert child.wait(LIMIT_S) == "exit status 0"
 
 
 @pytest.mark.parametrize("network", [False, True])
@@ -55,7 +55,7 @@ def test_a_child_gets_no_key_of_its_parent(monkeypatch: pytest.MonkeyPatch, netw
 
 def test_the_exit_is_described_by_signal() -> None:
     with ChildProcess("os:abort", connections=0) as child:
-        assert child.wait(60) == "SIGABRT"
+        assert child.wait(LIMIT_S) == "SIGABRT"
     with ChildProcess("support.child_targets:hang", connections=0) as child:
         assert child.wait(0.1) == "SIGKILL", "the time was up"
 
@@ -66,7 +66,7 @@ def test_the_last_line_of_output_is_kept(message: str, last_line: str) -> None:
         [connection] = child.connections
         assert connection.recv() == "written"
         connection.send(message)
-        assert child.wait(60) == "exit status 3"
+        assert child.wait(LIMIT_S) == "exit status 3"
         assert child.last_output_line() == last_line
 
 
@@ -76,13 +76,13 @@ def test_cleared_output_is_gone() -> None:
         connection.recv()
         child.clear_output()
         connection.send("stop")
-        child.wait(60)
+        child.wait(LIMIT_S)
         assert child.last_output_line() == ""
 
 
 def test_an_import_error_in_the_child_is_in_its_output() -> None:
     with ChildProcess("support.missing:main", connections=0, capture_output=True) as child:
-        assert child.wait(60) == "exit status 1"
+        assert child.wait(LIMIT_S) == "exit status 1"
         assert child.last_output_line() == "ModuleNotFoundError: No module named 'support.missing'"
 
 
@@ -92,14 +92,14 @@ def test_the_child_ends_when_its_parent_is_killed() -> None:
         assert parent.stdout
         child = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
-    child.wait(60)
+    child.wait(LIMIT_S)
 
 
 def test_the_child_ends_when_nothing_refers_to_it() -> None:
     child = ChildProcess("support.child_targets:hang", connections=0)
     process = psutil.Process(child.pid)
     del child
-    assert process.wait(60) is not None
+    assert process.wait(LIMIT_S) is not None
 
 
 def test_close_ends_the_child_and_may_be_repeated() -> None:

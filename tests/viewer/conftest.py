@@ -13,6 +13,7 @@ from api.cli.ingest import run_ingest
 from support.files import write_pdf
 from support.panel import Panel
 from support.viewer import DOCUMENTS, SOUND, Site
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 
 
@@ -25,7 +26,7 @@ def browser() -> Iterator[Browser]:
     found = shutil.which("chromium")
     if found is None:
         pytest.skip("Chromium is not installed (on Debian: apt-get install chromium).")
-    expect.set_options(timeout=60_000)
+    expect.set_options(timeout=LIMIT_S * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
         yield browser
@@ -69,8 +70,8 @@ def open_page(browser: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     def open_at(path: str = "", at: str = "", **options: Any) -> Page:
         context = browser.new_context(**{"viewport": {"width": 1360, "height": 900}, **options})
         contexts.append(context)
+        context.set_default_timeout(LIMIT_S * 1000)
         page = context.new_page()
-        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{at or site.url}#/{path}")
         return page

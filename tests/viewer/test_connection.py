@@ -14,7 +14,7 @@ from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.scripted_endpoint import Request, hang
 from support.service import ServiceProcess
 from support.viewer import COLD, OpenPage, Site, answered, ask
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 
 def test_broken_streams_are_reopened_without_gaps(open_page: OpenPage, site: Site) -> None:
@@ -22,7 +22,7 @@ def test_broken_streams_are_reopened_without_gaps(open_page: OpenPage, site: Sit
 
     def when_intact(request: Request) -> str:
         """Write the answer only after an intact stream, so that the run does not end too soon."""
-        assert intact.wait(60)
+        assert intact.wait(LIMIT_S)
         return json.dumps(Panel("-25 °C").play(request))
 
     site.responder = Panel("-25 °C", roles={SYNTHESIS: when_intact})

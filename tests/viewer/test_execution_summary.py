@@ -6,6 +6,7 @@ import httpx
 from playwright.sync_api import expect
 
 from support.viewer import COLD, QUESTION, OpenPage, Site, answered
+from support.waiting import LIMIT_S
 
 WIKI = {"text": "A week at -25 °C did no harm.", "source": "https://wiki.example/borea", "page": 2}
 
@@ -23,7 +24,7 @@ def test_the_summary_of_a_run_is_unfolded(open_page: OpenPage) -> None:
 
 def test_a_given_passage_is_shown_as_given(open_page: OpenPage, site: Site) -> None:
     asked = {"question": QUESTION, "collection": "pumps", "mode": "fast", "rag_results": [WIKI]}
-    answer = httpx.post(f"{site.url}v1/research", json=asked, timeout=60).json()
+    answer = httpx.post(f"{site.url}v1/research", json=asked, timeout=LIMIT_S).json()
     assert [quote["quote"] for quote in answer["evidence"]] == [COLD, WIKI["text"]]
     page = open_page(f"ask/{answer['run_id']}")
     page.get_by_role("region", name="Answer", exact=True).get_by_role("button", name="[2]", exact=True).first.click()

@@ -12,6 +12,7 @@ from api.auth.keys import KeyRequest
 from api.auth.permissions import Right
 from api.settings import ServiceSettings
 from support.viewer import COLD, OpenPage, Site, answered
+from support.waiting import LIMIT_S
 
 
 @pytest.fixture
@@ -34,19 +35,22 @@ def test_a_key_is_created_shown_once_and_revoked(open_page: OpenPage, site: Site
     page.locator("summary").filter(has_text="Create a key").click()
     page.get_by_label("Name").fill("Reading room")
     page.locator("select[name=collection]").select_option("pumps")
+    page.get_by_label("Bytes uploaded per day").fill("5000000")
     page.get_by_role("button", name="Create a key").click()
     secret = page.locator(".secret code").inner_text()
-    me = httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}, timeout=60).json()
+    me = httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}, timeout=LIMIT_S).json()
     assert (me["name"], me["rights"]) == ("Reading room", {"pumps": "read"})
     row = page.locator("tr").filter(has_text="Reading room")
     expect(row).to_contain_text("read pumps")
+    expect(row).to_contain_text("5,000,000 bytes uploaded per day")
     page.reload()
     expect(row).to_be_visible()
     expect(page.locator("main")).not_to_contain_text(secret)
     row.get_by_role("button", name="Revoke").click()
     row.get_by_role("button", name="Really revoke?").click()
     expect(row.locator(".badge")).to_have_text("revoked")
-    assert httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}, timeout=60).status_code == 401
+    refused = httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}, timeout=LIMIT_S)
+    assert refused.status_code == 401
 
 
 def test_the_viewer_works_with_a_key_until_it_is_revoked(open_page: OpenPage, protected: Site) -> None:

@@ -6,6 +6,7 @@ import httpx
 from playwright.sync_api import expect
 
 from support.viewer import QUESTION, OpenPage, Site
+from support.waiting import LIMIT_S
 
 
 def test_a_preference_is_added_edited_and_deleted(open_page: OpenPage, site: Site) -> None:
@@ -28,7 +29,7 @@ def test_a_preference_is_added_edited_and_deleted(open_page: OpenPage, site: Sit
 
 def test_a_conversation_is_listed_and_deleted(open_page: OpenPage, site: Site) -> None:
     asked = {"question": QUESTION, "session": "monday"}
-    assert httpx.post(f"{site.url}v1/research", json=asked, timeout=90).is_success
+    assert httpx.post(f"{site.url}v1/research", json=asked, timeout=LIMIT_S).is_success
     page = open_page("memory")
     conversations = page.get_by_role("region", name="Conversations")
     conversations.locator("summary").filter(has_text=QUESTION).click()

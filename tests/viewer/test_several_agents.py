@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from support.panel import Panel
 from support.viewer import OpenPage, Site, ask
+from support.waiting import LIMIT_S
 
 PIRATE = {
     "name": "Pirate",
@@ -18,7 +19,7 @@ PIRATE = {
 
 def test_a_vote_and_the_tasks_are_shown(open_page: OpenPage, site: Site) -> None:
     site.responder = Panel("-25 °C")
-    assert httpx.post(f"{site.url}v1/agents", json=PIRATE).status_code == 201
+    assert httpx.post(f"{site.url}v1/agents", json=PIRATE, timeout=LIMIT_S).status_code == 201
     page = open_page()
     ask(page, mode="agents:@all")
     answer = page.get_by_role("region", name="Answer", exact=True)

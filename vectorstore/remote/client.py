@@ -271,8 +271,8 @@ class _Session:
         except (OSError, EOFError) as error:
             raise ServiceGone(
                 f"The Candor service (process {self._pid}) ended while this process used its collections. What was "
-                "stored is kept. Run the command again: it does not need the service."
-            ) from error
+                "stored is kept."
+            ).with_command("Run the command again: it does not need the service.") from error
 
 
 def _connect(address: ServiceAddress) -> Connection:

@@ -140,11 +140,8 @@ class StoreServer:
         if not compare_digest(hello.secret, self._address.secret):
             return False
         if hello.protocol != PROTOCOL:
-            message = (
-                f"The Candor service (process {os.getpid()}) runs another version of Candor than this command. "
-                "Restart the service."
-            )
-            send(connection, Reply(failure=Failure(kind=StoreUnavailable.__name__, message=message)))
+            other = StoreUnavailable(f"The Candor service (process {os.getpid()}) runs another version of Candor.")
+            send(connection, Reply(failure=to_failure(other.with_command("Restart the service."))))
             return False
         send(connection, Reply())
         return True

@@ -44,7 +44,7 @@ Collection = Annotated[
     typer.Option(
         "--collection",
         "-c",
-        help="Collection of the documents that the plan names.",
+        help="Collection of the plan: it may name its documents, and only keys that may read it see the plan.",
         autocompletion=complete_collections,
     ),
 ]
@@ -229,15 +229,17 @@ def _save_proposal(
         show_plan(make_console(), proposal.question, proposal.plan)
     file = PlanFile(version=1, name=name, question=proposal.question, plan=proposal.plan)
     if proposal.faults:
-        raise UsageError(f"The proposal cannot be saved: {' '.join(proposal.faults)} {_continue_with(file)}")
+        faults = " ".join(proposal.faults)
+        raise UsageError(f"The proposal cannot be saved: {faults} {_continue_with(file, proposal.collection)}")
     if not yes and not typer.confirm("Save this template?", err=True):
-        raise UsageError(f"Nothing was saved. {_continue_with(file)}")
+        raise UsageError(f"Nothing was saved. {_continue_with(file, proposal.collection)}")
     return plans.save_proposal(name, proposal, keep_documents=keep_documents)
 
 
-def _continue_with(file: PlanFile) -> str:
+def _continue_with(file: PlanFile, collection: str) -> str:
     kept = _keep(file.text)
-    return f"The proposal is in {kept}: change it there, then run `candor plans import {kept}`."
+    command = f"candor plans import {kept} --collection {collection}"
+    return f"The proposal is in {kept}: change it there, then run `{command}`."
 
 
 def _print_saved(saved: PlanExample, done: str, as_json: bool) -> None:

@@ -111,7 +111,7 @@ def keep(
     from api.services.documents.kept_files import keep_file
 
     candor = make_candor(home)
-    spec = keep_file(candor.tools, candor.trace, candor.uploads, run, name, LOCAL_CALLER)
+    spec = keep_file(candor.tools, candor.trace, candor.uploads, candor.keys, run, name, LOCAL_CALLER)
     report = run_ingest(candor, [Path(path) for path in spec.paths], spec.collection, progress=not as_json)
     if as_json:
         print_json(report.model_dump(mode="json"))

@@ -28,4 +28,5 @@ def _facts(run: RunSummary) -> list[str]:
     facts += [f"cost {run.cost:.4f}"] if run.cost is not None else []
     facts += [f"confidence {run.confidence:.2f}"] if run.confidence is not None else []
     facts += [f"rated {run.rating}"] if run.rating else []
+    facts += [f"forked from {run.forked_from} at {run.forked_at}"] if run.forked_from else []
     return [*facts, run.collection]

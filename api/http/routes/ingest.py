@@ -21,6 +21,7 @@ from api.http.deps import (
     IdempotencyKey,
     IngestDep,
     JobsDep,
+    KeysDep,
     PoolDep,
     SettingsDep,
     ToolsDep,
@@ -98,6 +99,7 @@ async def upload(
     response: Response,
     settings: SettingsDep,
     uploads: UploadsDep,
+    keys: KeysDep,
     jobs: JobsDep,
     caller: CurrentCaller,
     collection: CollectionName,
@@ -116,9 +118,12 @@ async def upload(
         total_bytes=settings.service.upload_bytes,
         files=settings.service.upload_files,
         file_bytes=settings.ingest.max_file_mb << 20,
+        daily=caller.limits,
+        left_today=await asyncio.to_thread(keys.uploads_left, caller),
     )
     with uploads.incoming() as folder:
         received = await receive_files(request, folder, limits)
+        await asyncio.to_thread(keys.count_upload, caller, received.values())
         paths = await asyncio.to_thread(uploads.accept, collection, received)
     spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)), tags=names)
     return await _submit(jobs, caller, spec, idempotency_key, response)
@@ -181,6 +186,7 @@ async def keep(
     tools: ToolsDep,
     trace: TraceDep,
     uploads: UploadsDep,
+    keys: KeysDep,
     jobs: JobsDep,
     caller: CurrentCaller,
     run_id: RunId,
@@ -192,7 +198,7 @@ async def keep(
     The file is copied, as if it had been uploaded. If it was downloaded, the document's metadata has its address as
     `url`. It replaces an earlier download from the same address, but no other file of its name.
     """
-    spec = await asyncio.to_thread(keep_file, tools, trace, uploads, run_id, name, caller)
+    spec = await asyncio.to_thread(keep_file, tools, trace, uploads, keys, run_id, name, caller)
     return await _submit(jobs, caller, spec, idempotency_key, response)
 
 

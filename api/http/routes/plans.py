@@ -20,6 +20,10 @@ from vectorstore.models import FrozenModel
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 
 PlanName = Annotated[str, Path(description="Name of the saved plan.", examples=["weekly"])]
+_COLLECTION = (
+    "Collection of the given plan: the plan may name its documents, and only keys that may read it see the plan. "
+    "Default: every key sees it; a plan of a run belongs to the collection of the run."
+)
 _KEEP_DOCUMENTS = Field(default=False, description="Let the plan name documents, so that it always reads these.")
 
 
@@ -28,7 +32,7 @@ class PlanContent(FrozenModel):
 
     question: str = Field(min_length=1, description="A question that the plan is an example for.")
     plan: Plan
-    collection: str | None = Field(default=None, description="Collection of the documents that the plan names.")
+    collection: str | None = Field(default=None, description=_COLLECTION)
     keep_documents: bool = _KEEP_DOCUMENTS
 
 
@@ -45,7 +49,7 @@ class PlanToSave(FrozenModel):
     )
     question: str = Field(default="", description="A question that the given plan is an example for.")
     plan: Plan | None = None
-    collection: str | None = Field(default=None, description="Collection of the documents that the given plan names.")
+    collection: str | None = Field(default=None, description=_COLLECTION)
     keep_documents: bool = _KEEP_DOCUMENTS
 
     @model_validator(mode="after")
@@ -74,8 +78,11 @@ _EXAMPLES = [{"name": "weekly", "run_id": "run_d65459f7e628"}, {"name": "one loo
 
 @router.get("", responses=problem_responses(503))
 def plans(plans: PlansDep, caller: CurrentCaller) -> list[PlanExample]:
-    """List the saved plans. A question follows one with `template`."""
-    return plans.list()
+    """List the saved plans, except those of collections that the key may not read.
+
+    A question follows one with `template`.
+    """
+    return plans.list(caller)
 
 
 @router.post("", status_code=201, responses=problem_responses(403, 404, 409, 422, 503))
@@ -110,14 +117,14 @@ async def propose(plans: PlansDep, caller: CurrentCaller, body: PlanToPropose) -
 @router.get("/{name}", responses=problem_responses(404, 503))
 def plan(plans: PlansDep, caller: CurrentCaller, name: PlanName) -> PlanExample:
     """Return a saved plan."""
-    return _found(plans, name)
+    return _found(plans, name, caller)
 
 
 @router.get("/{name}/export", responses=problem_responses(404, 503))
 def export(plans: PlansDep, caller: CurrentCaller, name: PlanName, response: Response) -> PlanFile:
     """Export a saved plan as a file. `POST /v1/plans` imports its content."""
     response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name, safe='')}.json"
-    return PlanFile.of(_found(plans, name))
+    return PlanFile.of(_found(plans, name, caller))
 
 
 @router.put(
@@ -149,9 +156,9 @@ def forget(plans: PlansDep, caller: CurrentCaller, name: PlanName) -> None:
         raise NotKept(str(error)) from error
 
 
-def _found(plans: Plans, name: str) -> PlanExample:
+def _found(plans: Plans, name: str, caller: Caller) -> PlanExample:
     try:
-        return plans.get(name)
+        return plans.get(name, caller)
     except UnknownPlan as error:
         raise NotKept(str(error)) from error
 

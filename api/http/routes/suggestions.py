@@ -32,4 +32,4 @@ async def suggest(
     """Let the model read passages of the collection and suggest questions. They replace the earlier ones."""
     caller.require(Right.WRITE, collection)
     library = (await asyncio.to_thread(pool.get, collection)).library
-    return await suggester.make(library)
+    return await suggester.make(library, caller)

@@ -8,13 +8,19 @@ from collections.abc import Callable
 
 from pydantic import Field
 
+from api.auth.limits import require_tokens
+from api.auth.permissions import Caller
 from api.errors import UsageError
 from ingest.ledger.ledger import Ledger
 from multi_agent.evaluation.draft_questions import choose_passages
 from multi_agent.evaluation.suggest_questions import suggest_questions
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
+from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.memory.suggestions import Suggestion, Suggestions
+from multi_agent.settings import Budget
+from multi_agent.storage.other_calls import OtherCalls
+from multi_agent.storage.trace import Trace
 from vectorstore.models import Chunk, FrozenModel
 
 PASSAGES = 10
@@ -34,8 +40,11 @@ class SuggestedQuestions(FrozenModel):
 class QuestionSuggester:
     """Suggested questions of collections. ``make_llm`` builds the model that writes them."""
 
-    def __init__(self, suggestions: Suggestions, ledger: Ledger, make_llm: Callable[[], LLM]) -> None:
-        self._suggestions, self._ledger, self._make_llm = suggestions, ledger, make_llm
+    def __init__(
+        self, suggestions: Suggestions, ledger: Ledger, trace: Trace, calls: OtherCalls, make_llm: Callable[[], LLM]
+    ) -> None:
+        self._suggestions, self._ledger, self._trace = suggestions, ledger, trace
+        self._calls, self._make_llm = calls, make_llm
 
     def find(self, collection: str) -> SuggestedQuestions:
         """Return the questions that were suggested. Blocks."""
@@ -45,16 +54,21 @@ class QuestionSuggester:
         outdated = self._is_outdated(found, collection)
         return SuggestedQuestions(questions=() if outdated else found.questions, outdated=outdated)
 
-    async def make(self, library: Library) -> SuggestedQuestions:
-        """Let the model write questions from random documents, and store them.
+    async def make(self, library: Library, caller: Caller) -> SuggestedQuestions:
+        """Let the model write questions from random documents, and store them. The caller's key pays the tokens.
 
-        Raises LLMError; UsageError if the collection is empty.
+        Raises LimitReached, LLMError; UsageError if the collection is empty.
         """
+        await asyncio.to_thread(require_tokens, self._trace, caller)
         collection = library.collection
         passages = await asyncio.to_thread(_choose, library)
         if not passages:
             raise UsageError(f"Collection {collection!r} has no documents. Ingest some, then ask for suggestions.")
-        questions = await suggest_questions(self._make_llm(), passages)
+        spent = BudgetUsage()
+        try:
+            questions = await suggest_questions(BudgetedLLM(self._make_llm(), Budget(), spent), passages)
+        finally:
+            await asyncio.to_thread(self._calls.add, caller.key, spent.usage)
         suggestion = Suggestion(
             questions=questions,
             documents={chunk.document_id: chunk.version for chunk in passages},

@@ -23,6 +23,7 @@ from api.auth.permissions import Caller, Limits, Right
 from api.errors import UsageError, fault_list
 from api.services.documents.collections import Collections
 from api.services.research.research import PanelFactory
+from ingest.errors import DocumentNotFound
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentState
 from multi_agent.answer import Answer
@@ -163,7 +164,11 @@ class Evaluations:
         @lru_cache(maxsize=_CACHED_TEXTS)
         def source_of(document: str) -> Source:
             record = self._ledger.get(evaluation.collection, document)
-            return Source(record.title if record else "", self._ledger.text(evaluation.collection, document).text)
+            try:
+                text = self._ledger.text(evaluation.collection, document).text
+            except DocumentNotFound:  # it was removed after the run read it, so no quote is found in it
+                text = ""
+            return Source(record.title if record else "", text)
 
         async def ask(question: Question, run_id: str) -> Answer:
             try:

@@ -14,7 +14,7 @@ from vectorstore.models import FrozenModel
 
 _WAYS = frozenset({"mode", "agent", "agents", "template", "inputs"})
 """Options of which a new one replaces all: they say who answers."""
-_NOT_REPEATED = frozenset({"session", "conversation", "continues", "today", "budget"})
+_NOT_REPEATED = frozenset({"session", "conversation", "continues", "today", "budget", "fork"})
 
 
 class Earlier(FrozenModel):

@@ -51,19 +51,27 @@ def collection_to_ask(trace: Trace, request: Request, collection: str | None, ca
 def with_conversation(trace: Trace, request: Request, collection: str, caller: Caller) -> Request:
     """Return the request with the conversation of the run that it continues.
 
-    Raises RunNotFound, RunUnderWay; AgentError if the run asked another collection, or for a second conversation.
+    A fork has the conversation of the run that it repeats; that run must be readable, too. Raises RunNotFound,
+    RunUnderWay; AgentError if the run asked another collection, or for a second conversation.
     """
+    if request.fork:
+        _require_collection(find_run(trace, request.fork.run_id, caller), collection)
+        return request
     if not request.continues:
         return request
     if request.session or request.conversation:
         raise AgentError("Name the conversation once: in `continues`, in `session`, or in `conversation`.")
     run = find_run(trace, request.continues, caller)
+    _require_collection(run, collection)
+    return request.model_copy(update={"continues": run.run_id, "conversation": _conversation_after(trace, run)})
+
+
+def _require_collection(run: RunSummary, collection: str) -> None:
     if run.collection != collection:
         raise AgentError(
             f"Run {run.run_id!r} asked the collection {run.collection!r}, not {collection!r}. Ask that collection, or "
             "start a new conversation."
         )
-    return request.model_copy(update={"continues": run.run_id, "conversation": _conversation_after(trace, run)})
 
 
 def conversation_of(trace: Trace, run_id: str, caller: Caller) -> Conversation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
@@ -31,6 +31,10 @@ class CollectionLibrary:
     retriever: Retriever
     draw: Callable[[Chunk, int], bytes] = no_pictures
     """Returns a page of the chunk's document as PNG."""
+
+    def index(self) -> Mapping[str, str]:
+        spec = self.retriever.spec
+        return {"embedding model": spec.embedding_model, "chunking": spec.chunking}
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
         if (where := self._filter(documents)) is None:
@@ -71,6 +75,7 @@ def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
             type=document.type,
             dated=document.dated,
             tags=document.tags,
+            version=document.version[:16],
         )
         for document in ledger.list(collection)
         if document.chunks

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+from api.auth.permissions import Caller
 from api.settings import Settings
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.library import Library
@@ -85,8 +86,13 @@ class PanelFactory:
             self._memories.for_key(key),
         )
 
-    def validate(self, request: Request, library: Library) -> Request:
-        """Return the request with its question trimmed. Raises AgentError if no run could execute it."""
+    def validate(self, request: Request, library: Library, caller: Caller) -> Request:
+        """Return the request with its question trimmed.
+
+        Raises AgentError if no run could execute it, or if the caller may not read its template.
+        """
+        if request.template:
+            self._plans.get(request.template, caller.readable)
         return self.orchestrator(library, self._known_models).validate(request).request
 
     def with_settings(self, settings: Settings) -> PanelFactory:

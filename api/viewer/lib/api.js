@@ -101,6 +101,8 @@ export const ask = (request) => post("/v1/research", {...request, wait: false});
 export const runs = (filters) => call(`/v1/runs?${query(filters)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
+export const forkRun = (runId, change) => post(`/v1/runs/${id(runId)}/fork`, change);
+export const compareRuns = (first, second) => call(`/v1/runs/${id(first)}/comparison/${id(second)}`);
 export const rate = (runId, rating, note) => send("PUT", `/v1/runs/${id(runId)}/rating`, {rating, note});
 export const conversation = (runId) => call(`/v1/runs/${id(runId)}/conversation`);
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);

@@ -41,6 +41,11 @@ class DocumentBuilder:
         """Whether the document has no block yet."""
         return not self._blocks
 
+    @property
+    def text(self) -> str:
+        """The text of all blocks so far."""
+        return "".join(self._parts)
+
     def warn(self, warning: str) -> None:
         """Add a warning for the user about how the document was read."""
         self._warnings.append(warning)
@@ -125,7 +130,7 @@ class DocumentBuilder:
     ) -> ParsedDocument:
         """Return the document as collected so far."""
         return ParsedDocument(
-            text="".join(self._parts),
+            text=self.text,
             blocks=tuple(self._blocks),
             pages=self._pages(),
             title=" ".join(title.split()),

@@ -11,6 +11,9 @@ from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 from multi_agent.settings import Budget
 
+BUDGET_REACHED = "The run's budget of"
+"""The first words of every BudgetReached."""
+
 
 class BudgetUsage:
     """What a run has used of its budget, over all its callers. Create one when the run starts.
@@ -85,7 +88,7 @@ class BudgetedLLM(LLMWrapper):
 
 def _budget_reached(name: str, details: str, field: str, option: str) -> BudgetReached:
     return BudgetReached(
-        f"The run's budget of {name} is reached: {details}. To continue, raise `research.budget.{field}`, or "
+        f"{BUDGET_REACHED} {name} is reached: {details}. To continue, raise `research.budget.{field}`, or "
         f"for one question `budget.{field}` (`{option}` on the command line)."
     )
 

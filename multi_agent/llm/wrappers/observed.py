@@ -11,6 +11,7 @@ from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.events import Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
 from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
+from multi_agent.llm.wrappers.journal import request_key
 from multi_agent.llm.wrappers.pace import Pace
 from vectorstore.models import FrozenModel
 
@@ -34,6 +35,7 @@ class ObservedLLM(LLMWrapper):
                     error=str(error),
                     usage=error.usage,
                     faults=tuple(exchange.fault for exchange in error.exchanges),
+                    key=request_key(self.model, request.messages, request.response_model, varied=request.varied),
                 )
             )
             raise

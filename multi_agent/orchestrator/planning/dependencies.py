@@ -31,11 +31,13 @@ class RunDependencies:
     tools: Toolbox
     memory: Memory = NO_MEMORY
 
-    def model_of(self, caller: str, request: Request) -> LLM:
+    def model_of(self, caller: str, request: Request, step: str = "") -> LLM:
         """Return the model of an agent or a part of the supervisor: its own, the request's, or the default.
 
-        Raises UnknownModel.
+        The step that a fork changes has the model that the fork names. Raises UnknownModel.
         """
+        if (fork := request.fork) and fork.model and fork.step == step:
+            return self.models.get(fork.model)
         return self.models.get(self._endpoint_of(caller) or request.model)
 
     def models_of(self, request: Request) -> set[LLM]:
@@ -45,6 +47,7 @@ class RunDependencies:
     def require_models(self, request: Request) -> None:
         """Raise UnknownModel or UnknownAgent if the request or the settings name one that does not exist."""
         self.models.require(request.model)
+        self.models.require(request.fork.model if request.fork else "")
         for caller in self.settings.agent_models:
             if caller not in SUPERVISORS and caller not in self.registry.disabled:
                 self.registry.get(caller)

@@ -18,8 +18,11 @@ from multi_agent.orchestrator.planning.responses import WrittenStep
 from multi_agent.orchestrator.planning.validation import output_fields
 from multi_agent.plan import Plan, Step, find_references, map_texts
 
-_REFERENCE = re.compile(r"[@$]?\{+\s*(?:outputs?\.)?([^{}.]+?)(?:\.([^{}.]+?))?\s*\}+")
-"""A reference as models write it: with or without ``@`` and ``outputs``, in single or double braces."""
+_REFERENCE = re.compile(r"(?:[@$]|(?<!\{))\{+([^{}]*)\}+")
+"""A reference as models write it: with or without ``@`` and ``outputs``, in single or double braces.
+
+The search takes linear time for any text.
+"""
 
 
 def draft_plan(
@@ -82,8 +85,11 @@ class _Drafter:
         outputs = {each.id: output_fields(each, self._registry) for each in steps if self._cards(each)}
 
         def mend(match: re.Match[str]) -> str:
-            target = _slug(match[1])
-            name = _output(match[2], outputs.get(target, {})) if target != step.id else None
+            written = _parts(match[1])
+            if written is None:
+                return match[0]
+            target = _slug(written[0])
+            name = _output(written[1], outputs.get(target, {})) if target != step.id else None
             reference = f"@{{outputs.{target}.{name}}}" if name else match[0]
             self._note(reference != match[0], f"{match[0]!r} read as {reference!r}")
             return reference
@@ -149,6 +155,15 @@ class _Drafter:
 def _slug(written: str) -> str:
     slug = re.sub(r"[^a-z0-9]+", "_", written.casefold()).strip("_")
     return (slug if slug[:1].isalpha() else f"step_{slug}".rstrip("_"))[:36]
+
+
+def _parts(written: str) -> tuple[str, str | None] | None:
+    """Return the step and the output that a text between braces names; None if it is no reference."""
+    parts = written.strip().split(".")
+    named = parts[1:] if parts[0] in ("output", "outputs") and len(parts) > 1 else parts
+    if not all(named) or len(named) > 2:
+        return None
+    return named[0], named[1] if len(named) == 2 else None
 
 
 def _output(written: str | None, outputs: Mapping[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ Each operation takes one model call, and one more for each correction of an inva
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -41,7 +41,10 @@ _REVISED = "the steps"
 
 
 class Planner:
-    """Asks the model for plans over one library. Sends invalid plans back to the model with all their faults."""
+    """Asks the model for plans over one library. Sends invalid plans back to the model with all their faults.
+
+    ``change`` is applied to every valid plan before it is published.
+    """
 
     def __init__(
         self,
@@ -53,10 +56,11 @@ class Planner:
         today: str,
         sources: str,
         retries: int,
+        change: Callable[[Plan], Plan],
     ) -> None:
         self._llm, self._registry, self._documents, self._publish = llm, registry, documents, publish
         self._today, self._sources, self._retries = today, sources, retries
-        self._remembered = remembered
+        self._remembered, self._change = remembered, change
         self._cards = tuple(agent.card for agent in registry)
         self._agents = "\n".join(_describe(card, self._cards) for card in self._cards)
 
@@ -74,6 +78,7 @@ class Planner:
             question=question,
         )
         response, plan = await self._valid(prompt, messages, planner_response(self._cards), "", ())
+        plan = self._change(plan)
         await self._publish(PlanMade(understanding=response.understanding, plan=plan))
         return response.understanding, plan
 
@@ -100,6 +105,7 @@ class Planner:
         self._require_runnable(faults(plan, self._registry, self._documents.names))
         if repairs:
             await self._publish(ResponseRepaired(caller="Planner", repairs=repairs))
+        plan = self._change(plan)
         await self._publish(PlanMade(understanding=response.understanding, plan=plan))
         return response.understanding, plan
 
@@ -122,7 +128,7 @@ class Planner:
             known=", ".join(sorted(known - SEEN_BY_ALL - {"messages"})) or "nothing",
         )
         response, plan = await self._valid(prompt, messages, revision_response(self._cards), intent, known)
-        return response.diagnosis, plan
+        return response.diagnosis, self._change(plan) if plan else None
 
     def _rules(self) -> str:
         rules = [Prompt.part("planning_rules")]

@@ -33,6 +33,7 @@ class Proposal(FrozenModel):
     question: str = Field(description="The question of the run.")
     plan: Plan = Field(description="The proposed template.")
     faults: tuple[str, ...] = Field(description="What must be changed before the template can be saved; often none.")
+    collection: str = Field(default="", description="The collection of the run.")
 
 
 class ProposedParameter(BaseModel):

@@ -5,7 +5,7 @@ Only a question that needs several steps requires the planner's longer prompt.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -50,8 +50,9 @@ class Triage:
         remembered: Remembered,
         today: str,
         sources: str,
+        change: Callable[[Plan], Plan],
     ) -> None:
-        self._sources = sources
+        self._sources, self._change = sources, change
         self._llm, self._agents, self._documents, self._publish = llm, agents, documents, publish
         self._remembered, self._today = remembered, today
 
@@ -82,6 +83,7 @@ class Triage:
         card = next(card for card in self._agents if card.name == name)
         documents = await self._known(() if response.documents == "all" else response.documents)
         plan = one_step_plan((card,), question, "fast", _further(response.queries, question), documents)
+        plan = self._change(plan)
         understanding = Understanding(intent=question, requirements=requirements)
         await self._publish(PlanMade(understanding=understanding, plan=plan))
         return FastPlan(understanding, plan)

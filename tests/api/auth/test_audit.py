@@ -17,6 +17,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from support.service import QUESTION, RunningService, model
+from support.waiting import LIMIT_S
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def candor(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSett
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -50,7 +51,7 @@ def test_reads_and_changes_are_recorded(http: httpx.Client, candor: Candor) -> N
     run = http.post("/v1/research", json={"question": QUESTION}, headers=headers).json()["run_id"]
     http.get(f"/v1/runs/{run}/events", headers=headers)
     with connect(
-        f"ws{str(http.base_url)[4:].rstrip('/')}/v1/runs/{run}/ws", additional_headers=headers, open_timeout=60
+        f"ws{str(http.base_url)[4:].rstrip('/')}/v1/runs/{run}/ws", additional_headers=headers, open_timeout=LIMIT_S
     ) as socket:
         list(socket)
 

@@ -17,7 +17,7 @@ from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
 from support.service import RunningService
-from support.waiting import until, wait_for
+from support.waiting import LIMIT_S, until, wait_for
 
 
 def add_entries(candor: Candor, *ages: int) -> None:
@@ -64,7 +64,7 @@ def test_zero_days_keeps_all_entries(make_candor: Callable[..., Candor]) -> None
     candor = make_candor(service=ServiceSettings(audit_days=0))
     add_entries(candor, 4000)
     with RunningService(candor) as service:
-        httpx.get(f"{service.url}/v1/collections", timeout=60)
+        httpx.get(f"{service.url}/v1/collections", timeout=LIMIT_S)
     assert [target for _, _, target in entries(candor)] == ["4000 days ago", "/v1/collections"]
 
 

@@ -31,7 +31,7 @@ from support.approvals import left_open
 from support.routes import ROUTES, WITHIN, Rule, routes_of
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import NEVER, QUESTION, RunningService, model
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 from vectorstore.embedding.embedder import Embedder
 
 INVALID_KEYS = ("no key", "a wrong key", "an expired key", "a revoked key", "no such key", "another scheme")
@@ -97,7 +97,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
         keys = _keys(candor)
         with (
             RunningService(candor) as running,
-            httpx.Client(base_url=running.url, timeout=60) as http,
+            httpx.Client(base_url=running.url, timeout=LIMIT_S) as http,
             ingest_lock(candor.engine, "mine"),  # so that no request can delete them
             ingest_lock(candor.engine, "theirs"),
         ):
@@ -110,7 +110,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
 def _websocket(url: str, sent: dict[str, str]) -> httpx.Response:
     """Open a web socket, and return its messages as a response with status 101, or the refusal."""
     try:
-        with connect(url.replace("http", "ws", 1), additional_headers=sent, open_timeout=60) as socket:
+        with connect(url.replace("http", "ws", 1), additional_headers=sent, open_timeout=LIMIT_S) as socket:
             return httpx.Response(101, content="".join(map(str, socket)))
     except InvalidStatus as refused:
         response = refused.response

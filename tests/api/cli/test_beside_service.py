@@ -18,7 +18,7 @@ from ingest.ledger.lock import ingest_lock
 from support.panel import Panel
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, ServiceProcess
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 HOLDING = ("search", "lentils", "--collection", "papers", "--json")
 QUESTIONS = [
@@ -183,7 +183,7 @@ def test_commands_in_processes_of_their_own(service: ServiceProcess, folder: Pat
     (folder / "tea.md").write_text("Tea steeps for four minutes.\n")
     searches = [begin(*HOLDING), begin("ingest", str(folder), "-c", "papers")]
     for command in searches:
-        _, errors = command.communicate(timeout=120)
+        _, errors = command.communicate(timeout=LIMIT_S)
         assert command.returncode == 0, errors
     assert "tea.md" in names(service, "tea")
 
@@ -193,5 +193,5 @@ def test_commands_in_processes_of_their_own(service: ServiceProcess, folder: Pat
     print(QUESTION, file=chat.stdin, flush=True)
     assert json.loads(chat.stdout.readline())["status"] == "answered"
     service.kill()
-    out, errors = chat.communicate(f"{QUESTION}\n", timeout=120)
+    out, errors = chat.communicate(f"{QUESTION}\n", timeout=LIMIT_S)
     assert json.loads(out)["status"] == "answered", errors

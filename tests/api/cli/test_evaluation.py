@@ -20,7 +20,7 @@ from multi_agent.evaluation.records import Configuration, Evaluation, Evaluation
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint, hang, wrap_in_prose
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 Serve = Callable[..., EndpointSettings]
 QUESTIONS = [
@@ -197,7 +197,7 @@ def test_an_interrupted_evaluation_says_how_to_resume(use_model: Any, questions:
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ) as stopped:
             until(lambda: asked)
             stopped.send_signal(signal.SIGINT)
-            _, message = stopped.communicate(timeout=60)
+            _, message = stopped.communicate(timeout=LIMIT_S)
     assert stopped.returncode == 130
     assert b"3 of 3 questions left. Resume with `candor eval resume eval_" in message
 

@@ -20,6 +20,7 @@ from ingest.ledger.records import Stage
 from ingest.pipeline.reports import Progress
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
+from support.waiting import LIMIT_S
 from vectorstore.server import ServerStore
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
@@ -358,7 +359,7 @@ def test_watching_ingests_again_when_a_file_changes(run: Callable, folder: Path)
         (folder / "new.md").write_text("# New\n\nJust written.\n")
         summary = next(line for line in lines if "1 indexed" in line)
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(timeout=60) == 0
+        assert watching.wait(timeout=LIMIT_S) == 0
     finally:
         watching.kill()
     assert "2 unchanged" in summary

@@ -79,7 +79,10 @@ def test_a_person_sees_the_proposal_and_confirms_it(
     assert [each["name"] for each in run("plans", "--json").json] == saved
     if not answer:
         kept = shown.err.split("candor plans import ")[1].split("`")[0]
-        assert run("plans", "import", kept, "--json").json["saved"] == "look up"
+        assert run("plans", "import", *kept.split(), "--json").json["saved"] == "look up"
+    assert Candor(load_settings(None)).plan_memory.list(frozenset({"other"})) == (), (
+        "it belongs to the run's collection"
+    )
 
 
 def test_a_plan_of_an_earlier_version_is_listed_and_refused(run: Callable, race: str) -> None:

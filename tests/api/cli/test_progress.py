@@ -26,6 +26,7 @@ from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, Panel
 from support.scripted_endpoint import held_until
+from support.waiting import LIMIT_S
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 
@@ -55,7 +56,7 @@ def in_terminal(*arguments: str, counted: threading.Event) -> tuple[int, bytes]:
             if TIME.search(received):
                 counted.set()
     os.close(leader)
-    return process.wait(60), received
+    return process.wait(LIMIT_S), received
 
 
 def searched(*numbers: int) -> Searched:

@@ -18,6 +18,7 @@ from support.handyman import TURN, calls, done
 from support.panel import Panel, role_of
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from support.service import QUESTION, RunningService
+from support.waiting import LIMIT_S
 
 REMARKS = "Remarks"
 READS = "# System\nYou answer.\n# User\n$passages\n\n$question\n"
@@ -63,7 +64,7 @@ def candor(make_candor: Callable[..., Candor], folder: Path, tmp_path: Path) -> 
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -103,7 +104,7 @@ def test_an_agent_with_a_disabled_tool_is_not_listed(candor: Candor, http: httpx
     limited = Candor(settings)
     limited.embedder = candor.embedder
     with RunningService(limited) as service:
-        listed = httpx.get(f"{service.url}/v1/models", timeout=60).json()["data"]
+        listed = httpx.get(f"{service.url}/v1/models", timeout=LIMIT_S).json()["data"]
     assert [model["id"] for model in listed] == ["papers", "papers:Reader"]
 
 
@@ -111,6 +112,6 @@ def test_a_missing_model_endpoint_is_named(candor: Candor) -> None:
     research = ResearchSettings(agent_models={"Reader": "gone"})
     broken = Candor(candor.settings.model_copy(update={"research": research}))
     with RunningService(broken) as service:
-        refused = httpx.get(f"{service.url}/v1/models", timeout=60)
+        refused = httpx.get(f"{service.url}/v1/models", timeout=LIMIT_S)
     assert refused.status_code == 503
     assert "Reader needs the model endpoint 'gone'" in refused.json()["error"]["message"]

@@ -14,7 +14,7 @@ import pytest
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
 from support.service import RunningService, ServiceProcess
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 FILES = 256
 BODY = "POST /v1/search HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{"
@@ -41,7 +41,7 @@ def ended(connection: socket.socket) -> bool:
 
 def is_up(url: str) -> bool:
     try:
-        return httpx.get(f"{url.rstrip('/')}/healthz", timeout=10).status_code == 200
+        return httpx.get(f"{url.rstrip('/')}/healthz", timeout=LIMIT_S).status_code == 200
     except httpx.TransportError:
         return False
 
@@ -76,7 +76,7 @@ def start(make_candor: Callable[..., Candor]) -> Callable[..., RunningService]:
 def test_a_connection_over_the_limit_of_its_address_is_refused(start: Callable[..., RunningService]) -> None:
     with start(connections_per_address=3) as service, connections(service.url, 3):
         with connections(service.url, 1) as [refused]:
-            refused.settimeout(60)
+            refused.settimeout(LIMIT_S)
             assert refused.recv(4096).startswith(b"HTTP/1.1 503")
         assert not is_up(service.url)
     # The limit counts open connections, not all that there were.
@@ -98,8 +98,8 @@ def test_a_request_that_stops_half_way_is_closed(start: Callable[..., RunningSer
 
 
 def test_a_slow_but_steady_request_is_answered(start: Callable[..., RunningService]) -> None:
-    with start(header_timeout_s=60, stall_timeout_s=60) as service, connections(service.url, 1) as [slow]:
+    with start(header_timeout_s=LIMIT_S, stall_timeout_s=LIMIT_S) as service, connections(service.url, 1) as [slow]:
         for part in ("GET /hea", "lthz HTTP/1.1\r\n", f"Host: {httpx.URL(service.url).netloc.decode()}\r\n", "\r\n"):
             slow.sendall(part.encode())
-        slow.settimeout(60)
+        slow.settimeout(LIMIT_S)
         assert slow.recv(4096).startswith(b"HTTP/1.1 200")

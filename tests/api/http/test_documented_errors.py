@@ -24,6 +24,7 @@ from support.routes import ROUTES, Rule
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, model
 from support.states import REQUEST_BYTES, UPLOAD_BYTES, Asked, job_of_another_service, refused_by_state
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.lock import CollectionLock
 
@@ -56,7 +57,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> dic
         elsewhere = job_of_another_service(candor)
         lock = CollectionLock(settings.home / "collections" / "locked")
         candor.trace.start("run_elsewhere", QUESTION, "papers", "scripted")
-        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             known = _known(candor, http)
             for route, asked in refused_by_state(candor, http, known["run"], elsewhere, folder):
                 statuses[route].add(_ask(http, route, asked))

@@ -15,7 +15,7 @@ from api.bootstrap import Candor
 from api.settings import ServiceSettings
 from ingest.pipeline.plan import IngestRequest
 from support.service import RunningService
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 SECRET = "api_key = 'sk-never-to-be-read'"
 PLAIN = "The Borea 12 works down to -25 degrees."
@@ -78,7 +78,7 @@ def shared(make_candor: Callable[..., Candor], tmp_path: Path) -> Iterator[Share
 
 @contextmanager
 def _serving(candor: Candor, root: Path, secret: Path) -> Iterator[Shared]:
-    with RunningService(candor) as running, httpx.Client(base_url=running.url, timeout=60) as client:
+    with RunningService(candor) as running, httpx.Client(base_url=running.url, timeout=LIMIT_S) as client:
         yield Shared(client, candor, root, secret)
 
 

@@ -17,6 +17,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from support.service import QUESTION, RunningService, model
+from support.waiting import LIMIT_S
 from vectorstore.lock import CollectionLock
 
 RESEARCH = {"question": QUESTION, "collection": "papers"}
@@ -116,7 +117,7 @@ def test_it_is_alive_and_ready(http: httpx.Client) -> None:
 
 def test_it_says_what_is_missing(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings]) -> None:
     candor = make_candor(llm=serve(model), store={"url": "http://127.0.0.1:9"})
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         ready = http.get("/readyz")
         assert ready.status_code == 503
         assert [check["name"] for check in ready.json()["checks"] if not check["ok"]] == ["store"]
@@ -130,7 +131,7 @@ def test_a_collection_that_another_process_has_is_a_conflict(
     candor = make_candor(llm=serve(model))
     run_ingest(candor, [folder], "papers", progress=False)
     lock = CollectionLock(candor.settings.home / "collections" / "papers")
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         for path, body in (("/v1/search", {"query": "x"}), ("/v1/research", {"question": "x"})):
             problem = http.post(path, json=body)
             assert (problem.status_code, problem.json()["title"]) == (409, "Collection in use")

@@ -20,7 +20,7 @@ from multi_agent.events import Event, RevisionDeclined
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 from support.service import HELD, NEVER, QUESTION, SCRIPT, SLOWLY, RunningService, follow, model, status
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 
 def test_a_question_is_asked_and_its_answer_waited_for(http: httpx.Client) -> None:
@@ -79,7 +79,7 @@ def test_many_follow_one_run_each_from_another_place(
     followed: dict[int, list[dict[str, Any]]] = {}
 
     def watch(after: int) -> None:
-        with httpx.Client(base_url=service_url, timeout=60) as client:
+        with httpx.Client(base_url=service_url, timeout=LIMIT_S) as client:
             followed[after] = follow(client, run_id, last=after)
 
     watchers = [threading.Thread(target=watch, args=(after,)) for after in range(12)]
@@ -208,7 +208,7 @@ def test_no_event_is_lost_while_a_slow_database_is_read(
     candor = make_candor(llm=serve(model))
     run_ingest(candor, [folder], "papers", progress=False)
     candor.trace = SlowTrace(candor.engine)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         run_id = http.post("/v1/research", json={"question": SLOWLY, "wait": False}).json()["run_id"]
         numbers = [event["number"] for event in follow(http, run_id)]
         assert numbers == [event.number for event in candor.trace.events(run_id)]

@@ -15,6 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from api.bootstrap import Candor
 from support.service import QUESTION, SLOWLY, status
+from support.waiting import LIMIT_S
 
 Socket = Callable[..., ClientConnection]
 
@@ -24,7 +25,7 @@ def socket(service_url: str) -> Socket:
     """``socket("/v1/…")`` opens a web socket."""
 
     def opened(path: str, **options: Any) -> ClientConnection:
-        return connect(service_url.replace("http", "ws", 1) + path, open_timeout=60, **options)
+        return connect(service_url.replace("http", "ws", 1) + path, open_timeout=LIMIT_S, **options)
 
     return opened
 
@@ -103,5 +104,5 @@ def test_a_socket_for_another_host_is_refused(service_url: str) -> None:
     """A page whose own name was made to point to this machine could else watch what is researched."""
     there = sockets.create_connection(("127.0.0.1", int(service_url.rpartition(":")[2])))
     with pytest.raises(InvalidStatus) as refused:
-        connect("ws://candor.example.com/v1/runs/run_none/ws", sock=there, open_timeout=60)
+        connect("ws://candor.example.com/v1/runs/run_none/ws", sock=there, open_timeout=LIMIT_S)
     assert refused.value.response.status_code == 421

@@ -21,7 +21,7 @@ from api.storage.uploads import Uploads
 from ingest.settings import IngestSettings
 from support.files import write_pdf
 from support.service import RunningService
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 PUMPS = ("pumps.md", b"# Pumps\n\nThe Borea 12 works down to -25 degrees.")
 SOUP = ("recipes/soup.txt", b"Boil the lentils for 20 minutes.")
@@ -43,9 +43,9 @@ class Client(httpx.Client):
         where = begun.headers["location"]
         assert where == f"/v1/jobs/{begun.json()['id']}"
         job: dict[str, Any] = begun.json()
-        for _ in range(1200):
-            if job["status"] not in ("waiting", "running"):
-                break
+        latest = time.monotonic() + LIMIT_S
+        while job["status"] in ("waiting", "running"):
+            assert time.monotonic() < latest, job
             time.sleep(0.05)
             job = self.get(where).json()
         return job
@@ -73,7 +73,7 @@ def start(make_candor: Callable[..., Candor]) -> Start:
     @contextmanager
     def started(max_file_mb: int = 200, **service: Any) -> Iterator[Client]:
         candor = make_candor(service=ServiceSettings(**service), ingest=IngestSettings(max_file_mb=max_file_mb))
-        with RunningService(candor) as running, Client(base_url=running.url, timeout=60) as client:
+        with RunningService(candor) as running, Client(base_url=running.url, timeout=LIMIT_S) as client:
             client.home = candor.settings.home
             yield client
 

@@ -25,7 +25,7 @@ from multi_agent.llm.wrappers.journal import JournalEntry
 from support.panel import Panel, role_of
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from support.service import ServiceProcess
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 KILLS, QUESTIONS, CONCURRENT = 10, 24, 4
 MAX_CALLS = 8  # model calls before a kill
@@ -52,7 +52,7 @@ class Client(threading.Thread):
         while True:
             try:
                 response = httpx.post(
-                    f"{self._url}/v1/research", json=asked, headers={"Idempotency-Key": str(number)}, timeout=60
+                    f"{self._url}/v1/research", json=asked, headers={"Idempotency-Key": str(number)}, timeout=LIMIT_S
                 )
             except httpx.HTTPError:  # the service is down, or was killed before it responded
                 time.sleep(0.05)
@@ -96,7 +96,7 @@ def test_ten_kills_lose_no_run_and_repeat_no_model_call(make_candor: Callable[..
             time.sleep(random.uniform(0, CALL_S))
             service.kill()
         with service:
-            client.join(timeout=300)
+            client.join(timeout=LIMIT_S)
             assert len(set(client.runs)) == QUESTIONS, "each question became one run"
             wait_for_all(service.http)
             assert service.stop() == 0
@@ -118,7 +118,7 @@ def test_ten_kills_lose_no_run_and_repeat_no_model_call(make_candor: Callable[..
 
 def wait_for_all(http: httpx.Client) -> None:
     """Wait until every job is done."""
-    latest = time.monotonic() + 300
+    latest = time.monotonic() + LIMIT_S
     while statuses(http) != {"done": QUESTIONS}:
         assert time.monotonic() < latest, f"not all jobs ended: {statuses(http)}"
         time.sleep(0.2)

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 from dbos import DBOS
+from sqlalchemy.exc import OperationalError
 
 from api.auth.permissions import LOCAL_CALLER
 from api.errors import JobNotFound, KeyReused, ServiceEnding
-from api.jobs.models import Job, JobKind, JobStatus, Priority
+from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.settings import ServiceSettings, Settings
 from support.jobs import HELD, SleepHandler, make_jobs, running, sleep_job, wait_until_ended
@@ -196,6 +197,59 @@ def overwrite(settings: Settings, job_id: str, inputs: object, output: object, s
         )
 
 
+def damage(settings: Settings, statement: str) -> None:
+    """Change the database of the jobs."""
+    with sqlite3.connect(settings.home / "jobs.db", timeout=LIMIT_S) as database:
+        database.execute(statement)
+
+
+FULL_DISK = """CREATE TRIGGER full_disk BEFORE UPDATE ON workflow_status WHEN NEW.status IN ('SUCCESS', 'ERROR')
+BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"""
+
+
+@pytest.mark.parametrize(("content", "ends"), [("0.0", JobStatus.DONE), ("bug", JobStatus.FAILED)])
+async def test_an_outcome_that_was_not_stored_is_stored_later(
+    settings: Settings,
+    jobs: Jobs,
+    handler: SleepHandler,
+    monkeypatch: pytest.MonkeyPatch,
+    content: str,
+    ends: JobStatus,
+) -> None:
+    monkeypatch.setattr("api.jobs.runner._STORE_AGAIN_S", 0.01)
+    resumed, resume = list[str](), jobs._queue.resume
+
+    async def count(spec: JobSpec) -> None:
+        resumed.append(spec.id)
+        await resume(spec)
+
+    monkeypatch.setattr(jobs._queue, "resume", count)
+    damage(settings, FULL_DISK)
+    await jobs.submit(sleep_job("first", content))
+    await wait_for(lambda: len(resumed) > 1)
+    damage(settings, "DROP TRIGGER full_disk")
+    assert (await wait_until_ended(jobs, "first")).status is ends
+    assert len(handler.started) == (content == "0.0"), "it does not run again"
+    assert not jobs._unstored
+
+
+async def test_the_end_of_a_job_is_cleaned_up_when_the_database_is_writable_again(
+    jobs: Jobs, handler: SleepHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.jobs.runner._STORE_AGAIN_S", 0.01)
+    failures, on_abort = [OperationalError("UPDATE", {}, Exception("disk is full"))] * 3, handler.on_abort
+
+    async def fail_first(spec: JobSpec, status: JobStatus, reason: str) -> None:
+        if failures:
+            raise failures.pop()
+        await on_abort(spec, status, reason)
+
+    monkeypatch.setattr(handler, "on_abort", fail_first)
+    await jobs.submit(sleep_job("first", "bug"))
+    assert (await wait_until_ended(jobs, "first")).status is JobStatus.FAILED
+    await wait_for(lambda: "disk is full" in handler.aborted.get("first", ""))
+
+
 async def test_jobs_are_stored_as_json(settings: Settings, jobs: Jobs) -> None:
     await jobs.submit(sleep_job("first"))
     assert (await wait_until_ended(jobs, "first")).result == {"seconds": "0.0"}
@@ -241,9 +295,8 @@ async def test_a_pickle_in_the_database_runs_no_code(settings: Settings, tmp_pat
         async def failed() -> list[Job]:
             return await jobs.list(None, [JobStatus.FAILED], None, 10, lambda _: True)
 
-        for _ in range(LIMIT_S * 10):
-            if found := await failed():
-                break
-            await asyncio.sleep(0.1)
+        async with asyncio.timeout(LIMIT_S):
+            while not (found := await failed()):  # noqa: ASYNC110 (it reads a database)
+                await asyncio.sleep(0.1)
         assert "Candor does not load" in str(found[0].error)
     assert not (tmp_path / "ran").exists()

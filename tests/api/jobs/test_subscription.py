@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from api.jobs.subscription import Subscription
+from support.waiting import LIMIT_S
 
 
 async def test_items_arrive_in_order() -> None:
@@ -36,7 +37,7 @@ async def test_none_wakes_the_consumer() -> None:
     waiting = asyncio.create_task(subscription.get(60))
     await asyncio.sleep(0)
     subscription.put(None)
-    assert await asyncio.wait_for(waiting, 60) is None
+    assert await asyncio.wait_for(waiting, LIMIT_S) is None
 
 
 async def test_a_cancelled_consumer_loses_no_item() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from api.errors import HomeError
 from api.storage.home import create_home
+from support.waiting import LIMIT_S
 
 OWNER_ONLY = 0o700
 
@@ -24,7 +25,7 @@ def test_a_command_writes_files_that_only_their_owner_can_read(tmp_path: Path) -
     home, note = tmp_path / "data", tmp_path / "note.md"
     note.write_text("# Pumps\n\nThe Borea 12 works down to -25 °C.")
     command = [sys.executable, "-m", "api.cli", "ingest", str(note), "--home", str(home), "-c", "papers"]
-    subprocess.run(command, check=True, capture_output=True, timeout=600, umask=0o022, env={**os.environ})
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S, umask=0o022, env={**os.environ})
     written = [home, *home.rglob("*")]
     assert home / "candor.db" in written
     assert [path for path in written if mode_of(path) & 0o077] == []

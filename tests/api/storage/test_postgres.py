@@ -18,7 +18,7 @@ from support.handyman import Terminal, calls, report, rounds
 from support.launching.launcher import PACKAGE as AGENTS
 from support.panel import Panel
 from support.service import NEVER, QUESTION, RunningService, follow, model
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 Run = Callable[..., Any]
 
@@ -85,12 +85,12 @@ def test_the_jobs_of_the_service_are_in_postgres(
     candor = make_candor(database_url=postgres, llm=serve(model))
     run_ingest(candor, [folder], "served", progress=False)
     asked = {"question": NEVER, "collection": "served", "wait": False}
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         left = http.post("/v1/research", json=asked).json()["run_id"]
         follow(http, left, limit=1)
 
     candor = make_candor(database_url=postgres, llm=candor.settings.llm)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         answer = http.post("/v1/research", json={"question": QUESTION, "collection": "served"}).json()
         assert answer["status"] == "answered"
         until(lambda: http.get(f"/v1/jobs/{answer['run_id']}").json()["status"] == "done")

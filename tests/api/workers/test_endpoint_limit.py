@@ -13,6 +13,7 @@ from api.cli.ingest import run_ingest
 from multi_agent.llm.llm import Message
 from support.scripted_endpoint import ScriptedEndpoint, always, delayed, held_until_together
 from support.service import SLOWLY, RunningService, follow, model
+from support.waiting import LIMIT_S
 from vectorstore.models import FrozenModel
 
 RUNS, PARALLEL = 6, 2
@@ -22,7 +23,7 @@ def test_all_runs_of_the_service_share_one_limit(make_candor: Callable[..., Cand
     with ScriptedEndpoint(held_until_together(PARALLEL, model)) as endpoint:
         candor = make_candor(llm=endpoint.settings("openai", parallel=PARALLEL), service={"concurrent_runs": RUNS})
         run_ingest(candor, [folder], "papers", progress=False)
-        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             run_ids = [
                 http.post("/v1/research", json={"question": f"{SLOWLY} ({number})", "wait": False}).json()["run_id"]
                 for number in range(RUNS)

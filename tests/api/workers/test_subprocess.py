@@ -24,7 +24,7 @@ from multi_agent.settings import ResearchSettings
 from support.panel import SYNTHESIS, Panel, role_of
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from support.service import QUESTION, RunningService, ServiceProcess, follow
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 
 class Model:
@@ -64,7 +64,7 @@ def candor(make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folde
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -109,7 +109,7 @@ def test_research_in_process_gives_the_same_run(
         )  # fmt: skip
         run_ingest(candor, [folder], "papers", progress=False)
         before = len(endpoint.requests)
-        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             assert len(child_processes()) == separate
             events.append([event["body"]["type"] for event in follow(http, ask(http))])
         prompts.append([request.prompt for request in endpoint.requests[before:]])
@@ -192,13 +192,13 @@ def test_an_error_of_the_store_fails_the_run(make_candor: Callable[..., Candor],
 
     def deleting_model(request: Request) -> Reply | str:
         asked.set()
-        deleted.wait(60)
+        deleted.wait(LIMIT_S)
         return panel(request)
 
     with ScriptedEndpoint(deleting_model) as endpoint:
         candor = make_candor(llm=endpoint.settings("openai"))
         run_ingest(candor, [folder], "papers", progress=False)
-        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             run_id = ask(http)
             asked.wait()
             assert http.delete("/v1/collections/papers").json() == {"dropped": "papers"}
@@ -218,19 +218,19 @@ def test_no_process_outlives_a_killed_service(candor: Candor, model: Model) -> N
         assert process.is_running()
         [embedding] = child_processes(service.process.pid, "vectorstore.embedding.minilm_process")
         service.kill()
-        process.wait(timeout=60)
-        embedding.wait(timeout=60)
+        process.wait(timeout=LIMIT_S)
+        embedding.wait(timeout=LIMIT_S)
 
 
 def test_a_service_waits_for_the_previous_research_process(candor: Candor, model: Model) -> None:
     model.answer_last = True
     with research_lock(candor.settings.home):  # held by the previous process
-        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             run_id = ask(http)
             until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "running")
             assert candor.trace.events(run_id) == []
         assert candor.trace.run(run_id).status == "waiting", "ending the service does not wait for the run"
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         assert follow(http, run_id)[-1]["body"]["status"] == "answered"
 
 
@@ -238,7 +238,7 @@ def test_readiness_reports_a_process_that_failed_to_start(candor: Candor) -> Non
     with (
         research_lock(candor.settings.home),  # the process waits for it and is not ready
         RunningService(candor) as service,
-        httpx.Client(base_url=service.url, timeout=60) as http,
+        httpx.Client(base_url=service.url, timeout=LIMIT_S) as http,
     ):
         [process] = child_processes()
         assert http.get("/readyz").json()["checks"][-1]["detail"] == f"in process {process.pid}"

@@ -27,7 +27,7 @@ from ingest.errors import (
 )
 from ingest.isolation.isolated_parser import IsolatedParser
 from ingest.parser import load_parser
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_no_worker_outlives_a_killed_ingest(endless: Path, text: Path) -> None:
 import sys, threading; sys.path[:] = {sys.path!r}
 from pathlib import Path
 from ingest.isolation.isolated_parser import IsolatedParser
-parser = IsolatedParser("default", workers=2, timeout_s=60, memory_mb=2048)
+parser = IsolatedParser("default", workers=2, timeout_s={LIMIT_S}, memory_mb=2048)
 threading.Thread(target=parser.parse, args=[Path({str(endless)!r})], daemon=True).start()
 parser.parse(Path({str(text)!r}))
 print("parsed", flush=True)

@@ -1,4 +1,4 @@
-"""Damaged copies of real files: each ends indexed or failed with a reason. See also benchmarks/fuzz.py."""
+"""Damaged copies of real files: each ends indexed or failed with a reason. See also benchmarks/fuzz/files.py."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from api.bootstrap import Candor
-from benchmarks.fuzz import SAMPLES, has_ended, ingest, mutants, seed_files
+from benchmarks.fuzz.files import SAMPLES, has_ended, ingest, mutants, seed_files
 from ingest.errors import FileError
 from ingest.isolation.isolated_parser import IsolatedParser
 from ingest.settings import IngestSettings
 from support.files import write_docx, write_pdf, write_xlsx
+from support.waiting import LIMIT_S
 
 MUTANTS = 36
 
@@ -48,7 +49,7 @@ def test_every_mutant_is_indexed_or_has_a_reason(
 def test_the_parser_handles_damage(tmp_path: Path) -> None:
     """Each mutant is read or rejected with a reason. None reveals a defect or kills a worker."""
     rejected: list[FileError] = []
-    with IsolatedParser("default", workers=2, timeout_s=120, memory_mb=2048) as parser:
+    with IsolatedParser("default", workers=2, timeout_s=LIMIT_S, memory_mb=2048) as parser:
         for name, content in mutants(seed_files(SAMPLES, largest_kb=100), count=160, seed=4):
             (tmp_path / name).write_bytes(content)
             try:

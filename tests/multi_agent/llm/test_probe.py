@@ -18,6 +18,7 @@ from multi_agent.llm.probe import Check, check
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_pieces
+from support.waiting import LIMIT_S
 
 GREEN = '{"colour": "green", "certain": true}'
 
@@ -68,7 +69,7 @@ async def test_an_unreachable_endpoint_fails(protocol: Protocol) -> None:
 async def test_a_hanging_endpoint_fails(protocol: Protocol, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "_LISTING_TIMEOUT_S", 0.2)
     with ScriptedEndpoint(always(GREEN), listing_hangs=True) as endpoint:
-        checks = await probing.check(endpoint.settings(protocol, timeout_s=60))
+        checks = await probing.check(endpoint.settings(protocol, timeout_s=LIMIT_S))
     assert failed(checks).name == "llm endpoint"
     assert "does not answer" in failed(checks).remedy
 

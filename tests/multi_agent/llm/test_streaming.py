@@ -176,11 +176,19 @@ async def test_a_silent_stream_times_out(protocol: Protocol) -> None:
 
 
 async def test_text_starts_the_time_limit_again(protocol: Protocol) -> None:
-    slow = in_pieces(PUMP, 4, pause=0.3)
-    with ScriptedEndpoint(always(slow)) as endpoint:
-        collector, completion = await stream(endpoint, protocol, timeout_s=2, retries=0)
-    assert completion.usage.seconds > 2
-    error, collector = await fault(slow, protocol, timeout_s=2, total_timeout_s=1)
+    collector, loop = Collector(), asyncio.get_running_loop()
+    measure, waited = loop.time, [0.0]
+    loop.time = lambda: measure() + sum(waited)  # type: ignore[method-assign]
+
+    async def on_text(text: str) -> None:
+        await collector.on_text(text)
+        waited.append(LIMIT_S / 2)
+
+    with ScriptedEndpoint(always(in_pieces(PUMP, 4, pause=0.01))) as endpoint:
+        llm = build_llm(endpoint.settings(protocol, timeout_s=LIMIT_S, retries=0))
+        await llm.complete(QUESTION, Pump, on_text=on_text)
+    assert len(collector.attempts[-1]) > 3, "together, the pieces take longer than the limit"
+    error, collector = await fault(in_pieces(PUMP, 4, pause=0.3), protocol, timeout_s=LIMIT_S, total_timeout_s=1)
     assert type(error) is LLMTimeout
     assert "CANDOR_LLM__TOTAL_TIMEOUT_S" in str(error)
     assert PUMP.startswith(collector.last)

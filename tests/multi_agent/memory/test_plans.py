@@ -78,6 +78,29 @@ class TestATemplate:
             plans.save(name, COMPUTING, KEYS)
 
 
+class TestATemplateOfACollection:
+    def test_is_found_among_its_collection_only(self, plans: PlanMemory) -> None:
+        plans.save("sums", COMPUTING, KEYS, "secret")
+        plans.save("facts", SEARCHING, COACH)
+        assert [each.name for each in plans.list(frozenset({PAPERS}))] == ["facts"]
+        assert [each.name for each in plans.list(frozenset({"secret"}))] == ["facts", "sums"]
+        assert plans.get("sums", frozenset({"secret"})) == plans.get("sums")
+        with pytest.raises(UnknownPlan, match="no plan 'sums'; there are 'facts'"):
+            plans.get("sums", frozenset({PAPERS}))
+
+    def test_is_an_example_for_its_collection_only(self, plans: PlanMemory) -> None:
+        plans.save("sums", COMPUTING, KEYS, "secret")
+        assert plans.similar(KEYS, 1, PAPERS) == ()
+        assert [each.name for each in plans.similar(KEYS, 1, "secret")] == ["sums"]
+
+    def test_keeps_its_collection_when_it_is_replaced(self, plans: PlanMemory) -> None:
+        plans.save("sums", COMPUTING, KEYS, "secret")
+        plans.replace("sums", SEARCHING, COACH)
+        assert plans.list(frozenset({PAPERS})) == ()
+        plans.replace("sums", SEARCHING, COACH, PAPERS)
+        assert len(plans.list(frozenset({PAPERS}))) == 1
+
+
 class TestSimilarQuestions:
     def test_return_templates_and_remembered_plans_best_first(self, plans: PlanMemory) -> None:
         plans.save("coaches", SEARCHING, COACH)

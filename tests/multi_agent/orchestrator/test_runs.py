@@ -205,7 +205,7 @@ async def test_every_endpoint_error_fails_the_run_with_a_reason(
 ) -> None:
     settings = serve(
         Panel("-25 °C", roles={role: endpoint.always(fault)}),
-        timeout_s=0.4 if fault.hang else 60, retries=1, response_retries=1,
+        timeout_s=0.4 if fault.hang else LIMIT_S, retries=1, response_retries=1,
     )  # fmt: skip
     answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=LIMIT_S)
     assert answer.status is Status.FAILED
@@ -269,7 +269,9 @@ async def test_a_failing_listener_ends_the_run(panel: MakePanel, serve: Serve, t
             raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        await asyncio.wait_for(panel(serve(Panel("-25 °C"))).research(QUESTION, broken, run_id="run_full"), timeout=60)
+        await asyncio.wait_for(
+            panel(serve(Panel("-25 °C"))).research(QUESTION, broken, run_id="run_full"), timeout=LIMIT_S
+        )
     assert trace.answer("run_full").status is Status.FAILED
     assert "no space left" in trace.answer("run_full").reasoning
 

@@ -23,7 +23,7 @@ from multi_agent.toolbox.settings import McpServer, ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
 from support.handyman import TASK, calls, handyman, report, rounds
 from support.scripted_endpoint import ScriptedEndpoint
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 SERVER = Path(__file__).parents[2] / "support" / "mcp_server.py"
 PLANT = ("garden.plant", {"what": "rose", "bed": {"row": 2}})
@@ -115,7 +115,7 @@ def served(tmp_path: Path) -> Iterator[str]:
 
     def answers() -> bool:
         try:
-            httpx.get(f"http://127.0.0.1:{port}/mcp")
+            httpx.get(f"http://127.0.0.1:{port}/mcp", timeout=LIMIT_S)
         except httpx.TransportError:
             return False
         return True

@@ -13,6 +13,7 @@ from multi_agent.tool import ToolKit, ToolResult
 from multi_agent.toolbox.registry import ToolRegistry
 from multi_agent.toolbox.sandbox import Sandbox
 from multi_agent.toolbox.settings import ToolSettings
+from support.waiting import LIMIT_S
 from support.web import Web
 
 Call = Callable[..., Awaitable[ToolResult]]
@@ -29,7 +30,8 @@ def call(sandbox: Sandbox) -> Call:
     """``await call("read_file", {"name": "a.txt"}, result_characters=500)``."""
 
     async def make(name: str, arguments: dict[str, Any], **settings: Any) -> ToolResult:
-        kit = ToolKit(library=cast(Library, None), sandbox=sandbox, settings=ToolSettings(**settings))
+        chosen = ToolSettings(**{"timeout_s": LIMIT_S, **settings})
+        kit = ToolKit(library=cast(Library, None), sandbox=sandbox, settings=chosen)
         registered = ToolRegistry.discover().get(name)
         assert not registered.card.unavailable(kit.settings)
         return await registered.make(kit)(registered.card.inputs.model_validate(arguments))

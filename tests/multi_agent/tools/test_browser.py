@@ -10,6 +10,7 @@ import pytest
 
 from multi_agent.errors import ToolError
 from multi_agent.toolbox import web as fetching
+from support.waiting import LIMIT_S
 from support.web import Page, Web, redirect
 
 CHROMIUM = shutil.which("chromium")
@@ -58,7 +59,7 @@ async def test_the_browser_reaches_only_allowed_addresses(call: Any, app: Web, m
         const f = document.createElement('iframe'); f.src = 'http://0.0.0.0:{port}/by-frame'; document.body.append(f);
     """
     app.pages["/app.js"] = Page(SCRIPT.format(attempts).encode(), "text/javascript")
-    result = await call("read_web_page", {"url": app.url("/app")}, browser_path=CHROMIUM, timeout_s=300)
+    result = await call("read_web_page", {"url": app.url("/app")}, browser_path=CHROMIUM, timeout_s=LIMIT_S)
     assert "It weighs 120 kg." in result.passages[0].text
     assert [path for path in app.asked if path != "/by-download"] == ["/app", "/app.js", "/data.json"]
 

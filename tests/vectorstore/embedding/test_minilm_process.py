@@ -11,6 +11,7 @@ import numpy as np
 import psutil
 import pytest
 
+from support.waiting import LIMIT_S
 from vectorstore.embedding.bundled import bundled_model
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.embedding.minilm_numpy import MiniLM
@@ -80,7 +81,7 @@ def test_it_ends_with_a_killed_program() -> None:
         process.terminate()  # as a signal to the whole program does
         assert process.is_running()
         program.kill()
-        process.wait(60)
+        process.wait(LIMIT_S)
     assert loaded_weights == "False", "only the child loads the weights"
 
 

@@ -30,7 +30,7 @@ export function planSaver(runId) {
 function proposalView(proposal, keepDocuments) {
   const name = h("input", {name: "name", required: true, maxlength: 100});
   const form = planForm(proposal, "Save", async (content) => {
-    await api.addPlan({...content, name: name.value.trim()});
+    await api.addPlan({...content, name: name.value.trim(), collection: proposal.collection});
     form.replaceChildren(h("p", {class: "note", role: "status"}, "Saved. Choose it as the mode of a question."));
   }, field("Name", name));
   form.elements.keep_documents.checked = keepDocuments;

@@ -12,6 +12,7 @@ from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from support.service import RunningService, model
+from support.waiting import LIMIT_S
 
 MOST = 2000
 
@@ -21,7 +22,7 @@ def http(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettin
     """A client of a service that takes little."""
     candor = make_candor(llm=serve(model), service=ServiceSettings(request_bytes=MOST))
     run_ingest(candor, [folder], "papers", progress=False)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from api.http.middleware.json_bounds import DEEPEST, MOST_VALUES, json_fault
 from multi_agent.request import LONGEST_RESULT, LONGEST_RESULTS
+from support.waiting import LIMIT_S
 
 SIZE = 4 * 2**20 - 100
 JSON = {"Content-Type": "application/json"}
@@ -57,14 +58,14 @@ def test_other_requests_are_answered_meanwhile(http: httpx.Client, path: str, bo
     answered: list[httpx.Response] = []
     sending = threading.Thread(
         target=lambda: answered.append(
-            httpx.post(http.base_url.join(path), content=body, headers=JSON | {"Accept": "*/*"}, timeout=300)
+            httpx.post(http.base_url.join(path), content=body, headers=JSON | {"Accept": "*/*"}, timeout=LIMIT_S)
         )
     )
     sending.start()
     longest = 0.0
     while sending.is_alive():
         started = time.monotonic()
-        http.get("/healthz", timeout=300)
+        http.get("/healthz", timeout=LIMIT_S)
         longest = max(longest, time.monotonic() - started)
     assert answered[0].status_code in (400, 422)
     assert "more than 20,000 values" in answered[0].text

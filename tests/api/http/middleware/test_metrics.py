@@ -13,7 +13,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from support.service import NEVER, QUESTION, RunningService, follow, model
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 Measure = Callable[..., float]
 
@@ -31,7 +31,7 @@ def service(
 
 @pytest.fixture
 def client(service: RunningService) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=service.url, timeout=60) as opened:
+    with httpx.Client(base_url=service.url, timeout=LIMIT_S) as opened:
         yield opened
 
 
@@ -73,8 +73,8 @@ def test_the_queue_and_those_who_follow_are_told(
     until(lambda: measure("candor_runs", status="running") == 8)
     assert measure("candor_runs", status="waiting") == 2
     first = begun[0]
-    with connect(f"{service.url.replace('http', 'ws', 1)}/v1/runs/{first}/ws", open_timeout=60) as socket:
-        socket.recv(timeout=60)
+    with connect(f"{service.url.replace('http', 'ws', 1)}/v1/runs/{first}/ws", open_timeout=LIMIT_S) as socket:
+        socket.recv(timeout=LIMIT_S)
         with client.stream("GET", f"/v1/runs/{first}/events") as events:
             lines = events.iter_lines()  # held, for the client hangs up when it is dropped
             next(lines)

@@ -50,7 +50,7 @@ def candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iter
 
 @pytest.fixture(scope="module")
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=120) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 

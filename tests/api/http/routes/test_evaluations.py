@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from support.service import NEVER
+from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
+from multi_agent.evaluation.question_set import Question, QuestionSet
+from multi_agent.evaluation.store import EvaluationStore
+from multi_agent.settings import Budget
+from support.service import HELD, NEVER
+from support.waiting import LIMIT_S, until
+from vectorstore.errors import StoreUnavailable
 
 COLD = {"id": "cold", "question": "Down to what temperature does the Borea 12 work?", "accepted": ["-25 °C"]}
 NONE = {"id": "none", "question": "Who was the first to ski to the pole?", "type": "none"}
@@ -25,12 +34,54 @@ def evaluated(http: httpx.Client) -> dict[str, Any]:
 
 def ended(http: httpx.Client, job: dict[str, Any]) -> dict[str, Any]:
     """The job, when it has ended."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LIMIT_S
     while job["status"] in ("waiting", "running"):
         assert time.monotonic() < deadline, job
         time.sleep(0.1)
         job = http.get(f"/v1/jobs/{job['id']}").json()
     return job
+
+
+def test_a_document_may_be_removed_while_its_answers_are_measured(
+    http: httpx.Client, service_candor: Candor, resume: threading.Event, tmp_path: Path
+) -> None:
+    """Otherwise the evaluation failed, and so did each attempt to resume it."""
+    (tmp_path / "passing.txt").write_text("The Borea 12 works down to -25 °C.\n")
+    run_ingest(service_candor, [tmp_path / "passing.txt"], "passing", progress=False)
+    asked = {"collection": "passing", "questions": [{**COLD, "question": HELD}], "configuration": {"mode": "high"}}
+    job = http.post("/v1/evaluations", json=asked).json()
+
+    def has_read() -> bool:
+        [run] = http.get("/v1/runs", params={"collection": "passing"}).json() or [None]
+        events = http.get(f"/v1/runs/{run['run_id']}/events", params={"follow": "false"}).json() if run else []
+        return any(
+            event["body"]["type"] == "step_finished" and event["body"]["wrote"].get("evidence") for event in events
+        )
+
+    until(has_read)
+    [known] = http.get("/v1/documents", params={"collection": "passing"}).json()
+    assert http.delete(f"/v1/documents/{known['id']}", params={"collection": "passing"}).status_code == 200
+    resume.set()
+    job = ended(http, job)
+    assert job["status"] == "done", job["error"]
+    [row] = http.get(f"/v1/evaluations/{job['id']}").json()["result"]["rows"]
+    assert row["status"] == "answered"
+
+
+async def test_the_error_of_an_evaluation_says_what_happened(
+    service_candor: Candor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service stores it as the error of the job. A group of tasks says only that there is one."""
+
+    def fail(*_: object) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    monkeypatch.setattr(EvaluationStore, "put", fail)
+    evaluations = service_candor.evaluations
+    questions = QuestionSet(name="one", questions=(Question.model_validate(COLD),))
+    started = evaluations.start(questions, "papers", evaluations.make_configuration({"label": "x"}, "test"))
+    with service_candor.collections.open_library("papers") as library, pytest.raises(StoreUnavailable, match="full"):
+        await evaluations.resume(library, started, parallel=1, budget=Budget(), publish=lambda _: None)
 
 
 def test_an_evaluation_is_a_job_with_figures_at_its_end(http: httpx.Client, evaluated: dict[str, Any]) -> None:

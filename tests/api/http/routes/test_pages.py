@@ -21,6 +21,7 @@ from ingest.pages.renderer import PageRenderer
 from ingest.pages.request import PageRequest, RenderedPage
 from support.files import write_pdf
 from support.service import SCRIPT, RunningService
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 
 LIMIT = "The Borea 12 works down to -25 degrees."
@@ -48,7 +49,7 @@ def served(files: Path, tmp_path_factory: pytest.TempPathFactory, embedder: Embe
     candor = Candor(Settings(home=tmp_path_factory.mktemp("home")))
     candor.embedder = embedder
     run_ingest(candor, [files], "papers", progress=False)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -125,7 +126,7 @@ def test_a_table_row_is_located(http_manual: tuple[httpx.Client, str]) -> None:
 def test_white_space_and_hyphens_are_ignored(files: Path) -> None:
     async def located(text: str) -> bool:
         request = PageRequest(path=str(files / "manual.pdf"), page=1, text=text, marks=((0, len(text)),))
-        page, _ = await PageRenderer(timeout_s=60).render(request)
+        page, _ = await PageRenderer(timeout_s=LIMIT_S).render(request)
         return bool(page.boxes)
 
     assert asyncio.run(located("The Borea 12\nworks down to - 25 de-\ngrees."))
@@ -138,7 +139,7 @@ def test_an_image_is_one_page(tmp_path: Path) -> None:
     Image.new("RGB", (400, 200), "red").save(path)
 
     async def render(page: int) -> tuple[RenderedPage, bytes]:
-        return await PageRenderer(timeout_s=60).render(
+        return await PageRenderer(timeout_s=LIMIT_S).render(
             PageRequest(path=str(path), page=page, text="Red", marks=((0, 3),), scale=0.5)
         )
 
@@ -208,10 +209,10 @@ def test_a_process_that_fails_does_not_affect_the_next_page(tmp_path: Path) -> N
         with pytest.raises(PageNotShown, match="takes more than"):
             await PageRenderer(timeout_s=0.01).render(PageRequest(path=str(path), page=1, scale=1))
         with pytest.raises(PageNotShown, match="too much memory"):
-            await PageRenderer(timeout_s=60, memory_mb=1).render(PageRequest(path=str(path), page=1, scale=1))
+            await PageRenderer(timeout_s=LIMIT_S, memory_mb=1).render(PageRequest(path=str(path), page=1, scale=1))
         with pytest.raises(PageNotShown, match="cannot be shown"):
-            await PageRenderer(timeout_s=60).render(PageRequest(path=str(broken), page=1, scale=1))
-        page, image = await PageRenderer(timeout_s=60).render(PageRequest(path=str(path), page=1, scale=4))
+            await PageRenderer(timeout_s=LIMIT_S).render(PageRequest(path=str(broken), page=1, scale=1))
+        page, image = await PageRenderer(timeout_s=LIMIT_S).render(PageRequest(path=str(path), page=1, scale=4))
         assert page.width
         assert image.startswith(b"\x89PNG")
 

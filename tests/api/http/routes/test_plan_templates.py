@@ -16,6 +16,7 @@ from multi_agent.plan import Plan
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
 from support.templates import PERIOD, RACE, WARRANTY, WINNER, honest_model, old_plan, write_documents
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 
 
@@ -32,7 +33,7 @@ def candor(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iter
 
 @pytest.fixture(scope="module")
 def client(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 

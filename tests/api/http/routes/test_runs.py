@@ -17,6 +17,7 @@ from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
 from support.answers import ANSWER
 from support.service import RunningService, model
+from support.waiting import LIMIT_S
 
 MODELS = ("small", "large")
 COLLECTIONS = ("papers", "letters", "100%")
@@ -37,7 +38,7 @@ def candor(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSett
 @pytest.fixture
 def listed(candor: Candor) -> Iterator[Callable[..., list[int]]]:
     """``listed(model="small")`` gives the numbers of the runs, as they are listed."""
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
 
         def call(**wanted: object) -> list[int]:
             response = http.get("/v1/runs", params=wanted)
@@ -73,7 +74,7 @@ def test_runs_are_listed_by_what_is_asked_for(listed: Callable[..., list[int]], 
 
 
 def test_pages_follow_each_other_without_gap_or_overlap(candor: Candor) -> None:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         pages: list[list[str]] = []
         following: str | None = "/v1/runs?limit=2&model=small"
         while following:
@@ -113,7 +114,7 @@ def finished(candor: Candor) -> Candor:
 
 
 def test_runs_have_figures_and_are_sorted_by_them(finished: Candor) -> None:
-    with RunningService(finished) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(finished) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
 
         def pages(sort: str) -> list[dict[str, Any]]:
             found: list[dict[str, Any]] = []

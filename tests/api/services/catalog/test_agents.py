@@ -17,6 +17,7 @@ from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, QUERIES, READING, SYNTHESIS, Panel, planned, role_of, step
 from support.scripted_endpoint import Request
 from support.service import QUESTION, RunningService
+from support.waiting import LIMIT_S
 
 NOTES, TOOLS = "Remarks", "ToolTurn"
 LAWYER = {
@@ -93,7 +94,7 @@ def panel(candor: Candor, serve: Callable[..., EndpointSettings]) -> RecordingPa
 
 @pytest.fixture
 def http(candor: Candor, panel: RecordingPanel) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 

@@ -20,6 +20,7 @@ from multi_agent.settings import ResearchSettings
 from support.panel import COMPLETION, TRIAGE, UNDERSTANDING, Panel, fast, role_of
 from support.scripted_endpoint import Request
 from support.service import QUESTION, RunningService
+from support.waiting import LIMIT_S
 
 GERMAN = "Answer in German."
 HOW_TO = "Operating temperatures are in the data sheets."
@@ -58,7 +59,7 @@ def candor(
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -107,7 +108,7 @@ def test_memories_of_other_keys_are_hidden(candor: Candor, panel: RecordingPanel
     ann, bob = (
         candor.keys.add(KeyRequest(name=name, rights={"papers": Right.READ})).secret for name in ("Ann", "Bob")
     )  # fmt: skip
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         http.headers["X-API-Key"] = ann
         memory_id = http.post("/v1/memories", json={"text": GERMAN}).json()["id"]
         ask(http, session="monday")

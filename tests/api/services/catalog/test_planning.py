@@ -36,7 +36,7 @@ from support.panel import (
 )
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from support.service import QUESTION, RunningService
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 from support.web import Page, Web
 
 Run = Callable[..., Any]
@@ -107,7 +107,7 @@ def service(make_candor: Callable[..., Candor], folder: Path, research: Research
         tools = ToolSettings(allow_private_addresses=True)
         candor = make_candor(llm=endpoint.settings("openai"), research=research, tools=tools)
         run_ingest(candor, [folder], "papers", progress=False)
-        with RunningService(candor) as running, httpx.Client(base_url=running.url, timeout=90) as http:
+        with RunningService(candor) as running, httpx.Client(base_url=running.url, timeout=LIMIT_S) as http:
             yield Service(candor, panel, http, web)
 
 

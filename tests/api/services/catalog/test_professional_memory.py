@@ -16,6 +16,7 @@ from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, READING, SYNTHESIS, TRIAGE, Panel, planned, role_of, step
 from support.scripted_endpoint import Request
 from support.service import QUESTION, RunningService
+from support.waiting import LIMIT_S
 
 NOTES, TOOLS = "Remarks", "ToolTurn"
 GERMAN = "Answer in German."
@@ -76,7 +77,7 @@ def http(
 ) -> Iterator[httpx.Client]:
     candor = make_candor(llm=serve(panel))
     run_ingest(candor, [folder], "papers", progress=False)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         for agent in (SEARCHER, LAWYER):
             assert client.post("/v1/agents", json=agent).status_code == 201
         yield client

@@ -21,6 +21,7 @@ from support.handyman import TASK, calls, done, report, rounds
 from support.reckoner import found
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
+from support.waiting import LIMIT_S
 from support.web import Page, Web
 from support.writing.writer import PACKAGE
 
@@ -50,7 +51,7 @@ def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -93,7 +94,7 @@ def test_an_agent_added_over_rest_reads_the_web_and_uses_mcp(make_candor: Callab
             tools = ToolSettings(mcp_servers=SERVERS, allow_private_addresses=True)
             candor = make_candor(llm=endpoint.settings("openai"), tools=tools)
             run_ingest(candor, [folder], "papers", progress=False)
-            with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+            with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
                 agent = {"name": "Scout", "description": "Looks around.", "gives": "notes", "prompt": PROMPT}
                 unknown = http.post("/v1/agents", json={**agent, "tools": ["forest.look"]})
                 assert (unknown.status_code, "garden.*" in unknown.json()["detail"]) == (422, True)

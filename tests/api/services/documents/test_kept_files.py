@@ -14,7 +14,7 @@ from api.auth.keys import KeyRequest
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
 from support.service import RunningService
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 from vectorstore.models import WebPage
 
 RUN = "run_000000000001"
@@ -42,7 +42,7 @@ def candor(make_candor: Callable[..., Candor]) -> Candor:
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -128,7 +128,7 @@ def test_a_reader_of_the_collection_may_not_keep_a_file(make_candor: Callable[..
     candor = make_candor(service=ServiceSettings(require_key=True))
     candor.trace.start(RUN, "How cold?", "papers", "small")
     download(candor)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         for right, status in (("read", 403), ("write", 202)):
             key = candor.keys.add(KeyRequest.model_validate({"name": right, "rights": {"papers": right}})).secret
             asked = http.post(f"/v1/runs/{RUN}/files/heat/pumps.md/ingest", headers={"X-API-Key": key})

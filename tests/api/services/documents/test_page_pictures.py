@@ -21,6 +21,7 @@ from support.files import write_chart
 from support.panel import READING, TRIAGE, Panel, fast, synthesis
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from support.service import RunningService, follow
+from support.waiting import LIMIT_S
 
 CAPTION = "Sales of the Borea 12 by quarter, in thousands."
 QUESTION = "What were the sales of the Borea 12 in the second quarter?"
@@ -147,7 +148,7 @@ def test_vision_on_without_support_fails_the_run_before_the_first_request(
 
 
 def test_pictures_work_over_http_with_a_separate_research_process(candor: Candor, model: Model) -> None:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         asked = http.post("/v1/research", json={"question": QUESTION, "wait": False}).json()["run_id"]
         follow(http, asked)
         answer = http.get(f"/v1/runs/{asked}").json()["answer"]

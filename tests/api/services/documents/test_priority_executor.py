@@ -6,17 +6,18 @@ import asyncio
 import threading
 
 from api.services.documents.priority_executor import PriorityExecutor
+from support.waiting import LIMIT_S
 
 
 async def test_waiting_ends_when_no_call_is_running() -> None:
     executor, searching, order = PriorityExecutor(), threading.Event(), list[str]()
 
     def user_search() -> None:
-        searching.wait(60)
+        searching.wait(LIMIT_S)
         order.append("user")
 
     def run_search() -> None:
-        executor.wait_until_idle(60)
+        executor.wait_until_idle(LIMIT_S)
         order.append("run")
 
     first = asyncio.create_task(executor.run(user_search))
@@ -31,7 +32,7 @@ async def test_waiting_ends_when_no_call_is_running() -> None:
 
 async def test_waiting_ends_after_the_timeout() -> None:
     executor, searching = PriorityExecutor(), threading.Event()
-    first = asyncio.create_task(executor.run(searching.wait, 60))
+    first = asyncio.create_task(executor.run(searching.wait, LIMIT_S))
     await asyncio.sleep(0)
     await asyncio.to_thread(executor.wait_until_idle, 0.01)
     assert not first.done()

@@ -21,7 +21,7 @@ from support.handyman import TASK, Terminal, calls, report, rounds
 from support.launching.launcher import PACKAGE as AGENTS
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService, follow
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 Run = Callable[..., Any]
 ASKED = {**TASK.model_dump(mode="json", exclude_defaults=True), "wait": False}
@@ -43,7 +43,7 @@ def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 

@@ -37,6 +37,7 @@ from support.panel import (
 )
 from support.scripted_endpoint import Reply, Request, hang
 from support.service import RunningService
+from support.waiting import LIMIT_S
 
 SUPERVISOR = {COMPLETION}
 WITH_PREFERENCE = {PLANNER, REVISION}
@@ -66,7 +67,7 @@ def candor(
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -282,7 +283,7 @@ def test_a_preference_survives_a_revised_plan(
     candor = make_candor(llm=serve(panel), research=ResearchSettings(plan_examples=0))
     run_ingest(candor, [races], "races", progress=False)
     wish = "Answer in German, please."
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         http.post("/v1/memories", json={"text": wish})
         answer = ask(http, WHO, mode="high")
     assert (answer["status"], answer["short"], answer["summary"]["attempts"]) == ("answered", "Ben Adler", 2)

@@ -22,6 +22,7 @@ from support.handyman import TASK, calls, report, rounds
 from support.panel import SYNTHESIS, Panel, synthesis
 from support.scripted_endpoint import Request, Responder, ScriptedEndpoint
 from support.service import QUESTION, RunningService
+from support.waiting import LIMIT_S
 from support.writing.writer import PACKAGE
 
 Run = Callable[..., Any]
@@ -48,7 +49,7 @@ def service(make_candor: Callable[..., Candor], papers: Path) -> Iterator[Callab
         settings = endpoint.__enter__().settings("openai")
         candor = make_candor(llm=settings, research=ResearchSettings(agent_packages=(PACKAGE,)))
         run_ingest(candor, [papers], "papers", progress=False)
-        for each in (running := RunningService(candor), client := httpx.Client(base_url=running.url, timeout=60)):
+        for each in (running := RunningService(candor), client := httpx.Client(base_url=running.url, timeout=LIMIT_S)):
             opened.append(each)
             each.__enter__()
         return client

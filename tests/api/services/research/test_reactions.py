@@ -29,6 +29,7 @@ from support.panel import (
 )
 from support.scripted_endpoint import Request
 from support.service import QUESTION, RunningService
+from support.waiting import LIMIT_S
 
 HEARD = "Other agents reported this."
 MISSING = "how long the lentils boil"
@@ -181,7 +182,7 @@ def test_the_writer_is_told_over_http_that_two_readers_contradict_each_other(
     (folder / "notes.md").write_text("# Fair\n\nAt the fair, the Borea 12 was said to stop at -22 °C.\n")
     candor = make_candor(llm=serve(model), research=ResearchSettings(reactions=reactions))
     run_ingest(candor, [folder], "papers", progress=False)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         answer = http.post("/v1/research", json={"question": QUESTION, "mode": "high"}).json()
         events = http.get(f"/v1/runs/{answer['run_id']}/events", params={"follow": False}).json()
         exported = http.get(f"/v1/runs/{answer['run_id']}/export", params={"format": "md"}).text
@@ -223,7 +224,7 @@ def candor(make_candor: Callable[..., Candor], folder: Path) -> Candor:
 def test_a_listener_added_over_http_reacts(candor: Candor, serve: Serve) -> None:
     model = Model()
     candor.settings = candor.settings.model_copy(update={"llm": serve(model)})
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         refused = http.post("/v1/agents", json={**SKEPTIC, "listens_to": ["missing"]})
         assert (refused.status_code, "no agent can listen to 'missing'" in refused.text) == (422, True)
         assert http.post("/v1/agents", json=SKEPTIC).json()["listens_to"] == SKEPTIC["listens_to"]

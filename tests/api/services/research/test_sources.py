@@ -18,6 +18,7 @@ from multi_agent.toolbox.settings import McpServer, ToolSettings
 from support.reckoner import CLAIM, QUESTION, RECKONER, found, reckoning
 from support.scripted_endpoint import Responder, ScriptedEndpoint
 from support.service import RunningService
+from support.waiting import LIMIT_S
 
 Run = Callable[..., Any]
 SERVER = Path(__file__).parents[3] / "support" / "mcp_server.py"
@@ -57,7 +58,7 @@ def desk(
 
 @pytest.fixture
 def http(desk: Desk) -> Iterator[httpx.Client]:
-    with RunningService(desk.candor) as service, httpx.Client(base_url=service.url, timeout=60) as client:
+    with RunningService(desk.candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -139,7 +140,7 @@ def test_the_setting_is_the_default_of_every_question(make_candor: Callable[...,
         candor = make_candor(llm=endpoint.settings("openai"), research=research)
         run_ingest(candor, [folder], "papers", progress=False)
         candor.agent_catalog.add(RECKONER)
-        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             answer = http.post("/v1/research", json={"question": QUESTION, "mode": "fast"}).json()
             defaults = http.get("/v1/research/defaults").json()
     assert answer["status"] == "answered"

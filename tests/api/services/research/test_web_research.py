@@ -20,7 +20,7 @@ from support.internet import NOISE, OPINION, WEIGHT, ToolModel, enable_all, sear
 from support.panel import PLANNER, READING, SYNTHESIS, TRIAGE, planned, role_of, step, synthesis
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 from support.web import Web
 
 Run = Callable[..., Any]
@@ -84,7 +84,7 @@ def ask(request: pytest.FixtureRequest, candor: Candor) -> Iterator[Ask]:
 
         yield on_the_command_line
         return
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=300) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
 
         def over_rest(question: str, sources: list[str], **options: Any) -> dict[str, Any]:
             response = http.post("/v1/research", json={"question": question, "sources": sources, **options})
@@ -165,7 +165,7 @@ def test_an_agent_reads_no_more_pages_than_its_task_allows(
     model.quote = OPINION
     inputs = {"question": "Does it freeze?", "max_sources": 1, "source_types": ["news"], "related_queries": ["frost"]}
     model.answers[PLANNER] = json.dumps(planned(step("look", "WebResearcher", inputs=inputs)))
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=300) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         asked = {"question": f"Does it freeze? See {web.url('/thread')}.", "sources": ["web"], "mode": "high"}
         answer = http.post("/v1/research", json=asked).json()
     assert answer["status"] == "answered", answer["reasoning"]
@@ -192,7 +192,7 @@ def downloading(candor: Candor, web: Web, model: ToolModel) -> tuple[str, str, l
 
 
 def test_a_downloaded_file_is_quoted_under_its_address(candor: Candor, downloading: tuple[Any, ...]) -> None:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=300) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         asked = {"question": LOUD, "agent": "WebResearcher", "sources": ["web"], "wait": False}
         run_id = http.post("/v1/research", json=asked).json()["run_id"]
         until(lambda: http.get("/v1/approvals", params={"run_id": run_id}).json())

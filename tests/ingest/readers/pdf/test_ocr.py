@@ -93,7 +93,7 @@ def slow_tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program.write_text(
         """#!/bin/sh
 [ "$1" = --list-langs ] && { echo "List of languages (1):"; echo eng; exit; }
-sleep 1.5
+sleep 2.6
 cat <<END
 <html xmlns="http://www.w3.org/1999/xhtml"><div class="ocr_page" title="bbox 0 0 90 90; scan_res 72 72">
 <span class="ocr_line" title="bbox 1 1 80 9; x_size 9"><span class="ocrx_word" title="bbox 1 1 80 9; x_wconf 99">Word
@@ -108,7 +108,7 @@ END
 @pytest.mark.usefixtures("slow_tesseract")
 def test_the_time_limit_of_a_scan_restarts_with_each_page(written: Path, tmp_path: Path) -> None:
     scan = write_scan(tmp_path / "long.pdf", [written] * 6, dpi=40)
-    with IsolatedParser("default", workers=1, timeout_s=8, memory_mb=2048) as parser:
+    with IsolatedParser("default", workers=1, timeout_s=15, memory_mb=2048) as parser:
         assert parser.parse(scan).metadata["recognised"] == "pages 1-6 by Tesseract (eng)"
 
 

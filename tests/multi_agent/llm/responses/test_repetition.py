@@ -16,6 +16,7 @@ from multi_agent.llm.llm import Message
 from multi_agent.llm.responses.repetition import find_endless
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_pieces, in_turn
+from support.waiting import LIMIT_S
 
 ROOT = Path(__file__).parents[4]
 QUESTION = [Message.system("You know pumps."), Message.user("Which pump works below -20 °C?")]
@@ -90,7 +91,7 @@ def test_long_lists_and_tables_are_no_loops(name: str, text: str) -> None:
 async def test_a_loop_is_stopped_and_a_shorter_response_requested(protocol: Protocol, loop: str) -> None:
     endless = in_pieces(loop, 50, ending="silent")
     with ScriptedEndpoint(in_turn(endless, ANSWER)) as endpoint:
-        completion = await build_llm(endpoint.settings(protocol, timeout_s=60)).complete(QUESTION, Answer)
+        completion = await build_llm(endpoint.settings(protocol, timeout_s=LIMIT_S)).complete(QUESTION, Answer)
     assert completion.value == Answer(text="Borea 8", figures=[1])
     first, second = endpoint.requests
     assert len(second.messages) == len(first.messages), "the loop is not sent back"
@@ -107,7 +108,7 @@ async def test_a_loop_is_stopped_and_a_shorter_response_requested(protocol: Prot
 async def test_a_loop_in_a_field_of_thinking_is_stopped(protocol: Protocol) -> None:
     endless = Reply(text=ANSWER, thinking=SENTENCE * 100, ending="silent")
     with ScriptedEndpoint(in_turn(endless, ANSWER)) as endpoint:
-        completion = await build_llm(endpoint.settings(protocol, timeout_s=60)).complete(QUESTION, Answer)
+        completion = await build_llm(endpoint.settings(protocol, timeout_s=LIMIT_S)).complete(QUESTION, Answer)
     assert completion.exchanges[0].thinking == SENTENCE * 100
     assert "as the passage says" in completion.exchanges[0].fault
 
@@ -115,7 +116,7 @@ async def test_a_loop_in_a_field_of_thinking_is_stopped(protocol: Protocol) -> N
 async def test_white_space_after_a_complete_response_is_no_fault(protocol: Protocol) -> None:
     endless = in_pieces(ANSWER + "\n" * 3_000, 50, ending="silent")
     with ScriptedEndpoint(always(endless)) as endpoint:
-        completion = await build_llm(endpoint.settings(protocol, timeout_s=60)).complete(QUESTION, Answer)
+        completion = await build_llm(endpoint.settings(protocol, timeout_s=LIMIT_S)).complete(QUESTION, Answer)
     assert completion.usage.model_calls == 1
     assert completion.exchanges[0].repairs == (
         "ended the response after the JSON object: it wrote white space without end",
@@ -127,7 +128,7 @@ async def test_a_response_that_is_stopped_twice_is_an_error(protocol: Protocol) 
         ScriptedEndpoint(always(in_pieces(LOOPS["sentence"], 50, ending="silent"))) as endpoint,
         pytest.raises(InvalidResponse, match=r"in 2 attempts: it repeated .* CANDOR_LLM__MODEL") as caught,
     ):
-        await build_llm(endpoint.settings(protocol, timeout_s=60)).complete(QUESTION, Answer)
+        await build_llm(endpoint.settings(protocol, timeout_s=LIMIT_S)).complete(QUESTION, Answer)
     assert len(endpoint.requests) == 2
     assert all(exchange.fault for exchange in caught.value.exchanges)
 
@@ -141,7 +142,7 @@ async def test_a_caller_that_listens_sees_the_text_start_over(protocol: Protocol
     with ScriptedEndpoint(
         in_turn(in_pieces(LOOPS["sentence"], 50, ending="silent"), in_pieces(ANSWER, 10))
     ) as endpoint:
-        await build_llm(endpoint.settings(protocol, timeout_s=60)).complete(QUESTION, Answer, on_text=on_text)
+        await build_llm(endpoint.settings(protocol, timeout_s=LIMIT_S)).complete(QUESTION, Answer, on_text=on_text)
     assert seen.count("") == 2
     assert seen[-1] == ANSWER
 

@@ -16,7 +16,7 @@ from multi_agent.llm.wrappers.journal import JournalingLLM, RecordedJournal
 from multi_agent.settings import Budget
 from support import scripted_endpoint as scripted
 from support.scripted_endpoint import ScriptedEndpoint, always, in_turn, say
-from support.waiting import wait_for
+from support.waiting import LIMIT_S, wait_for
 
 
 class City(BaseModel):
@@ -107,7 +107,7 @@ async def test_seconds_count_from_the_start_of_the_run() -> None:
     await asyncio.sleep(0.05)
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
-        await BudgetedLLM(llm, Budget(seconds=60), spent).complete(QUESTION, City)
+        await BudgetedLLM(llm, Budget(seconds=LIMIT_S), spent).complete(QUESTION, City)
         message = await refusal(BudgetedLLM(llm, Budget(seconds=0.05), spent))
     assert "0.05 s allowed" in message
     assert "research.budget.seconds" in message

@@ -12,7 +12,7 @@ from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
 from support.scripted_endpoint import Request, Responder, ScriptedEndpoint, delayed, hang, held_until_together
-from support.waiting import wait_for
+from support.waiting import LIMIT_S, wait_for
 from vectorstore.models import FrozenModel
 
 THIS, OTHER = "this process", "other process"
@@ -95,7 +95,7 @@ async def test_a_killed_process_releases_its_slots(tmp_path: Path) -> None:
             _, late = await asyncio.wait({waiting}, timeout=0.3)
             assert late == {waiting}, "both slots are taken"
             other.kill()
-        await asyncio.wait_for(waiting, 60)
+        await asyncio.wait_for(waiting, LIMIT_S)
 
 
 async def test_a_cancelled_request_holds_no_slot(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ async def test_a_cancelled_request_holds_no_slot(tmp_path: Path) -> None:
         for task in (waiting, held):
             task.cancel()
         await asyncio.gather(waiting, held, return_exceptions=True)
-        await asyncio.wait_for(ask(first, THIS), 60)
-        await asyncio.wait_for(ask(second, THIS), 60)
+        await asyncio.wait_for(ask(first, THIS), LIMIT_S)
+        await asyncio.wait_for(ask(second, THIS), LIMIT_S)
 
 
 async def test_each_model_of_an_endpoint_has_its_own_limit(tmp_path: Path) -> None:
@@ -119,6 +119,6 @@ async def test_each_model_of_an_endpoint_has_its_own_limit(tmp_path: Path) -> No
         )
         held = asyncio.create_task(ask(large, THIS))
         await wait_for_requests(endpoint)
-        await asyncio.wait_for(ask(small, THIS), 60)
+        await asyncio.wait_for(ask(small, THIS), LIMIT_S)
         held.cancel()
         await asyncio.gather(held, return_exceptions=True)

@@ -19,6 +19,7 @@ from multi_agent.llm.responses.typed import TypedLLM
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.retry import RetryingEndpoint
 from support.scripted_engine import MISSING, SCRIPTED, UNREADABLE, write_model_file
+from support.waiting import LIMIT_S
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -106,7 +107,7 @@ async def test_a_cancelled_request_stops_writing(open_model: Open, file: Path) -
             writing.set()
 
     task = asyncio.create_task(send(model, "write endlessly", on_text))
-    await asyncio.wait_for(writing.wait(), 60)
+    await asyncio.wait_for(writing.wait(), LIMIT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -15,6 +15,7 @@ from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
 from multi_agent.llm.llm import Message
 from multi_agent.llm.settings import EndpointSettings
+from support.waiting import LIMIT_S
 
 FILE = os.environ.get("CANDOR_TEST_GGUF", "")
 pytestmark = [
@@ -72,7 +73,7 @@ async def test_follows_the_schema_streams_caches_and_stops(model: LocalModel) ->
             writing.set()
 
     task = asyncio.create_task(model.send(request("Tell a long story.", Story, on_story)))
-    await asyncio.wait_for(writing.wait(), 300)
+    await asyncio.wait_for(writing.wait(), LIMIT_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

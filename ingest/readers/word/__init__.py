@@ -1,0 +1,1 @@
+"""Reads Word: the body, what is anchored in it, headers and footers."""

@@ -1,0 +1,1 @@
+"""Run a recorded run again, and find where two runs differ."""
