@@ -43,7 +43,7 @@ def ingest(
     """Read documents into a collection.
 
     Skips unchanged files and replaces changed ones. Exit code 1 if a file failed; the others are ingested. Ctrl-C
-    stops after the files that are being read (exit code 130); the same command continues.
+    stops within seconds (exit code 130); the same command continues.
 
     Example: candor ingest ~/papers --collection papers
     """
