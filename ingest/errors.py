@@ -8,6 +8,7 @@ IngestError
 ├── DocumentNotFound        the user names a document that was ingested
 ├── AmbiguousDocument       the user names it by its id
 ├── IngestUnderWay          the user waits for the other ingest, or ends it
+├── IngestCancelled         the user ingests again
 ├── ParserUnavailable       the user frees memory or processes, or starts the ingest again
 ├── PageNotShown            the user reads the document as text
 ├── ModelUnavailable        the user starts or chooses a suitable model, or ingests without a model
@@ -16,6 +17,8 @@ IngestError
     ├── UnreadableFile      the user corrects the permissions, or repairs the disk
     ├── FileChanging        the user ingests again when no process writes to the file
     ├── FileTooLarge        the user raises ``max_file_mb``, or splits the file
+    ├── TextTooLong         the user raises ``max_text_mb``, or splits the file
+    ├── TooManyPassages     the user raises ``max_passages``, or splits the file
     ├── ParserTimeout       the user raises the time limit, or splits the file
     ├── ParserOutOfMemory   the user raises the memory limit, or splits the file
     ├── ParserCrashed       the user saves the file again, or chooses another parser
@@ -24,7 +27,7 @@ IngestError
     ├── InternalError       the user reports it
     └── ParseError
         ├── EmptyDocument       the file has no text; a scan needs text recognition
-        │   └── EmptyImage      the file is a picture without text; nothing, if it is one of a message or an archive
+        │   └── EmptyImage      the file is a picture without text; skipped without an error in messages and archives
         ├── EncryptedDocument   the user removes the password
         ├── CorruptDocument     the user repairs or re-exports the file
         └── UnsupportedFormat   the user converts the file
@@ -67,12 +70,16 @@ class IngestUnderWay(IngestError):
     """Another process is changing the collection."""
 
 
+class IngestCancelled(IngestError):
+    """The ingest was cancelled while it worked on a file. The next ingest reads that file."""
+
+
 class ParserUnavailable(IngestError):
     """The parser processes did not start, or were closed. No file caused this."""
 
 
 class PageNotShown(IngestError):
-    """A page cannot be rendered: the document has no pages, not that page, or is damaged."""
+    """A page cannot be rendered because the document has no such page or is damaged."""
 
 
 class LedgerUnavailable(IngestError):
@@ -80,7 +87,7 @@ class LedgerUnavailable(IngestError):
 
 
 class FileError(IngestError):
-    """One file cannot be ingested; the others can."""
+    """One file cannot be ingested. The ingest continues with the others."""
 
 
 class ModelUnavailable(IngestError):
@@ -100,11 +107,19 @@ class UnreadableFile(FileError):
 
 
 class FileChanging(FileError):
-    """Another process writes to the file: it changed during every attempt to read it."""
+    """The file changed during every attempt to read it, because another process writes to it."""
 
 
 class FileTooLarge(FileError):
     """The file exceeds the size limit in the settings."""
+
+
+class TextTooLong(FileError):
+    """The text of the file exceeds the limit in the settings."""
+
+
+class TooManyPassages(FileError):
+    """The file has more passages than the settings allow."""
 
 
 class ParserTimeout(FileError):

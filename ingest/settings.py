@@ -35,9 +35,23 @@ class IngestSettings(SettingsGroup):
         default="rules", description="find facts such as issuer and period by rules alone, or ask the default model as "
         "well, one call per document; its facts are checked against the text")  # fmt: skip
     parse_workers: int = Field(default=2, ge=1, description="number of parser processes")
-    parse_timeout_s: float = Field(default=300.0, gt=0, description="seconds after which parsing a file fails")
-    parse_memory_mb: int = Field(default=2048, ge=256, description="memory in MB above which parsing a file fails")
+    parse_timeout_s: float = Field(
+        default=300.0,
+        gt=0,
+        description="maximum seconds for parsing a file, and for splitting it into passages; for "
+        "an archive or a message, unpacking each file in it",
+    )
+    parse_memory_mb: int = Field(
+        default=2048,
+        ge=256,
+        description="memory in MB above which parsing a file fails; counts the programs that the "
+        "parser starts, such as Tesseract",
+    )
     max_file_mb: int = Field(default=200, gt=0, description="larger files are rejected")
+    max_text_mb: int = Field(
+        default=32, gt=0, description="files with more text than this many MB are rejected: a page has about 0.003 MB"
+    )
+    max_passages: int = Field(default=20_000, gt=0, description="files with more passages are rejected")
     embed_batch: int = Field(default=256, gt=0, description="chunks embedded and stored per batch")
 
     @field_validator("parser", mode="before")

@@ -1,10 +1,10 @@
 """The embedded vector store: Qdrant Edge in this process, with one folder per collection.
 
     FOLDER/papers/collection.json   the specification; written last, so without it the collection is incomplete
-    FOLDER/papers/shard/            Qdrant's segments and write-ahead log
+    FOLDER/papers/shard/            Qdrant's segments and write-ahead log; see optimizer.py for its copies
     FOLDER/papers.lock, .owner      see lock.py
 
-Owns all use of the engine, its errors and its files. ``qdrant_schema.py`` defines payloads and filters.
+Only this module uses the engine, its errors and its files. ``qdrant_schema.py`` defines payloads and filters.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ import numpy as np
 import qdrant_edge as qdrant
 from pydantic import ValidationError
 
+from vectorstore.disk import check_space, disk_errors, used_space
 from vectorstore.errors import CollectionClosed, StoreUnavailable
 from vectorstore.lock import CollectionLock
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.optimizer import complete_replacement, optimize_copy, remove_part, use_copy
 from vectorstore.qdrant_schema import (
     BM25,
     CANDIDATES,
@@ -67,11 +69,11 @@ class EdgeStore:
     def create(self, spec: CollectionSpec) -> EdgeCollection:
         """Open the collection, creating it if it does not exist."""
         path = self._folder / spec.name
-        with _disk(path), ExitStack() as undo:
+        with disk_errors(path), ExitStack() as undo:
             self._folder.mkdir(parents=True, exist_ok=True)
             lock = CollectionLock(path)
             undo.callback(lock.release)
-            _check_space(path, self._reserve)
+            check_space(path, self._reserve)
             if (path / SPEC).exists():
                 require_same_spec(_read_spec(path), spec)
                 shard = _load(path)
@@ -86,7 +88,7 @@ class EdgeStore:
 
     def list(self) -> list[CollectionSpec]:
         """Return the specifications of all collections, by name."""
-        with _disk(self._folder):
+        with disk_errors(self._folder):
             if not self._folder.exists():
                 return []
             return [_read_spec(path) for path in sorted(self._folder.iterdir()) if (path / SPEC).exists()]
@@ -94,7 +96,7 @@ class EdgeStore:
     def drop(self, name: str) -> None:
         """Delete a collection and its contents."""
         path = self._folder / find_spec(name, self.list()).name
-        with _disk(path), ExitStack() as undo:
+        with disk_errors(path), ExitStack() as undo:
             lock = CollectionLock(path)
             undo.callback(lock.release)
             (path / SPEC).unlink()  # first, so that an interrupted drop leaves an incomplete collection
@@ -112,6 +114,8 @@ class EdgeCollection:
         self._open_shard: qdrant.EdgeShard | None = shard
         self._active_calls = 0  # calls in the engine; it must not be closed during one
         self._idle = threading.Condition()
+        self._replacing = False  # whether calls wait until an optimized shard has replaced the open one
+        self._writing = threading.Lock()  # held while chunks are written or the shard is optimized
         self._lock = lock
         self._reserve = reserve
         self._bm25 = Bm25Encoder()
@@ -129,20 +133,20 @@ class EdgeCollection:
         return self._open_shard is None
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their vectors; replace those with the same id. Durable on return."""
+        """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)
-        for start in range(0, len(chunks), BATCH):
-            _check_space(self._path, self._reserve)
-            rows = vectors[start : start + BATCH].tolist()
-            points = [self._point(chunk, row) for chunk, row in zip(chunks[start : start + BATCH], rows, strict=True)]
-            self._write(qdrant.UpdateOperation.upsert_points(points))
-        self._flush()
+        with self._writing:
+            for start in range(0, len(chunks), BATCH):
+                batch, rows = chunks[start : start + BATCH], vectors[start : start + BATCH].tolist()
+                points = [self._point(chunk, row) for chunk, row in zip(batch, rows, strict=True)]
+                self._write(qdrant.UpdateOperation.upsert_points(points))
+            self._flush()
 
     def delete(self, where: ChunkFilter) -> None:
         """Delete the selected chunks. Durable on return."""
-        _check_space(self._path, self._reserve)
-        self._write(qdrant.UpdateOperation.delete_points_by_filter(_filter(where)))
-        self._flush()
+        with self._writing:
+            self._write(qdrant.UpdateOperation.delete_points_by_filter(_filter(where)))
+            self._flush()
 
     def search(
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
@@ -190,15 +194,17 @@ class EdgeCollection:
         return {str(record.id): _dense(record.vector) for record in records}
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(self)``: only a wrapper that hides chunks needs more."""
+        """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
         return read(self)
 
     def optimize(self) -> None:
-        """Merge segments, and build the HNSW index where there are enough vectors."""
-        # New segments are written before the old ones are deleted.
-        _check_space(self._path, self._reserve + _size(self._path))
-        with self._engine("optimize") as shard:
-            shard.optimize()
+        """Merge segments, and build the HNSW index where there are enough vectors. Searches go on; writes wait."""
+        with self._writing, disk_errors(self._path):
+            # A copy is made, and new segments are written before the old ones are deleted.
+            check_space(self._path, self._reserve + 2 * used_space(self._path))
+            self._flush()
+            optimize_copy(self._path / SHARD)
+            self._use_copy()
 
     def close(self) -> None:
         """Wait for active calls, then flush and release the collection. May be called again."""
@@ -206,12 +212,13 @@ class EdgeCollection:
             shard, self._open_shard = self._open_shard, None  # from now on, calls raise CollectionClosed
             self._idle.wait_for(lambda: not self._active_calls)
         if shard is not None:
-            try:
-                with _engine("flush", self._path):
-                    shard.flush()
-            finally:
-                shard.close()
-                self._lock.release()
+            with self._writing:  # wait for the end of an optimization, whose copy is not used
+                try:
+                    with _engine("flush", self._path):
+                        shard.flush()
+                finally:
+                    shard.close()
+                    self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -223,10 +230,8 @@ class EdgeCollection:
     def _engine(self, action: str) -> Iterator[qdrant.EdgeShard]:
         """Keep the engine open until the end of the block. Raises CollectionClosed."""
         with self._idle:
-            if (shard := self._open_shard) is None:
-                raise CollectionClosed(
-                    f"Collection {self._spec.name!r} is closed: it was deleted, or Candor is shutting down."
-                )
+            self._idle.wait_for(lambda: not self._replacing)
+            shard = self._require_open()
             self._active_calls += 1
         try:
             with _engine(action, self._path):
@@ -236,7 +241,32 @@ class EdgeCollection:
                 self._active_calls -= 1
                 self._idle.notify_all()
 
+    def _require_open(self) -> qdrant.EdgeShard:
+        if self._open_shard is None:
+            raise CollectionClosed(
+                f"Collection {self._spec.name!r} is closed: it was deleted, or Candor is shutting down."
+            )
+        return self._open_shard
+
+    def _use_copy(self) -> None:
+        """Replace the shard by its optimized copy, between two calls. Other calls wait until the copy is loaded."""
+        with self._idle:
+            self._replacing = True
+            try:
+                self._idle.wait_for(lambda: not self._active_calls)
+            finally:
+                self._replacing = False
+                self._idle.notify_all()
+            self._require_open().close()
+            self._open_shard = None  # if the rest fails, the collection can be opened again
+            with ExitStack() as undo:
+                undo.callback(self._lock.release)
+                use_copy(self._path / SHARD)
+                self._open_shard = _load(self._path)
+                undo.pop_all()
+
     def _write(self, operation: qdrant.UpdateOperation) -> None:
+        check_space(self._path, self._reserve)
         with self._engine("write") as shard:
             shard.update(operation)
         self._writes += 1
@@ -298,7 +328,7 @@ def _dense(vector: Any) -> Vectors:
 
 
 def _create(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
-    """Create a collection, after deleting what an interrupted attempt left."""
+    """Create a collection. First deletes the files of an interrupted attempt."""
     if path.exists():
         shutil.rmtree(path)
     path.mkdir()
@@ -315,6 +345,8 @@ def _create(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
 
 
 def _load(path: Path) -> qdrant.EdgeShard:
+    remove_part(path / SHARD)
+    complete_replacement(path / SHARD)
     with _engine("load", path):
         shard = qdrant.EdgeShard.load(str(path / SHARD))
         _create_indexes(shard)  # fields that an earlier version did not index
@@ -341,31 +373,6 @@ def _read_spec(path: Path) -> CollectionSpec:
         return CollectionSpec.model_validate_json((path / SPEC).read_bytes())
     except ValidationError as error:
         raise StoreUnavailable(f"{str(path / SPEC)!r} is not a valid collection specification: {error}") from error
-
-
-def _size(path: Path) -> int:
-    """Return the disk space of the files in bytes; the engine's files are sparse."""
-    return sum(file.stat().st_blocks * 512 for file in path.rglob("*"))
-
-
-def _check_space(path: Path, needed: int) -> None:
-    free = shutil.disk_usage(path.parent).free
-    if free < needed:
-        raise StoreUnavailable(
-            f"The disk of {str(path.parent)!r} has {free / 2**20:,.0f} MiB free, but writing to collection "
-            f"{path.name!r} safely needs {needed / 2**20:,.0f} MiB. Free some space. Stored data is kept."
-        )
-
-
-@contextmanager
-def _disk(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreUnavailable(
-            f"The vector store cannot use {str(path)!r}: {error.strerror or error}. Set a folder with read "
-            "and write permission."
-        ) from error
 
 
 @contextmanager

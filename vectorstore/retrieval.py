@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from vectorstore.embedding.embedder import Embedder
-from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection
 from vectorstore.text.languages import detect_query
 
@@ -24,6 +24,11 @@ class Retriever:
     def __init__(self, collection: Collection, embedder: Embedder) -> None:
         self._collection = collection
         self._embedder = embedder
+
+    @property
+    def spec(self) -> CollectionSpec:
+        """The specification of the collection."""
+        return self._collection.spec
 
     def search(
         self,

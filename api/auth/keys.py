@@ -1,7 +1,7 @@
 """API keys in SQL: their rights, expiry and daily limits.
 
-A key is ``candor_ID_SECRET``. Only the SHA-256 of the secret is stored. The secret is 256 random bits and cannot be
-guessed, so a slow password hash would only cost time with every request.
+A key is ``candor_ID_SECRET``. Only the SHA-256 of the secret is stored. The secret has 256 random bits and cannot be
+guessed, so a slow password hash would only delay every request.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any
 
 import sqlalchemy as sql
@@ -34,12 +36,14 @@ _keys = sql.Table(
     sql.Column("rights", sql.JSON, nullable=False),
     sql.Column("requests_per_day", sql.Integer, nullable=True),
     sql.Column("tokens_per_day", sql.BigInteger, nullable=True),
+    sql.Column("upload_bytes_per_day", sql.BigInteger, nullable=True),
     sql.Column("created_at", sql.DateTime(timezone=True), nullable=False),
     sql.Column("expires_at", sql.DateTime(timezone=True), nullable=True),
     sql.Column("revoked_at", sql.DateTime(timezone=True), nullable=True),
     sql.Column("last_used_at", sql.DateTime(timezone=True), nullable=True),
     sql.Column("last_day", sql.String(10), nullable=False),
     sql.Column("requests", sql.Integer, nullable=False),
+    sql.Column("uploaded", sql.BigInteger, nullable=False, server_default="0"),
 )
 
 CollectionName = Annotated[str, Field(pattern=r"^(\*|[A-Za-z0-9_-]{1,63})$")]
@@ -69,6 +73,7 @@ class Key(FrozenModel):
     revoked_at: AwareDatetime | None
     last_used_at: AwareDatetime | None
     requests_today: int = Field(description="since midnight UTC")
+    uploaded_today: int = Field(description="bytes since midnight UTC")
 
     def valid(self, now: datetime) -> bool:
         """Return whether the key is neither revoked nor expired."""
@@ -104,6 +109,7 @@ class Keys:
             "expires_at": request.expires_at and request.expires_at.astimezone(UTC),
             "last_day": _day(now),
             "requests": 0,
+            "uploaded": 0,
         }
         with self._engine.begin() as connection:
             connection.execute(_keys.insert().values(row))
@@ -143,26 +149,47 @@ class Keys:
         match = _KEY.fullmatch(sent)
         key_id, secret = match.groups() if match else ("", sent)
         row = self._row(key_id)
-        # Compared also without a row, so that the response time does not reveal whether the id exists.
+        # The secret is compared even without a row, so that the response time does not reveal whether the id exists.
         matches = hmac.compare_digest(_hash(secret), row["secret_hash"] if row else _DUMMY_HASH)
         now = datetime.now(UTC)
         if row is None or not matches or not (key := _key(row)).valid(now):
             raise Unauthorized
-        self._count(key, now)
+        self._count(key.id, now, requests=1)
         return Caller(key=key.id, name=key.name, rights=key.rights, limits=key.limits)
 
-    def _count(self, key: Key, now: datetime) -> None:
-        """Add one to today's requests. A single statement, because several processes may count at once."""
+    def uploads_left(self, caller: Caller) -> int | None:
+        """Return the bytes that the caller may still upload today, or None without a limit."""
+        limit = caller.limits.upload_bytes_per_day
+        return None if limit is None else max(limit - self.get(caller.key).uploaded_today, 0)
+
+    def count_upload(self, caller: Caller, files: Iterable[Path]) -> None:
+        """Count the bytes of uploaded files.
+
+        Raises LimitReached if they exceed what is left today; then they are not counted.
+        """
+        size = sum(file.stat().st_size for file in files)
+        if caller.key and size:
+            self._count(caller.key, datetime.now(UTC), uploaded=size)
+
+    def _count(self, key_id: str, now: datetime, *, requests: int = 0, uploaded: int = 0) -> None:
+        """Add to today's figures. A single statement, because several processes may count at once.
+
+        Raises LimitReached for what exceeds its limit; then nothing is counted.
+        """
         today = _keys.c.last_day == _day(now)
-        limit = _keys.c.requests_per_day
-        statement = (
-            _keys.update()
-            .where(_keys.c.id == key.id, sql.or_(limit.is_(None), sql.not_(today), _keys.c.requests < limit))
-            .values(requests=sql.case((today, _keys.c.requests + 1), else_=1), last_day=_day(now), last_used_at=now)
-        )
+        total_requests = sql.case((today, _keys.c.requests), else_=0) + requests
+        total_uploaded = sql.case((today, _keys.c.uploaded), else_=0) + uploaded
+        limit = _keys.c.upload_bytes_per_day if uploaded else _keys.c.requests_per_day
+        total = total_uploaded if uploaded else total_requests
+        values = {
+            "requests": total_requests, "uploaded": total_uploaded, "last_day": _day(now), "last_used_at": now
+        }  # fmt: skip
+        statement = _keys.update().where(_keys.c.id == key_id, sql.or_(limit.is_(None), total <= limit)).values(values)
         with self._engine.begin() as connection:
-            if not connection.execute(statement).rowcount:
-                raise LimitReached(f"{key.limits.requests_per_day} requests a day", until_midnight(now))
+            counted = connection.execute(statement).rowcount
+        if not counted:
+            limits = self.get(key_id).limits
+            raise uploads_used_up(limits) if uploaded else _used_up(f"{limits.requests_per_day} requests")
 
     def _row(self, key_id: str) -> sql.RowMapping | None:
         with self._engine.connect() as connection:
@@ -173,6 +200,15 @@ def until_midnight(now: datetime) -> int:
     """Return the seconds until the next midnight UTC, rounded up."""
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     return int((midnight - now).total_seconds()) + 1
+
+
+def uploads_used_up(limits: Limits) -> LimitReached:
+    """Return the error for an upload that exceeds the daily limit."""
+    return _used_up(f"{limits.upload_bytes_per_day} bytes of uploads")
+
+
+def _used_up(what: str) -> LimitReached:
+    return LimitReached(f"{what} a day", until_midnight(datetime.now(UTC)))
 
 
 def _hash(secret: str) -> str:
@@ -188,6 +224,7 @@ def _key(row: sql.RowMapping) -> Key:
     for name in ("created_at", "expires_at", "revoked_at", "last_used_at"):
         if values[name] is not None and values[name].tzinfo is None:  # SQLite drops the time zone (UTC)
             values[name] = values[name].replace(tzinfo=UTC)
-    limits = Limits(requests_per_day=row["requests_per_day"], tokens_per_day=row["tokens_per_day"])
-    today = row["requests"] if row["last_day"] == _day(datetime.now(UTC)) else 0
-    return Key(**values, limits=limits, requests_today=today)
+    limits = Limits(**{name: row[name] for name in Limits.model_fields})
+    today = row["last_day"] == _day(datetime.now(UTC))
+    requests, uploaded = (row["requests"], row["uploaded"]) if today else (0, 0)
+    return Key(**values, limits=limits, requests_today=requests, uploaded_today=uploaded)

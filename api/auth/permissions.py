@@ -44,7 +44,10 @@ class Limits(FrozenModel):
 
     requests_per_day: int | None = Field(default=None, ge=1, le=2**31 - 1)
     tokens_per_day: int | None = Field(
-        default=None, ge=1, le=2**63 - 1, description="prompt and completion tokens of all runs of the key"
+        default=None, ge=1, le=2**63 - 1, description="prompt and completion tokens of all model calls for the key"
+    )
+    upload_bytes_per_day: int | None = Field(
+        default=None, ge=1, le=2**63 - 1, description="bytes of the files that the key uploads"
     )
 
 

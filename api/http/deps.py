@@ -24,6 +24,7 @@ from api.services.documents.ingest import IngestService
 from api.services.documents.shown_pages import ShownPages
 from api.services.documents.suggested_questions import QuestionSuggester
 from api.services.evaluation.evaluations import Evaluations
+from api.services.research.research import PanelFactory
 from api.settings import Settings
 from api.storage.uploads import Uploads
 from api.workers.contract import Researcher
@@ -36,7 +37,7 @@ from multi_agent.toolbox.toolbox import Toolbox
 
 @dataclass(frozen=True)
 class AppState:
-    """What the dependencies return. ``app.py`` builds it when the service starts."""
+    """The objects that the dependencies return. ``app.py`` creates them when the service starts."""
 
     settings: Settings
     agents: Agents
@@ -52,6 +53,7 @@ class AppState:
     ledger: Ledger
     memories: Memories
     pages: ShownPages
+    panel: PanelFactory
     plans: Plans
     pool: CollectionPool
     researcher: Researcher
@@ -63,7 +65,7 @@ class AppState:
     uploads: Uploads
 
 
-# Dependencies are coroutines: FastAPI calls others in a thread, which costs more than the call itself.
+# Dependencies are coroutines, because FastAPI runs other functions in a thread, which costs more than the call itself.
 def _part(name: str) -> Any:
     async def get(connection: HTTPConnection) -> Any:
         return getattr(connection.app.state.parts, name)
@@ -96,6 +98,7 @@ KeysDep = Annotated[Keys, _part("keys")]
 LedgerDep = Annotated[Ledger, _part("ledger")]
 MemoriesDep = Annotated[Memories, _part("memories")]
 PagesDep = Annotated[ShownPages, _part("pages")]
+PanelDep = Annotated[PanelFactory, _part("panel")]
 PlansDep = Annotated[Plans, _part("plans")]
 PoolDep = Annotated[CollectionPool, _part("pool")]
 ResearcherDep = Annotated[Researcher, _part("researcher")]

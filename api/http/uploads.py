@@ -15,6 +15,8 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.requests import ClientDisconnect
 
+from api.auth.keys import uploads_used_up
+from api.auth.permissions import Limits
 from api.errors import HomeError, UploadTooLarge, UsageError
 from api.storage.uploads import safe_name
 from vectorstore.models import FrozenModel
@@ -28,12 +30,16 @@ class UploadLimits(FrozenModel):
     total_bytes: int
     files: int
     file_bytes: int
+    daily: Limits = Limits()
+    """Limits of the key."""
+    left_today: int | None = None
+    """Bytes of files that the key may still upload today."""
 
 
 async def receive_files(request: Request, folder: Path, limits: UploadLimits) -> dict[PurePosixPath, Path]:
     """Write the files of the form into ``folder`` and return their paths by file name.
 
-    Raises UsageError for a malformed or incomplete form and for invalid names, UploadTooLarge, HomeError.
+    Raises UsageError for a malformed or incomplete form and for invalid names, UploadTooLarge, LimitReached, HomeError.
     """
     form = _Form(folder, limits)
     try:
@@ -80,7 +86,7 @@ class _Form:
         self._name = self._value = self._disposition = b""
         self._open: IO[bytes] | None = None
         self._shown = ""
-        self._total = self._written = 0
+        self._total = self._written = self._stored = 0
         self._complete = False
 
     def feed(self, parser: MultipartParser, part: bytes) -> None:
@@ -148,6 +154,9 @@ class _Form:
     def write(self, data: bytes, start: int, end: int) -> None:
         assert self._open is not None
         self._written += end - start
+        self._stored += end - start
+        if self._limits.left_today is not None and self._stored > self._limits.left_today:
+            raise uploads_used_up(self._limits.daily)
         if self._written > self._limits.file_bytes:
             raise UploadTooLarge(
                 f"{self._shown!r} has more than {self._limits.file_bytes / _MB:,.0f} MB, the limit for one file. "

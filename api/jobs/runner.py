@@ -12,6 +12,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Collection
+from contextlib import AsyncExitStack
 from contextvars import Context
 from functools import partial
 from itertools import count
@@ -38,6 +39,7 @@ class Jobs:
         self._queue = queue
         self._handlers: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in queue.limits.items()}
+        self._collections: dict[str, asyncio.Lock] = {}  # one ingest at a time into each
         self._active: dict[str, ActiveJob] = {}
         self._cancelled: set[str] = set()
         self._unstored: dict[str, Outcome] = {}
@@ -79,7 +81,7 @@ class Jobs:
         for offset in count(0, page):
             found = await self._queue.list([kind] if kind else list(JobKind), wanted, page, offset)
             jobs += [
-                self._with_progress(job) for job in found
+                job for job in map(self._with_progress, found)
                 if job.status in wanted and collection in (None, job.collection) and readable(job.collection)
             ]  # fmt: skip
             if len(found) < page or len(jobs) >= limit:
@@ -160,10 +162,18 @@ class Jobs:
                 log.warning("The end of job %s cannot be stored; it is tried again: %s", spec.id, error)
 
     async def _run(self, active: ActiveJob) -> JsonValue:
-        """Run the handler. DBOS's count of running workflows lags, so an excess job waits here for a slot."""
-        async with self._slots[active.spec.kind]:
+        """Run the handler when a slot is free. DBOS's count of running workflows lags, so excess jobs wait here.
+
+        An ingest first waits for the others into its collection, without a slot. DBOS hands out a few of each key, so
+        that the keys take turns here.
+        """
+        kind = active.spec.kind
+        async with AsyncExitStack() as held:
+            if kind is JobKind.INGEST:
+                await held.enter_async_context(self._collections.setdefault(active.spec.collection, asyncio.Lock()))
+            await held.enter_async_context(self._slots[kind])
             active.started = True
-            return await self._handlers[active.spec.kind].run(active)
+            return await self._handlers[kind].run(active)
 
     async def _outcome(self, active: ActiveJob) -> Outcome:
         spec, handler = active.spec, self._handlers[active.spec.kind]
@@ -188,9 +198,16 @@ class Jobs:
         await asyncio.wait({active.workflow})
 
     def _with_progress(self, job: Job) -> Job:
-        """Return the job with its current progress if it runs in this process; the database has only the last one."""
+        """Return the job with its current progress if it runs in this process; the database has only the last one.
+
+        A job that waits here for a slot is still waiting, though DBOS has started its workflow.
+        """
         active = self._active.get(job.id)
-        return job.model_copy(update={"progress": active.progress}) if active else job
+        if active is None or job.status.ended:
+            return job
+        if not active.started:
+            return job.model_copy(update={"status": JobStatus.WAITING, "started_at": None})
+        return job.model_copy(update={"progress": active.progress})
 
 
 def new_job_id(prefix: str, caller: Caller, idempotency_key: str | None) -> str:

@@ -15,6 +15,7 @@ import {showEvaluations} from "./pages/evaluations.js";
 import {showKeys} from "./pages/keys.js";
 import {showMemory} from "./pages/memory.js";
 import {closePanel, panelKey} from "./parts/panel.js";
+import {showRunComparison} from "./pages/run-comparison.js";
 import {showRun} from "./pages/run.js";
 import {showRuns} from "./pages/runs.js";
 import {showSettings} from "./pages/settings.js";
@@ -36,6 +37,7 @@ const PAGES = [
   [/^\/again\/([^/]+)$/, showAgain],
   [/^\/runs$/, showRuns],
   [/^\/runs\/([^/]+)(?:\/steps\/([^/]+)|\/(\d+))?$/, showRun],
+  [/^\/compare\/([^/]+)\/([^/]+)$/, showRunComparison],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
   [/^\/documents\/([^/]+)\/([^/]+)(?:\/(page|at)\/([\d-]+))?$/, showDocument],
   [/^\/evaluations$/, showEvaluations],

@@ -11,9 +11,10 @@ of the document except tables of contents. A document that is only a table of co
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import inf
 from uuid import UUID, uuid5
 
@@ -48,21 +49,24 @@ class Source(FrozenModel):
 
 
 class Chunker:
-    """Creates chunks for one embedding model: ``count_tokens`` is its tokenizer, ``budget`` the tokens per chunk."""
+    """Splits documents into chunks for one embedding model.
+
+    ``count_tokens`` counts tokens with the model's tokenizer. ``budget`` is the maximum number of tokens per chunk.
+    """
 
     def __init__(self, count_tokens: TokenCounter, budget: int, overlap: int = 0) -> None:
-        self._count = count_tokens
-        self._budget = budget
-        self._overlap = overlap
+        self.count_tokens = count_tokens
+        self.budget = budget
+        self.overlap = overlap
 
     @property
     def fingerprint(self) -> str:
-        """Name of the algorithm and its settings. Equal fingerprints mean equal chunks."""
-        return f"{ALGORITHM}/{self._budget}" + (f"/overlap-{self._overlap}" if self._overlap else "")
+        """Name of the algorithm and its settings. Chunkers with the same fingerprint produce the same chunks."""
+        return f"{ALGORITHM}/{self.budget}" + (f"/overlap-{self.overlap}" if self.overlap else "")
 
     def chunk(self, parsed: ParsedDocument, source: Source) -> list[Chunk]:
         """Return the document's chunks in order."""
-        return _Chunking(self._count, self._budget, self._overlap, parsed, source).chunks()
+        return _Chunking(self.count_tokens, self.budget, self.overlap, parsed, source).chunks()
 
 
 class _Chunking:
@@ -100,7 +104,7 @@ class _Chunking:
     # Packing
 
     def _partition(self, segments: Sequence[Segment]) -> list[Sequence[Segment]]:
-        """Return the segments of each chunk: the partition with the lowest cost that fits the budget."""
+        """Return the segments of each chunk. Chooses the partition with the lowest cost that fits the budget."""
         costs = [0.0, *[inf] * len(segments)]  # costs[n]: cost of the best partition of the first n segments
         begins = [0] * (len(segments) + 1)  # begins[n]: first segment of the last chunk of that partition
         for first in range(len(segments)):
@@ -135,12 +139,25 @@ class _Chunking:
         for group in groups:
             start = group[0].start
             if self._overlap and group[0].continues:
-                begins = [begin for begin, _ in divide(self._text, previous, start, boundary_of(group[0].kind))]
-                texts = [self._text[begin:start] for begin in begins[1:]]
-                counts = zip(begins[1:], self._count(texts), strict=True)
+                begins = self._near(previous, start, boundary_of(group[0].kind))
+                counts = zip(begins, self._count([self._text[begin:start] for begin in begins]), strict=True)
                 start = min((begin for begin, tokens in counts if tokens <= self._overlap), default=start)
             yield start
             previous = group[0].start
+
+    def _near(self, previous: int, start: int, boundary: re.Pattern[str]) -> list[int]:
+        """Return the sentences after the first one that begin close enough to ``start`` to be repeated.
+
+        Counting the text from each sentence of the chunk to its end would take a time that grows with its square.
+        """
+        spans = divide(self._text, previous, start, boundary)[1:]
+        counts = self._count([self._text[begin:end] for begin, end in spans])
+        tokens_left = accumulate(reversed(counts))
+        return [
+            begin
+            for (begin, _), tokens in zip(reversed(spans), tokens_left, strict=True)
+            if tokens <= 2 * self._overlap
+        ]
 
     # Chunks
 
@@ -202,7 +219,7 @@ class _Chunking:
 
 
 class _Section:
-    """The section path of a growing chunk: the headings that apply to all of its text."""
+    """The section path of a growing chunk, which contains the headings above all of its text."""
 
     def __init__(self, first: Segment) -> None:
         self._begins_with_heading = first.kind is BlockKind.HEADING
@@ -220,7 +237,7 @@ class _Section:
 
 
 def _section_starts(path: tuple[str, ...], group: Sequence[Segment]) -> Iterator[SectionStart]:
-    """Yield each place where the section differs from the one before; at first, from the path of the chunk."""
+    """Yield each place where the section changes. The first segment is compared with the path of the chunk."""
     for segment in group:
         if segment.section != path:
             path = segment.section

@@ -1,6 +1,7 @@
-"""Divides a parsed document into segments: sentences of prose, lines of lists and code, rows of tables.
+"""Divides a parsed document into segments, which are sentences of prose, lines of lists and code, and rows of tables.
 
-Each segment has the cost of beginning a chunk with it: nothing before a heading, much between a caption and its table.
+Each segment has a cost for starting a chunk with it. The cost is zero for a heading and high between a caption and its
+table.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from ingest.chunking.outline import Outline, TokenCounter
 from ingest.document import Block, BlockKind, ParsedDocument
@@ -22,7 +24,7 @@ _HEADER_SHARE = 2  # a table's header takes at most half of the budget
 _SEGMENT_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget are joined
 _CAPTION_SHARE = 5  # a paragraph next to a table is its caption if it takes at most a fifth of the budget
 
-# Costs of the boundary at which a chunk begins. Their order is the principle; the values were found by experiment.
+# Costs of the boundary at which a chunk begins. The values were found by experiment; only their order has a reason.
 _BEFORE_HEADING = 0.0
 _BETWEEN_BLOCKS = 0.1
 _BETWEEN_SENTENCES = 0.4
@@ -46,9 +48,9 @@ class Segment:
     kind: BlockKind
     section: tuple[str, ...]
     cost: float
-    """Cost of the boundary before it."""
+    """Cost of the boundary before the segment."""
     continues: bool = False
-    """Whether the boundary before it is inside a block of sentences, so that overlap with the last ones makes sense."""
+    """Whether the boundary before the segment is inside a block of sentences. Only there, chunks may overlap."""
     header: TableHeader | None = None
     header_tokens: int = 0
 
@@ -91,7 +93,7 @@ class Segmenter:
         if BlockKind.TABLE not in (above.kind, block.kind) and (
             self._is_caption(index, index + 1, sizes) or self._is_caption(index - 1, index - 2, sizes)
         ):
-            return _BETWEEN_BLOCKS  # it belongs to the table on its other side
+            return _BETWEEN_BLOCKS  # the caption belongs to the table on its other side
         return _BETWEEN_BLOCKS if self._is_sentences(above) and self._is_sentences(block) else _NEXT_TO_OTHER
 
     def _is_caption(self, index: int, neighbour: int, sizes: Sequence[int]) -> bool:
@@ -188,25 +190,57 @@ def boundary_of(kind: BlockKind) -> re.Pattern[str]:
     return LINE_STARTS if kind in (BlockKind.LIST, BlockKind.CODE, BlockKind.TABLE) else SENTENCE_ENDS
 
 
-def _weight(text: str, count_tokens: TokenCounter, room: int) -> int:
-    """Return the tokens of a part of a text, as the splitter can work with them.
+class _Weights:
+    """The numbers of tokens of parts of a text, at least 1 and for a single character at most ``room``.
 
-    It repeats a part of zero tokens, such as an accent alone, in the next chunk, and fails at a character that has more
-    tokens than ``room``.
+    The splitter would repeat a part of zero tokens, such as a single accent, in the next chunk. It would fail on a
+    character of more than ``room`` tokens. Counting many short parts separately would take minutes, so ``add`` counts
+    them together.
     """
-    tokens = max(1, count_tokens([text])[0])
-    return min(tokens, room) if len(text) == 1 else tokens
+
+    def __init__(self, count_tokens: TokenCounter, room: int) -> None:
+        self._count, self._room = count_tokens, room
+        self._known: dict[str, int] = {}
+
+    def add(self, parts: Sequence[str]) -> None:
+        """Count the tokens of all parts that are not known yet."""
+        missing = [part for part in dict.fromkeys(parts) if part not in self._known]
+        for part, tokens in zip(missing, self._count(missing) if missing else (), strict=True):
+            self._known[part] = max(1, min(tokens, self._room) if len(part) == 1 else tokens)
+
+    def of(self, text: str) -> range:
+        """Return a sequence with one element per token."""
+        if text not in self._known:
+            self.add([text])
+        return range(self._known[text])
+
+
+@cache
+def _splitter_class() -> Any:
+    """Return llama-index's splitter, which counts the parts of a text together. The import takes seconds."""
+    from llama_index.core.node_parser import SentenceSplitter
+
+    class CountingSplitter(SentenceSplitter):
+        weights: Any = None
+
+        def _get_splits_by_fns(self, text: str) -> tuple[list[str], bool]:
+            parts, is_sentence = super()._get_splits_by_fns(text)
+            self.weights.add(parts)
+            return parts, is_sentence
+
+    return CountingSplitter
 
 
 def _sentence_splitter(count_tokens: TokenCounter, room: int) -> SentenceSplitter:
     """Return llama-index's splitter with our tokenizer and sentence ends. Its own would download data."""
-    from llama_index.core.node_parser import SentenceSplitter
-
-    return SentenceSplitter(
+    weights = _Weights(count_tokens, room)
+    splitter = _splitter_class()(
         chunk_size=room,
         chunk_overlap=0,
         paragraph_separator="\n\n",
-        tokenizer=lambda text: range(_weight(text, count_tokens, room)),
+        tokenizer=weights.of,
         secondary_chunking_regex=_PHRASES,
         chunking_tokenizer_fn=lambda text: [part for part in SENTENCE_ENDS.split(text) if part],
     )
+    splitter.weights = weights
+    return cast("SentenceSplitter", splitter)

@@ -33,6 +33,7 @@ MB = 1 << 20
 _STEP = 1 << 18
 _MAX_READ = 64 * MB  # only forged headers ask for more at once
 _MAX_LISTED = 100_000  # files in a zip archive: their list is read into memory first
+_MAX_FIELD = 8192  # characters of a field such as Content-Type, with its parameters
 _LIST_ENTRY = b"PK\x01\x02"
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
@@ -44,8 +45,10 @@ _OPENERS: dict[bytes, Callable[[Path], io.BufferedIOBase]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
-_DOCUMENT_MARKS = {"[Content_Types].xml", "mimetype", "META-INF/container.xml", "Index/Document.iwa", "Index.zip"}
-"""Members of zip archives that are documents: Office Open XML, OpenDocument, EPUB, iWork."""
+_PACKAGE_MARKS = {"[Content_Types].xml", "[Content_Types].xml/[0].piece"}
+"""Members of zip archives that are packages: Office Open XML, XPS. XPS files often list them last."""
+_DOCUMENT_MARKS = {"mimetype", "META-INF/container.xml", "Index/Document.iwa", "Index.zip"}
+"""Members of zip archives that are other documents: OpenDocument, EPUB, iWork."""
 
 
 class ContainerKind(StrEnum):
@@ -101,7 +104,9 @@ def container_kind(path: Path) -> ContainerKind | None:
 def _kind_of_zip(path: Path) -> ContainerKind | None:
     try:
         with _open_zip(path) as archive:
-            return None if _DOCUMENT_MARKS & set(archive.namelist()[:50]) else ContainerKind.ZIP
+            names = archive.namelist()
+        is_document = _PACKAGE_MARKS & set(names) or _DOCUMENT_MARKS & set(names[:50])
+        return None if is_document else ContainerKind.ZIP
     except DAMAGE:  # the parser rejects damaged documents
         return ContainerKind.ZIP if path.suffix.lower() == ".zip" else None
 
@@ -167,8 +172,21 @@ def _compressed_entries(path: Path, max_bytes: int) -> Entries:
     yield Entry(path.stem if path.suffix else f"{path.name}.unpacked", lambda: _open_unpacked(path, max_bytes))
 
 
+class _ShortFields(policy.Compat32):
+    """Rejects mails with a very long field of a part, because Python needs quadratic time to read its parameters.
+
+    Other fields, such as a long list of recipients, are not read here.
+    """
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        if name.lower().startswith("content-") and len(value) > _MAX_FIELD:
+            raise ValueError(f"its field {name} has {len(value):,} characters, but the limit is {_MAX_FIELD:,}")
+        return name, value
+
+
 def _mail_entries(path: Path, _: int) -> Entries:
-    message = message_from_bytes(path.read_bytes(), policy=policy.compat32)
+    message = message_from_bytes(path.read_bytes(), policy=_ShortFields())
     for number, part in enumerate(_attachments(message), start=1):
         yield Entry(_attachment_name(part, number), partial(io.BytesIO, _payload(part)))
 

@@ -7,11 +7,12 @@ document whose file was moved, or from any chunk with the same embedded text.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ingest.errors import IngestCancelled
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import Stage
 from vectorstore.embedding.embedder import Embedder
@@ -20,6 +21,9 @@ from vectorstore.store import Collection, Vectors
 
 if TYPE_CHECKING:
     Timer = Callable[[Stage], AbstractContextManager[None]]
+
+
+_UNINTERRUPTED = 64  # texts that are embedded between two checks whether the ingest was cancelled: about a second
 
 
 @dataclass(frozen=True)
@@ -39,14 +43,20 @@ class ChunkWriter:
         self._ledger = ledger
         self._name = name
 
-    def write(self, chunks: Sequence[Chunk], moved: Mapping[str, str], timed: Timer) -> WriteResult:
-        """Store the chunks with their vectors. ``moved`` gives the former id of each chunk of a moved document."""
+    def write(
+        self, chunks: Sequence[Chunk], moved: Mapping[str, str], timed: Timer, cancelled: Callable[[], bool]
+    ) -> WriteResult:
+        """Store the chunks with their vectors. ``moved`` gives the former id of each chunk of a moved document.
+
+        Raises IngestCancelled before anything is stored.
+        """
         texts = {chunk.id: chunk.embedded_text for chunk in chunks}
         digests = {identity: hashlib.sha256(text.encode()).hexdigest() for identity, text in texts.items()}
         with timed(Stage.EMBEDDING):
             vectors = self._stored_vectors(digests, moved)
             missing = list(dict.fromkeys(text for identity, text in texts.items() if identity not in vectors))
-            computed = dict(zip(missing, self._embedder.embed_passages(missing), strict=True)) if missing else {}
+            computed = {text: vector for part in _parts(missing, cancelled)
+                        for text, vector in zip(part, self._embedder.embed_passages(part), strict=True)}  # fmt: skip
         with timed(Stage.STORING):
             self._collection.upsert(chunks, self._rows(texts, vectors, computed))
             # The vector of a moved chunk may include its document's former title, so other chunks must not reuse it.
@@ -77,3 +87,10 @@ class ChunkWriter:
 
         rows = [stored[identity] if identity in stored else computed[text] for identity, text in texts.items()]
         return np.stack(rows).astype(np.float32)
+
+
+def _parts(texts: Sequence[str], cancelled: Callable[[], bool]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(texts), _UNINTERRUPTED):
+        if cancelled():
+            raise IngestCancelled("The ingest was cancelled while it embedded passages.")
+        yield texts[start : start + _UNINTERRUPTED]

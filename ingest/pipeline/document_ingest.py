@@ -1,6 +1,6 @@
-"""The steps of one file through an ingest: start, read, chunk, embed and store with others, publish.
+"""The steps of ingesting one file: start, read, chunk, embed and store with other files, publish.
 
-A file in a terminal state is added to ``state.finished``, where its container finds it.
+A file in a terminal state is added to ``state.finished``, which ``container_ingest.py`` reads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ingest.pipeline.chunk_writer import ChunkWriter
 from ingest.pipeline.chunks import chunk_document, chunk_id
 from ingest.pipeline.copies import Copies
 from ingest.pipeline.discovery import FoundFile, SkippedFile, printable
-from ingest.pipeline.open_container import OpenContainer
+from ingest.pipeline.open_container import OpenContainer, Unpack
 from ingest.pipeline.parse_file import ParseResult, parse_file, wrap_internal_errors
 from ingest.pipeline.plan import IndexSettings, Verdict, is_missing
 from ingest.pipeline.state import DocumentInProgress, IngestState
@@ -42,7 +42,7 @@ _UNFINISHED = {DocumentState.DISCOVERED, DocumentState.PARSING, DocumentState.CH
 
 
 class DocumentIngest:
-    """Takes files to their terminal states. Only ``read`` may be called from other threads."""
+    """Processes files until they reach a terminal state. Only ``read`` may be called from other threads."""
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class DocumentIngest:
         current: IndexSettings,
         check: Callable[[], None],
         copies: Copies | None,
+        unpack: Unpack,
     ) -> None:
         self._parser = parser
         self._chunker = chunker
@@ -67,10 +68,11 @@ class DocumentIngest:
         self._current = current
         self._check = check
         self._copies = copies
+        self._unpack = unpack
         self._writer = ChunkWriter(embedder, collection, ledger, self._name)
 
     def start(self, file: FoundFile, size: int, verdict: Verdict, state: IngestState) -> DocumentInProgress:
-        """Record that the file is being read."""
+        """Record in the ledger that the file is being read."""
         identity = document_id(file.document)
         known = state.known.get(identity)
         tried = known.attempts if known and known.state in {DocumentState.FAILED, *_UNFINISHED} else 0
@@ -100,13 +102,13 @@ class DocumentIngest:
         return result
 
     def release(self, document: DocumentInProgress) -> None:
-        """Remove the extracted members of a container, and the private copy of the file."""
+        """Delete the extracted members of a container and the private copy of the file."""
         document.close()
         if self._copies:
             self._copies.drop(document.found)
 
     def process(self, document: DocumentInProgress, state: IngestState) -> None:
-        """Process a file that was read: chunk it if it was parsed, open it if it is a container."""
+        """Process a file that was read. Chunk it if it was parsed, and open it if it is a container."""
         result = document.result
         holder = state.containers.get(document.found.container)
         if holder and holder.unpacking:
@@ -125,7 +127,7 @@ class DocumentIngest:
             self.release(document)
 
     def _process_parsed(self, document: DocumentInProgress, result: ParseResult, state: IngestState) -> None:
-        """Chunk the document, and open its container. Nested containers are unpacked with the outermost one."""
+        """Chunk the document and open its container. Nested containers are unpacked with the outermost one."""
         if result.parsed:
             state.report_progress(document.found.name, Stage.PARSING)
             self._advance(document, DocumentState.CHUNKING, Stage.CHUNKING, state)
@@ -137,7 +139,8 @@ class DocumentIngest:
                 return
             document.moved_from = self._moved_from(document, state)
         if result.container and not document.found.container:
-            document.unpacking = OpenContainer(document.found, ContainerLimits(member_mb=self._settings.max_file_mb))
+            limits = ContainerLimits(member_mb=self._settings.max_file_mb)
+            document.unpacking = OpenContainer(document.found, limits, self._unpack)
             state.containers[document.found.document] = document
         elif document.chunks:
             state.waiting.append(document)
@@ -164,7 +167,7 @@ class DocumentIngest:
         return self._current.parser_version(document.found.document, document.result.parsed)
 
     def _moved_from(self, document: DocumentInProgress, state: IngestState) -> DocumentSummary | None:
-        """Return the document of the same content whose file is missing, if there is one: it was moved or renamed."""
+        """Return the document with the same content whose file is missing because it was moved or renamed, or None."""
         candidates = state.move_candidates.get(document.result.version, [])
         moved = next((known for known in candidates if is_missing(known)), None)
         if moved:
@@ -172,9 +175,9 @@ class DocumentIngest:
         return moved
 
     def fail(self, document: DocumentInProgress, error: FileError, state: IngestState) -> None:
-        """Record why the file failed. Its indexed version stays searchable, and its record keeps describing that.
+        """Record why the file failed. Its indexed version stays searchable, and its record still describes it.
 
-        An image without text in a message or an archive is skipped: it is a logo or a photo beside the documents.
+        An image without text in a message or an archive is skipped, because it is probably a logo or a photo.
         """
         record = self._record(document)
         skipped = bool(document.found.container) and isinstance(error, EmptyImage) and not _is_indexed(document)
@@ -204,7 +207,7 @@ class DocumentIngest:
     def record_unchanged(
         self, file: FoundFile, known: DocumentSummary, modified: float, read_at: float, state: IngestState
     ) -> None:
-        """Count a file with the content that is indexed."""
+        """Count a file whose content is already indexed."""
         if (known.state, known.name, known.modified, known.read_at) != (
             DocumentState.INDEXED, file.name, modified, read_at
         ):  # fmt: skip
@@ -213,7 +216,7 @@ class DocumentIngest:
         state.report_progress(file.name, Stage.READING)
 
     def store_waiting(self, state: IngestState) -> None:
-        """Embed and store the chunks of all waiting documents together. Publish each document after its last chunk."""
+        """Embed and store the chunks of all waiting documents in one batch, then publish each completed document."""
         self._check()
         documents, state.waiting = state.waiting, []
         chunks: list[Chunk] = []
@@ -233,7 +236,7 @@ class DocumentIngest:
                     self.finish(owners[chunk.id], state)
 
     def _hide_new_version(self, document: DocumentInProgress, state: IngestState) -> None:
-        """Hide the new version from searches, before its first chunk is stored."""
+        """Hide the new version from searches. Called before its first chunk is stored."""
         self._advance(document, DocumentState.EMBEDDING, Stage.EMBEDDING, state)
         version = self._index_version(document)
         if not document.previous or document.previous.index_version != version:
@@ -250,7 +253,7 @@ class DocumentIngest:
     ) -> None:
         state.report_progress(chunks[0].name, Stage.EMBEDDING)
         former = {chunk.id: moved[chunk.id] for chunk in chunks if chunk.id in moved}
-        written = self._writer.write(chunks, former, state.timed)
+        written = self._writer.write(chunks, former, state.timed, state.check_cancelled)
         for chunk, tokens in zip(
             chunks, self._embedder.count_tokens([chunk.embedded_text for chunk in chunks]), strict=True
         ):

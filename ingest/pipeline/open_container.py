@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ingest.containers.unpack import REST, ContainerLimits, Member, expand
+from ingest.containers.unpack import REST, ContainerLimits, Member
 from ingest.pipeline.discovery import FoundFile
 
+Unpack = Callable[[Path, ContainerLimits, Path], Iterator[Member]]
+"""Writes the members of a container into a folder, as ``ingest.containers.unpack.expand`` does."""
 HIDDEN = "hidden"
 """The reason of hidden members, which are skipped like hidden files on disk. With any other reason, a member failed."""
 
@@ -20,7 +22,7 @@ HIDDEN = "hidden"
 class OpenContainer:
     """The members of one container as files to ingest. ``close`` removes the copies."""
 
-    def __init__(self, container: FoundFile, limits: ContainerLimits) -> None:
+    def __init__(self, container: FoundFile, limits: ContainerLimits, unpack: Unpack) -> None:
         self.container = container
         self.open = 0
         """The number of members that were given out and are not in a terminal state yet."""
@@ -30,7 +32,7 @@ class OpenContainer:
         self.seen: set[str] = set()
         """Paths of the members."""
         self._folder = tempfile.mkdtemp(prefix="candor-")
-        self._members: Iterator[Member] = expand(container.path, limits, Path(self._folder))
+        self._members: Iterator[Member] = unpack(container.path, limits, Path(self._folder))
         self._read: list[Path] = []
 
     def next(self) -> tuple[FoundFile, str] | None:

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
+from ingest.errors import IngestCancelled
 from ingest.facts.facts import find_facts
 from ingest.ledger.aliases import CollectionAliases, staging_name
 from ingest.ledger.ledger import Ledger
@@ -102,9 +103,10 @@ class Reembedding:
         done = self._done(live)
         rebuilt = chunks = embedded = tokens = 0
         for group in self._groups([each for identity, each in live.items() if identity not in done]):
-            if cancelled():
+            try:
+                written = self._write(group, cancelled)
+            except IngestCancelled:
                 return None
-            written = self._write(group)
             rebuilt += len(group)
             chunks += written.chunks
             embedded += written.embedded
@@ -163,7 +165,7 @@ class Reembedding:
         }  # fmt: skip
         return record.model_copy(update=staged), chunks
 
-    def _write(self, group: Sequence[tuple[DocumentRecord, list[Chunk]]]) -> WriteResult:
+    def _write(self, group: Sequence[tuple[DocumentRecord, list[Chunk]]], cancelled: Callable[[], bool]) -> WriteResult:
         """Store the chunks, then publish the documents under the staging name."""
         self._check()
         for record, _ in group:
@@ -172,7 +174,7 @@ class Reembedding:
         embedded = 0
         for start in range(0, len(chunks), self._batch):
             batch = chunks[start : start + self._batch]
-            embedded += self._writer.write(batch, {}, lambda _: nullcontext()).embedded
+            embedded += self._writer.write(batch, {}, lambda _: nullcontext(), cancelled).embedded
         for record, _ in group:
             self._ledger.publish(record)
         return WriteResult(chunks=len(chunks), embedded=embedded)

@@ -1,6 +1,7 @@
 """Reads OpenDocument text and presentations: headings, lists, tables with merged cells, notes, comments, charts.
 
 kreuzberg omits tables, footnotes and most lists of .odt, and does not read .odp. ``sheets.py`` reads spreadsheets.
+Headers and footers of text documents are written last, unless the body has the same text.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.ooxml import attribute, comment_line, local_name, number
+from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from vectorstore.models import Scalar
 
 _MAX_REPEATS = 1024  # programs fill a sheet to its edge with one cell that is repeated a million times
@@ -42,6 +44,8 @@ def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
     body = content.find("{*}body")
     if body is not None:
         _Body(archive, path, content, into).write(body)
+    if "styles.xml" in archive.namelist():
+        _write_headers(_xml(archive, "styles.xml", path), into)
     return _properties(archive, path)
 
 
@@ -227,6 +231,17 @@ class _Body:
             self._into.table(repeat_merged(self._rows(table)))
 
 
+def _write_headers(styles: Element, into: DocumentBuilder) -> None:
+    headers = PageHeaders(into)
+    for part in styles.iterfind(".//{*}master-page/*"):
+        kind = local_name(part).partition("-")[0]  # header, header-left, header-first
+        if kind in ("header", "footer") and attribute(part, "display", "true") != "false":
+            for counter in part.iter():
+                if local_name(counter) in ("page-number", "page-count"):
+                    counter.text = PAGE_NUMBER
+            headers.write(kind.capitalize(), (_words(paragraph) for paragraph in part.iterfind(".//{*}p")))
+
+
 def _attached(element: Element) -> Iterator[Element]:
     """Yield all descendants, except those inside elements that hold paragraphs of their own."""
     for child in element:
@@ -284,5 +299,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=1, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=2, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

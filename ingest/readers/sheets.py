@@ -1,13 +1,15 @@
-"""Reads spreadsheets: a heading and a table per sheet, then the sheet's charts and comments.
+"""Reads spreadsheets. Each sheet becomes a heading and a table, followed by its charts and comments.
 
-calamine reads the cells: it is fast and reads .xls, .xlsx, .xlsb and .ods. It does not read charts and comments, so
-these are read from the parts of .xlsx files.
+Headers and footers come last. calamine reads the cells. It is fast and supports .xls, .xlsx, .xlsb and .ods. This
+module reads everything else from the parts of .xlsx files.
 """
 
 from __future__ import annotations
 
 import datetime
+import html
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.ooxml import Chart, Package, attribute, comment_line, number, texts
+from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -28,13 +31,17 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 _SHEET_LEVEL = 2  # the workbook itself is the outermost
 _EXACT = 2**53  # whole numbers beyond this are not exact in a sheet
-_MAX_COPIES = 256  # of the text of a merged cell; larger ones are decoration
+_MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
+
+_HEADER = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(Header|Footer)\b[^>]*>([^<]+)<")
+_HEADER_CODE = re.compile(r'&(&|"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|[A-Z])')
+_HEADERS_FROM_END = 65536  # they are among the last elements of a sheet, after all cells
 
 Value = str | float | int | bool | datetime.date | datetime.time | datetime.timedelta
 
 
 def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add a heading and a table per sheet to the builder; return the workbook's properties."""
+    """Add a heading and a table per sheet to the builder. Return the workbook's properties."""
     data, path = request.data, request.path
     package = Package(data, path) if _has_parts(data) else None
     extras = dict(_extras(package)) if package else {}
@@ -46,7 +53,10 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
         for chart in charts:
             chart.write(into)
         into.prose("\n".join(comments))
-    return package.properties() if package else {}
+    if package is None:
+        return {}
+    _write_headers(package, into)
+    return package.properties()
 
 
 def _has_parts(data: bytes) -> bool:
@@ -92,7 +102,7 @@ def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[
 
 
 def _copy_merged(rows: list[list[Value]], merged: Iterable[tuple[tuple[int, int], tuple[int, int]]]) -> None:
-    """Write a merged cell's text in every cell that it covers, so each row can be read without the others."""
+    """Copy the text of a merged cell into every cell that it covers, so that each row makes sense on its own."""
     for (top, left), (bottom, right) in merged:
         if top >= len(rows) or left >= len(rows[top]) or (bottom - top + 1) * (right - left + 1) > _MAX_COPIES:
             continue
@@ -107,7 +117,7 @@ def _without_margin(rows: list[list[Value]]) -> list[list[Value]]:
 
 
 def _tables(rows: Sequence[Sequence[Value]]) -> Iterator[Sequence[Sequence[Value]]]:
-    """Split the rows of a sheet where another header follows an empty row."""
+    """Split the rows of a sheet at each empty row that is followed by another header."""
     start = 0
     for index in range(1, len(rows) - 1):
         if not _filled(rows[index - 1]) and _is_header(rows[index], rows[index + 1]):
@@ -182,9 +192,34 @@ def _comments(package: Package, sheet: str, people: dict[str, str]) -> Iterator[
                 yield f"{comment.get('ref', '')}: {comment_line(author, '', ''.join(texts(comment)))}"
 
 
+# Headers and footers
+
+
+def _write_headers(package: Package, into: DocumentBuilder) -> None:
+    main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
+    headers = PageHeaders(into)
+    for sheet in package.related(main, "worksheet", "chartsheet"):
+        for label, source in _HEADER.findall(package.read(sheet)[-_HEADERS_FROM_END:]):
+            text = html.unescape(source.decode("utf-8", errors="replace"))
+            headers.write(label.decode(), [_HEADER_CODE.sub(_header_text, text)])
+
+
+def _header_text(code: re.Match[str]) -> str:
+    """Return the text for a code: &L, &C and &R begin a part, &P and &N are page numbers, others are formats."""
+    match code[1]:
+        case "&":
+            return "&"
+        case "L" | "C" | "R":
+            return "\t"
+        case "P" | "N":
+            return PAGE_NUMBER
+        case _:
+            return ""
+
+
 READER = Reader(
     name="sheets",
-    version=1,
+    version=2,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

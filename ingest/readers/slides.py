@@ -1,7 +1,8 @@
 """Reads PowerPoint: a page per slide with its title as heading, its lists, tables, charts, notes and comments.
 
 kreuzberg fails on slides with damaged pictures and omits charts, comments and merged cells. A slide's text is in the
-order of its shapes, its title first.
+order of its shapes, its title first. Footers, and the text of layouts and masters, are written once, with the first
+slide that shows them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_
 from vectorstore.models import Scalar
 
 _TITLES = {"title", "ctrTitle"}
-_IGNORED = {"dt", "ftr", "sldNum", "hdr", "sldImg"}
+_FOOTERS = {"ftr", "dt"}
+_IGNORED = {*_FOOTERS, "sldNum", "hdr", "sldImg"}
 _FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
 _OWN_MARK = re.compile(r"(?:[-*•–]|\d{1,3}[.)])\s")
 _LISTED = {"body", "obj", ""}
@@ -30,10 +32,12 @@ def read_presentation(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
     main = next(iter(package.related("", "officeDocument")), "ppt/presentation.xml")
     authors = dict(_comment_authors(package, main))
     relations = package.relations(main)
+    shared = _SharedText(package, into)
     slides = [attribute(entry, "id") for entry in package.xml(main).iterfind(".//{*}sldId")]
     for page, relation in enumerate((relations[slide] for slide in slides if slide in relations), start=1):
         into.page(page)
         _Slide(package, relation.target, into).write(authors)
+        shared.write(relation.target)
     return package.properties()
 
 
@@ -123,6 +127,45 @@ class _Slide:
                 self._into.prose(comment_line(authors.get(comment.get("authorId", ""), ""), when, text))
 
 
+class _SharedText:
+    """Writes text that many slides show only once, with the first slide that shows it."""
+
+    def __init__(self, package: Package, into: DocumentBuilder) -> None:
+        self._package = package
+        self._into = into
+        self._parts: set[str] = set()
+        self._footers: set[str] = set()
+
+    def write(self, slide: str) -> None:
+        """Write the footers of the slide, and the text of its layout and master unless it hides them."""
+        for shape in _shapes(self._package.xml(slide).find(".//{*}spTree")):
+            text = _shape_text(shape)
+            is_generated = shape.find(".//{*}fld") is not None  # today's date
+            if _placeholder(shape) in _FOOTERS and not is_generated and text not in self._footers:
+                self._footers.add(text)
+                self._into.prose(f"Footer: {text}" if text else "")
+        part = slide
+        for kind in ("slideLayout", "slideMaster"):
+            is_hidden = self._package.xml(part).get("showMasterSp") in ("0", "false")
+            part = next(iter(self._package.related(part, kind)), "")
+            if is_hidden or not part:
+                return
+            if part not in self._parts:
+                self._parts.add(part)
+                self._write_part(part)
+
+    def _write_part(self, part: str) -> None:
+        """Write the text of a layout or master. The text of its placeholders is a prompt that no slide shows."""
+        for shape in _shapes(self._package.xml(part).find(".//{*}spTree")):
+            text = _shape_text(shape) if _placeholder(shape) is None else ""
+            if text and " ".join(text.split()) not in " ".join(self._into.text.split()):
+                self._into.prose(f"Slide master: {text}")
+
+
+def _shape_text(shape: Element) -> str:
+    return "\n".join(_text(paragraph) for paragraph in shape.iterfind(".//{*}txBody/{*}p")).strip()
+
+
 def _shapes(tree: Element | None) -> Iterator[Element]:
     """Yield the shapes of a tree and of its groups; of alternatives for several program versions, the first."""
     for element in () if tree is None else tree:
@@ -187,4 +230,4 @@ def _cells(row: Element) -> list[Cell]:
     return cells
 
 
-READER = Reader(name="slides", version=1, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))
+READER = Reader(name="slides", version=2, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))

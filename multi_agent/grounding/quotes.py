@@ -68,10 +68,16 @@ def _find(quote: str, text: str, *, join_hyphenated: bool) -> Span | None:
     hay = _fold(text, join_hyphenated=join_hyphenated)
     at = hay.text.find(needle) if needle else -1
     while at >= 0:
-        if _at_boundaries(hay.text, at, at + len(needle)):
-            return Span(hay.origins[at], hay.origins[at + len(needle) - 1] + 1)
+        end = at + len(needle)
+        if _at_boundaries(hay.text, at, end) and not (_cuts(hay.origins, at) or _cuts(hay.origins, end)):
+            return Span(hay.origins[at], hay.origins[end - 1] + 1)
         at = hay.text.find(needle, at + 1)
     return None
+
+
+def _cuts(origins: list[int], at: int) -> bool:
+    """Return whether ``at`` is inside the folded form of one character, such as "1⁄2" for "½"."""
+    return 0 < at < len(origins) and origins[at - 1] == origins[at]
 
 
 def _at_boundaries(text: str, start: int, end: int) -> bool:

@@ -1,4 +1,4 @@
-"""Plans in SQL: templates saved under a name, and plans that led to an answer.
+"""Plans in SQL, which are templates saved under a name and plans that led to an answer.
 
     plans.save("yearly ranking", plan, "Which were the ten warmest years?")
     plans.similar("Which were the five driest summers?", limit=2, collection="weather")
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from datetime import UTC, datetime
 
 import numpy as np
@@ -25,10 +25,13 @@ from vectorstore.database import METADATA
 from vectorstore.store import Vectors
 
 EXAMPLE = 1 / 3
-"""Minimum similarity of an example's question, on the ``SimilarityScale``. Each of the 39 questions on the sample
-documents has about 3 others above this value on average, of the same subject or kind. Below it, subjects mix."""
+"""Minimum similarity of an example's question, on the ``SimilarityScale``.
+
+On average, each of the 39 questions about the sample documents has about 3 others above this value, which are of the
+same subject or kind. Below it, subjects mix.
+"""
 EQUAL = 7 / 8
-"""At this similarity and above, questions differ in a year, a number or their wording, but need the same plan."""
+"""Minimum similarity of questions that differ in a year, a number or their wording, but need the same plan."""
 _LONGEST_NAME = 100
 
 _plans = sql.Table(
@@ -58,13 +61,13 @@ class PlanMemory:
         self._scale = SimilarityScale(engine, embed, embedding_model)
         self._lock = threading.Lock()
 
-    def save(self, name: str, plan: Plan, question: str) -> None:
-        """Save a template. Raises NameTaken, and AgentError for an invalid name."""
+    def save(self, name: str, plan: Plan, question: str, collection: str = "") -> None:
+        """Save a template, of a collection or of all. Raises NameTaken, and AgentError for an invalid name."""
         name = name.strip()
         if not 0 < len(name) <= _LONGEST_NAME:
-            raise AgentError(f"{name!r} is not a valid plan name: use 1 to {_LONGEST_NAME} characters.")
+            raise AgentError(f"{name!r} is not a valid plan name. Use 1 to {_LONGEST_NAME} characters.")
         try:
-            self._keep(name, plan, question, self._embed(question), "")
+            self._keep(name, plan, question, self._embed(question), collection)
         except sql.exc.IntegrityError as error:
             raise _taken(name) from error
 
@@ -73,21 +76,24 @@ class PlanMemory:
         if self._select(sql.select(_plans.c.id).where(_plans.c.name == name.strip())):
             raise _taken(name.strip())
 
-    def get(self, name: str) -> PlanExample:
-        """Return a template. Raises UnknownPlan."""
-        rows = self._select(sql.select(_plans).where(_plans.c.name == name))
+    def get(self, name: str, among: Set[str] | None = None) -> PlanExample:
+        """Return a template of all collections or of one ``among`` these (None: any). Raises UnknownPlan."""
+        rows = self._select(sql.select(_plans).where(_plans.c.name == name, _within(among)))
         if not rows:
-            raise self._unknown(name)
+            raise self._unknown(name, among)
         return _example(rows[0])
 
-    def list(self) -> tuple[PlanExample, ...]:
-        """Return all templates, sorted by name."""
-        rows = self._select(sql.select(_plans).where(_plans.c.name.is_not(None)).order_by(_plans.c.name))
+    def list(self, among: Set[str] | None = None) -> tuple[PlanExample, ...]:
+        """Return the templates of all collections and of those ``among`` these (None: any), sorted by name."""
+        named = _plans.c.name.is_not(None)
+        rows = self._select(sql.select(_plans).where(named, _within(among)).order_by(_plans.c.name))
         return tuple(_example(row) for row in rows)
 
-    def replace(self, name: str, plan: Plan, question: str) -> None:
-        """Replace the plan and the question of a template. Raises UnknownPlan."""
-        row = self._row(name, plan, question, self._embed(question), "")
+    def replace(self, name: str, plan: Plan, question: str, collection: str | None = None) -> None:
+        """Replace the plan and the question of a template, and its collection if one is given. Raises UnknownPlan."""
+        row = self._row(name, plan, question, self._embed(question), collection or "")
+        if collection is None:
+            del row["collection"]
         with self._engine.begin() as connection:
             replaced = connection.execute(_plans.update().where(_plans.c.name == name).values(row)).rowcount
         if not replaced:
@@ -101,7 +107,7 @@ class PlanMemory:
             raise self._unknown(name)
 
     def remember(self, question: str, plan: Plan, collection: str) -> None:
-        """Store the plan of an answered run, unless one of the same shape is stored for nearly the same question."""
+        """Store the plan of an answered run, unless there is a plan of the same shape for nearly the same question."""
         vector = self._embed(question)
         with self._lock:  # runs that end at the same time must compare their plans
             known = self._vectors(sql.and_(_plans.c.shape == shape_of(plan), _visible_for(collection)))
@@ -111,8 +117,8 @@ class PlanMemory:
     def similar(self, question: str, limit: int, collection: str) -> tuple[PlanExample, ...]:
         """Return plans for similar questions, including templates, most similar first.
 
-        Plans of answered runs are returned only for their own collection, since a question reveals what a collection
-        contains.
+        A plan is returned only for its own collection, because a question reveals what a collection contains. Templates
+        without a collection are returned for all collections.
         """
         known = self._vectors(_visible_for(collection))
         if not known:
@@ -158,11 +164,11 @@ class PlanMemory:
             connection.execute(_plans.update().where(_plans.c.id == key).values(values))
         return vector
 
-    def _unknown(self, name: str) -> UnknownPlan:
-        names = ", ".join(repr(each.name) for each in self.list())
-        known = f"there are {names}" if names else "none is saved yet"
+    def _unknown(self, name: str, among: Set[str] | None = None) -> UnknownPlan:
+        names = ", ".join(repr(each.name) for each in self.list(among))
+        known = f"The plans are {names}" if names else "No plan is saved yet"
         save = "" if names else "`candor plans save NAME RUN_ID` saves the plan of a run."
-        return UnknownPlan(f"There is no plan {name!r}; {known}.").with_command(save)
+        return UnknownPlan(f"There is no plan {name!r}. {known}.").with_command(save)
 
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
         with self._engine.connect() as connection:
@@ -170,17 +176,22 @@ class PlanMemory:
 
 
 def _taken(name: str) -> NameTaken:
-    return NameTaken(f"There is already a plan {name!r}; choose another name, or delete that one first.").with_command(
+    return NameTaken(f"There is already a plan {name!r}. Choose another name, or delete that one first.").with_command(
         f"`candor plans delete {name}` deletes it."
     )
 
 
 def _visible_for(collection: str) -> sql.ColumnElement[bool]:
-    return sql.or_(_plans.c.name.is_not(None), _plans.c.collection == collection)
+    for_all = sql.and_(_plans.c.name.is_not(None), _plans.c.collection == "")
+    return sql.or_(for_all, _plans.c.collection == collection)
+
+
+def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
+    return sql.true() if among is None else _plans.c.collection.in_(("", *among))
 
 
 def shape_of(plan: Plan) -> str:
-    """Return a hash of mode, agents and dependencies: equal for plans that differ only in names and wording."""
+    """Return a hash of mode, agents and dependencies. It is equal for plans that differ only in names and wording."""
     positions = {step.id: position for position, step in enumerate(plan.steps)}
     steps = [[sorted(step.agents), sorted(positions[need] for need in step.after), step.final] for step in plan.steps]
     return hashlib.sha256(json.dumps([plan.mode, steps]).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""One run: triages the question, plans, runs attempts and finishes in a terminal state."""
+"""One run, which triages the question, plans, executes attempts and finishes in a terminal state."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.planning.triage import Triage
+from multi_agent.orchestrator.rerun.environment import observe_environment
+from multi_agent.orchestrator.rerun.forking import PlanChange, copy_calls, origin_events
 from multi_agent.orchestrator.run_counter import RunCounter
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
@@ -41,7 +43,7 @@ from multi_agent.prompts.show_remembered import show_practice
 from multi_agent.prompts.show_sources import show_sources
 from multi_agent.remembered import Remembered, words_to_look_up
 from multi_agent.request import Request
-from multi_agent.storage.resumed_run import ResumedRun
+from multi_agent.storage.resumed_run import EarlierRun, ResumedRun
 from multi_agent.tasks import InProcessTaskQueue, TaskStorage
 from vectorstore.errors import StoreError
 
@@ -60,6 +62,7 @@ class Run:
         listeners: Sequence[Subscriber],
         examples: Sequence[PlanExample] | None,
         pausing: Callable[[], bool],
+        like: Sequence[Event] = (),
     ) -> None:
         filtered = FilteredLibrary(dependencies.library, request.filter) if request.filter else None
         dependencies = replace(dependencies, library=filtered) if filtered else dependencies
@@ -67,8 +70,12 @@ class Run:
         self._request, self._chosen = request, chosen
         self._id, self._pausing = run_id, pausing
         self._resumed = resumed = ResumedRun.of(dependencies.trace, run_id)
-        self._examples = resumed.examples if examples is None else examples
-        self._today = resumed.today or str(request.today or date.today())  # noqa: DTZ011 - the person's day
+        self._fork = None if resumed.events or like else request.fork
+        self._origin = origin_events(dependencies.trace, self._fork) if self._fork else ()
+        self._change = PlanChange(request.fork)
+        self._earlier = earlier = resumed if resumed.events else EarlierRun(like or self._origin)
+        self._examples = earlier.examples if examples is None else examples
+        self._today = earlier.today or str(request.today or date.today())  # noqa: DTZ011 - the person's day
         self._began = time.perf_counter() - resumed.seconds
         self._meter = resumed.meter()
         spent = BudgetUsage(resumed.usage, resumed.seconds)
@@ -88,8 +95,13 @@ class Run:
         dependencies, builder = self._dependencies, self._builder
         collection = dependencies.library.collection
         request = self._request
-        dependencies.trace.start(self._id, request.question, collection, self._models.model, request.continues)
+        dependencies.trace.start(
+            self._id, request.question, collection, self._models.model, request.continues, request.fork
+        )
         try:
+            if self._fork:
+                calls = dependencies.tools.calls
+                await asyncio.to_thread(copy_calls, dependencies.trace, calls, self._fork, self._origin, self._id)
             return await self._finish(await self._research())
         except BudgetReached as error:
             return await self._finish(builder.partial(str(error), self._context, self._best))
@@ -109,12 +121,14 @@ class Run:
 
     async def _research(self) -> Answer:
         await self._models.check_settings()
-        remembered = self._resumed.remembered or await self._recall()
+        remembered = self._earlier.remembered or await self._recall()
         examples = await self._find_examples(remembered)
         await self._bus.publish(self._first_event(examples, remembered))
         self._tools.addresses.hear(self._said(remembered))
         await self._complete_question(remembered)
         catalogue = self._builder.catalogue = await asyncio.to_thread(self._dependencies.library.catalogue)
+        environment = await asyncio.to_thread(observe_environment, self._dependencies, catalogue)
+        await asyncio.to_thread(self._dependencies.trace.keep_environment, self._id, environment)
         await self._search_question()
         limit, question = self._dependencies.settings.catalogue_limit, self._request.question
         listed = catalogue if "documents" in self._request.sources else ()
@@ -136,7 +150,7 @@ class Run:
     # Planning
 
     async def _find_examples(self, remembered: Remembered) -> Sequence[PlanExample]:
-        """Return plans that worked on similar questions. A resumed run gets the plans of its first try."""
+        """Return plans that worked on similar questions. A resumed run gets the plans of its first attempt."""
         if self._chosen or self._request.mode == "fast":
             return ()
         if self._examples is not None:
@@ -147,14 +161,14 @@ class Run:
         return await asyncio.to_thread(dependencies.plans.similar, question, limit, collection) if limit else ()
 
     async def _recall(self) -> Remembered:
-        """Return the memory entries for the request. A directly asked agent gets no preferences: only planners do."""
+        """Return the memory entries for the request. Only planners get preferences, directly asked agents do not."""
         dependencies = self._dependencies
         collection = dependencies.library.collection
         remembered = await asyncio.to_thread(dependencies.memory.recall, self._request, collection)
         return remembered.model_copy(update={"preferences": ()}) if self._request.mode == "direct" else remembered
 
     def _said(self, remembered: Remembered) -> tuple[str, ...]:
-        """Return the texts that the person wrote for this run. Answers are not among them: they quote documents."""
+        """Return the texts that the person wrote for this run. Excludes answers, because they quote documents."""
         request, before = self._request, (*self._request.conversation, *remembered.conversation)
         return request.question, *request.inputs.values(), *(each.question for each in before)
 
@@ -172,7 +186,7 @@ class Run:
             self._chosen = direct_plan(named, question, self._dependencies.registry)
 
     def _keep_tool_uses(self) -> None:
-        """Store the tool calls that led to the answer, for later questions to the collection."""
+        """Store the tool calls that led to the answer, for later questions about the collection."""
         dependencies = self._dependencies
         if uses := dependencies.tools.calls.that_worked(self._id):
             dependencies.memory.keep_tool_uses(dependencies.library.collection, uses)
@@ -190,11 +204,11 @@ class Run:
         )
 
     async def _search_question(self) -> None:
-        """Search for the question itself, so that a person sees passages while the model plans."""
+        """Search for the original question, so that a person sees passages while the model plans."""
         if "documents" not in self._request.sources:
             return
         if self._chosen and self._chosen.mode == "direct":
-            return  # its agent searches at once
+            return  # the agent of the plan searches at once
         library, question = self._dependencies.library, self._request.question
         found = await asyncio.to_thread(library.search, (question,), self._dependencies.settings.reader_passages)
         await self._bus.publish(Searched.of("search", (question,), (), found))
@@ -204,21 +218,21 @@ class Run:
     ) -> tuple[Understanding, Plan]:
         question, mode, chosen = self._request.question, self._request.mode, self._chosen
         if mode == "direct" and chosen:
-            # The agent's own model reads the question; no planner does.
-            return Understanding(intent=question, requirements=(question,)), chosen
+            # Only the agent's own model reads the question, because there is no planner.
+            return Understanding(intent=question, requirements=(question,)), self._change(chosen)
         if chosen:
             return await planner.follow(question, chosen, self._request.inputs)
         agents = fast_agents(self._dependencies.registry)
         if mode in ("auto", "fast") and agents:
             llm = self._models.observed("Triage", self._bus.publish)
             sources = show_sources(self._request.sources)
-            triage = Triage(llm, agents, documents, self._bus.publish, remembered, self._today, sources)
+            triage = Triage(llm, agents, documents, self._bus.publish, remembered, self._today, sources, self._change)
             if fast := await triage.fast_plan(question, "fast" if mode == "fast" else "auto"):
                 return fast
         return await planner.plan(question, examples)
 
     async def _explain(self, error: PlanError) -> Answer:
-        """Return a failed answer with the model's explanation of its invalid plan. Raises ``error`` for a saved one."""
+        """Return a failed answer with the model's explanation of its plan. Raises ``error`` for a saved plan."""
         if not error.written:
             raise error
         llm = self._models.observed("Explainer", self._bus.publish)
@@ -238,6 +252,7 @@ class Run:
             self._today,
             show_sources(self._request.sources),
             dependencies.settings.plan_retries,
+            self._change,
         )
 
     def _make_executor(
@@ -258,7 +273,7 @@ class Run:
         )
         worker = Worker(queue, kits, shared, self._bus, settings.step_retries)
         tasks = StepTasks(self._id, registry, storage, [entry.name for entry in catalogue], self._request.question)
-        order = MergeOrder(self._resumed.events)
+        order = MergeOrder(self._earlier.events)
         return Executor(
             self._id, registry, worker, queue, tasks, shared, self._bus, self._agree, order,
             reactions=settings.reactions,
@@ -284,14 +299,14 @@ class Run:
             return self._answer
         usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
         answer = answer.model_copy(update={"usage": usage})
-        if self._request.session:  # before RunFinished, since the next question may follow at once
+        if self._request.session:  # before RunFinished, because the next question may follow at once
             await asyncio.to_thread(self._dependencies.memory.keep, self._request, answer)
         self._answer = answer
         await self._bus.publish(RunFinished(status=answer.status.value, reason=answer.reasoning, usage=usage))
         return answer
 
     async def _record(self, event: Event) -> None:
-        """Store an event. This method subscribes first, so that other listeners see only stored events."""
+        """Store an event. This method is the first subscriber, so that other listeners get only stored events."""
         if isinstance(event.body, RunFinished) and self._answer:
             self._dependencies.trace.finish(self._answer, event)
         else:

@@ -1,6 +1,6 @@
-"""The trace in SQL: runs with their answers, their events, and the journal of their model calls.
+"""The trace in SQL, with runs, their answers and events, and the journal of their model calls.
 
-Writes are small and run in the event loop, in order. On SQLite in WAL mode one takes well under a millisecond.
+Writes are small and run in the event loop in order. On SQLite in WAL mode, a write takes well under a millisecond.
 """
 
 from __future__ import annotations
@@ -16,58 +16,27 @@ from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.observed import Meter
+from multi_agent.request import Fork
 from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
+from multi_agent.storage.environments import Environment, find_environment, keep_environment
+from multi_agent.storage.other_calls import other_tokens
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort, RunState
-from vectorstore.database import METADATA
+from multi_agent.storage.tables import EVENTS, JOURNAL, RUNS
 from vectorstore.models import FrozenModel
 
-_runs = sql.Table(
-    "runs",
-    METADATA,
-    sql.Column("run_id", sql.String(64), primary_key=True),
-    sql.Column("collection", sql.String(64), nullable=False),
-    sql.Column("question", sql.Text, nullable=False),
-    sql.Column("model", sql.String(200), nullable=False),
-    sql.Column("status", sql.String(20), nullable=False),
-    sql.Column("started_at", sql.DateTime(timezone=True), nullable=False, index=True),
-    sql.Column("answer", sql.JSON, nullable=True),
-    sql.Column("key", sql.String(64), nullable=False, server_default="", index=True),
-    sql.Column("continues", sql.String(64), nullable=False, server_default="", index=True),
-    sql.Column("rating", sql.String(4), nullable=True),
-    sql.Column("note", sql.Text, nullable=False, server_default=""),
+# Compiled once, because building a statement takes longer than executing it.
+_INSERT_EVENT, _INSERT_ENTRY = EVENTS.insert(), JOURNAL.insert()
+_FIND_ENTRY = sql.select(JOURNAL.c.entry).where(
+    JOURNAL.c.run_id == sql.bindparam("run_id"),
+    JOURNAL.c.key == sql.bindparam("key"),
+    JOURNAL.c.occurrence == sql.bindparam("occurrence"),
 )
-
-_events = sql.Table(
-    "events",
-    METADATA,
-    sql.Column("run_id", sql.String(64), sql.ForeignKey("runs.run_id"), primary_key=True),
-    sql.Column("number", sql.Integer, primary_key=True),
-    sql.Column("event", sql.JSON, nullable=False),
-)
-
-_journal = sql.Table(
-    "journal",
-    METADATA,
-    sql.Column("run_id", sql.String(64), sql.ForeignKey("runs.run_id"), primary_key=True),
-    sql.Column("key", sql.String(64), primary_key=True),
-    sql.Column("occurrence", sql.Integer, primary_key=True),
-    sql.Column("recorded_at", sql.DateTime(timezone=True), nullable=False),
-    sql.Column("entry", sql.JSON, nullable=False),
-)
-
-# Compiled once: building a statement takes longer than executing it.
-_INSERT_EVENT, _INSERT_ENTRY = _events.insert(), _journal.insert()
-_FIND_ENTRY = sql.select(_journal.c.entry).where(
-    _journal.c.run_id == sql.bindparam("run_id"),
-    _journal.c.key == sql.bindparam("key"),
-    _journal.c.occurrence == sql.bindparam("occurrence"),
-)
-_USAGE = _runs.c.answer["usage"]
+_USAGE = RUNS.c.answer["usage"]
 _FIGURES = {
     "seconds": _USAGE["seconds"].as_float(),
     "tokens": _USAGE["prompt_tokens"].as_integer() + _USAGE["completion_tokens"].as_integer(),
-    "cost": sql.func.nullif(_USAGE["cost"].as_float(), 0.0),  # 0: no price is set
-    "confidence": sql.case((_runs.c.answer["answer"].as_string() != "", _runs.c.answer["confidence"].as_float())),
+    "cost": sql.func.nullif(_USAGE["cost"].as_float(), 0.0),  # 0 means that no price is set
+    "confidence": sql.case((RUNS.c.answer["answer"].as_string() != "", RUNS.c.answer["confidence"].as_float())),
 }
 _SORTED_BY = {
     RunSort.DURATION: "seconds",
@@ -75,8 +44,8 @@ _SORTED_BY = {
     RunSort.COST: "cost",
     RunSort.CONFIDENCE: "confidence",
 }
-_SUMMARY = (  # an answer can be long
-    *(column for column in _runs.c if column is not _runs.c.answer),
+_SUMMARY = (  # without the answer, which can be long
+    *(column for column in RUNS.c if column.name not in ("answer", "environment")),
     *(figure.label(name) for name, figure in _FIGURES.items()),
 )
 
@@ -92,15 +61,17 @@ class RunSummary(FrozenModel):
     question: str
     model: str
     status: str = Field(description="waiting, running, or the terminal state")
-    started_at: AwareDatetime = Field(description="while it waits: when it was submitted")
+    started_at: AwareDatetime = Field(description="time of the start; for a waiting run, of its submission")
     key: str = Field(default="", description="id of the API key; empty for a local user without a key")
     continues: str = Field(default="", description="id of the run whose conversation it continues; empty if none")
-    rating: Rating | None = Field(default=None, description="what a person thinks of the answer; null if nobody said")
-    note: str = Field(default="", description="what the person wrote about the answer")
-    seconds: float | None = Field(default=None, description="from start to end; null until it ends")
-    tokens: int | None = Field(default=None, description="of all prompts and responses; null until it ends")
-    cost: float | None = Field(default=None, description="null without a price, and until it ends")
-    confidence: float | None = Field(default=None, description="null without an answer")
+    forked_from: str = Field(default="", description="id of the run that it repeats with a change; empty if none")
+    forked_at: str = Field(default="", description="the step from which on it differs from that run")
+    rating: Rating | None = Field(default=None, description="a person's rating of the answer; null if not rated")
+    note: str = Field(default="", description="the person's note on the answer")
+    seconds: float | None = Field(default=None, description="duration of the run; null until it ends")
+    tokens: int | None = Field(default=None, description="tokens of all prompts and responses; null until it ends")
+    cost: float | None = Field(default=None, description="cost of the run; null without a price, and until it ends")
+    confidence: float | None = Field(default=None, description="confidence of the answer; null without an answer")
 
     @property
     def ended(self) -> bool:
@@ -111,29 +82,38 @@ class RunSummary(FrozenModel):
 class Trace:
     """Runs with their events, journals and answers, in SQL.
 
-    Methods with ``among`` see only runs over these collections; None means all.
+    The parameter ``among`` restricts methods to runs over these collections. None means all.
     """
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
 
     def create(
-        self, run_id: str, question: str, collection: str, model: str, key: str = "", continues: str = ""
+        self,
+        run_id: str,
+        question: str,
+        collection: str,
+        model: str,
+        key: str = "",
+        continues: str = "",
+        fork: Fork | None = None,
     ) -> None:
         """Add a waiting run. A run that exists stays unchanged."""
-        row = _row(run_id, question, collection, model, WAITING, continues) | {"key": key}
+        row = _row(run_id, question, collection, model, WAITING, continues, fork) | {"key": key}
         with self._engine.begin() as connection:
-            if connection.execute(sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id)).first() is None:
-                connection.execute(_runs.insert(), row)
+            if connection.execute(sql.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id)).first() is None:
+                connection.execute(RUNS.insert(), row)
 
-    def start(self, run_id: str, question: str, collection: str, model: str, continues: str = "") -> None:
-        """Mark a run as running. A run that is already running (because it resumes) stays unchanged."""
-        row = _row(run_id, question, collection, model, RUNNING, continues)
-        running = sql.select(_runs.c.run_id).where(_runs.c.run_id == run_id, _runs.c.status == RUNNING)
-        waiting = _runs.update().where(_runs.c.run_id == run_id, _runs.c.status == WAITING)
+    def start(
+        self, run_id: str, question: str, collection: str, model: str, continues: str = "", fork: Fork | None = None
+    ) -> None:
+        """Mark a run as running. A resumed run, which is already marked as running, stays unchanged."""
+        row = _row(run_id, question, collection, model, RUNNING, continues, fork)
+        running = sql.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id, RUNS.c.status == RUNNING)
+        waiting = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status == WAITING)
         with self._engine.begin() as connection:
             if connection.execute(running).first() is None and not connection.execute(waiting, row).rowcount:
-                connection.execute(_runs.insert(), row)
+                connection.execute(RUNS.insert(), row)
 
     async def record(self, event: Event) -> None:
         """Store an event. Subscribe this method to the bus of a run."""
@@ -145,16 +125,16 @@ class Trace:
         values = {"status": answer.status.value, "answer": answer.model_dump(mode="json")}
         with self._engine.begin() as connection:
             connection.execute(_INSERT_EVENT, _event_row(last))
-            connection.execute(_runs.update().where(_runs.c.run_id == answer.run_id).values(values))
+            connection.execute(RUNS.update().where(RUNS.c.run_id == answer.run_id).values(values))
             connection.execute(sql.delete(CITATIONS).where(CITATIONS.c.run_id == answer.run_id))
             if rows := citation_rows(answer):
                 connection.execute(CITATIONS.insert(), rows)
 
     def rate(self, run_id: str, rating: Rating | None, note: str) -> None:
-        """Store what a person thinks of the answer of a run, in place of an earlier rating; None removes it."""
+        """Store a rating of the answer of a run. Replaces an earlier rating. None removes it."""
         values = {"rating": rating and rating.value, "note": note}
         with self._engine.begin() as connection:
-            connection.execute(_runs.update().where(_runs.c.run_id == run_id).values(values))
+            connection.execute(RUNS.update().where(RUNS.c.run_id == run_id).values(values))
 
     def abort(self, run_id: str, status: Status, reason: str) -> Event:
         """End a run that no process works on, and return its last event. Its answer states the reason."""
@@ -169,12 +149,25 @@ class Trace:
         self.finish(answer, last)
         return last
 
+    def keep_environment(self, run_id: str, environment: Environment) -> None:
+        """Store what the run depends on besides its journal. A resumed run keeps what it started with."""
+        with self._engine.begin() as connection:
+            key = keep_environment(connection, environment)
+            new = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.environment == "")
+            connection.execute(new, {"environment": key})
+
+    def environment(self, run_id: str) -> Environment | None:
+        """Return what the run depended on when it started; None for a run of a version that did not store it."""
+        with self._engine.connect() as connection:
+            key = connection.scalar(sql.select(RUNS.c.environment).where(RUNS.c.run_id == run_id))
+            return find_environment(connection, key or "")
+
     def journal(self, run_id: str) -> Journal:
         """Return the journal of a run."""
         return SqlJournal(self._engine, run_id)
 
     def runs(self, limit: int = 50, wanted: RunFilter = ALL_RUNS, *, among: Set[str] | None = None) -> list[RunSummary]:
-        """Return the first matching runs in the wanted order.
+        """Return the first matching runs in the requested order.
 
         Raises RunNotFound if the run ``wanted.after`` does not exist.
         """
@@ -182,51 +175,51 @@ class Trace:
         if wanted.after is not None:
             query = query.where(_follows(self.run(wanted.after, among), wanted.sort))
         figure = [_FIGURES[_SORTED_BY[wanted.sort]].desc().nulls_last()] if wanted.sort in _SORTED_BY else []
-        query = query.order_by(*figure, _runs.c.started_at.desc(), _runs.c.run_id).limit(limit)
+        query = query.order_by(*figure, RUNS.c.started_at.desc(), RUNS.c.run_id).limit(limit)
         return [_summary(row) for row in self._select(query)]
 
     def counts(self) -> dict[RunState, int]:
         """Return the number of runs in each state."""
-        rows = self._select(sql.select(_runs.c.status, sql.func.count().label("runs")).group_by(_runs.c.status))
+        rows = self._select(sql.select(RUNS.c.status, sql.func.count().label("runs")).group_by(RUNS.c.status))
         return {RunState(row.status): row.runs for row in rows}
 
     def tokens_since(self, key: str, since: datetime) -> int:
-        """Return the tokens of all model calls since then in the runs of an API key."""
-        usage = _journal.c.entry["usage"]
+        """Return the tokens of all model calls since then for an API key, in its runs and outside of them."""
+        usage = JOURNAL.c.entry["usage"]
         tokens = usage["prompt_tokens"].as_integer() + usage["completion_tokens"].as_integer()
         query = (
-            sql.select(sql.func.coalesce(sql.func.sum(tokens), 0).label("tokens"))
-            .select_from(_journal.join(_runs))
-            .where(_runs.c.key == key, _journal.c.recorded_at >= since)
+            sql.select((sql.func.coalesce(sql.func.sum(tokens), 0) + other_tokens(key, since)).label("tokens"))
+            .select_from(JOURNAL.join(RUNS))
+            .where(RUNS.c.key == key, JOURNAL.c.recorded_at >= since)
         )
         [row] = self._select(query)
         return int(row.tokens)
 
     def unfinished(self) -> list[RunSummary]:
         """Return all runs that have not reached a terminal state."""
-        query = sql.select(*_SUMMARY).where(_runs.c.status.in_((WAITING, RUNNING)))
+        query = sql.select(*_SUMMARY).where(RUNS.c.status.in_((WAITING, RUNNING)))
         return [_summary(row) for row in self._select(query)]
 
     def run(self, run_id: str, among: Set[str] | None = None) -> RunSummary:
         """Return the run with this id or unique prefix of an id. Raises RunNotFound."""
         query = sql.select(*_SUMMARY).where(_within(among))
-        rows = self._select(query.where(_runs.c.run_id == run_id))
-        if not rows:  # second, because no index supports prefixes of ids
-            rows = self._select(query.where(_runs.c.run_id.startswith(run_id, autoescape=True)).limit(2))
+        rows = self._select(query.where(RUNS.c.run_id == run_id))
+        if not rows:  # prefixes are tried second, because no index supports them
+            rows = self._select(query.where(RUNS.c.run_id.startswith(run_id, autoescape=True)).limit(2))
         if not rows:
             raise RunNotFound(f"There is no run {run_id!r}.").with_command("`candor runs` lists the runs.")
         if len(rows) > 1:
-            raise RunNotFound(f"Several runs start with {run_id!r}; give more of the id.")
+            raise RunNotFound(f"Several runs start with {run_id!r}. Use more characters of the id.")
         return _summary(rows[0])
 
     def continued_by(self, run_id: str) -> list[RunSummary]:
         """Return the runs that continue the conversation of this run, oldest first."""
-        query = sql.select(*_SUMMARY).where(_runs.c.continues == run_id).order_by(_runs.c.started_at, _runs.c.run_id)
+        query = sql.select(*_SUMMARY).where(RUNS.c.continues == run_id).order_by(RUNS.c.started_at, RUNS.c.run_id)
         return [_summary(row) for row in self._select(query)]
 
     def answer(self, run_id: str) -> Answer:
-        """Return the answer of a finished run. Raises RunNotFound; RunUnderWay if it has not finished."""
-        [row] = self._select(sql.select(_runs).where(_runs.c.run_id == self.run(run_id).run_id))
+        """Return the answer of a finished run. Raises RunNotFound, and RunUnderWay if it has not finished."""
+        [row] = self._select(sql.select(RUNS).where(RUNS.c.run_id == self.run(run_id).run_id))
         if row.answer is None:
             error = RunUnderWay(f"Run {row.run_id!r} has not finished.")
             raise error.with_command(f"`candor trace {row.run_id}` shows its progress.")
@@ -247,15 +240,15 @@ class Trace:
     def events(self, run_id: str, after: int = 0) -> list[Event]:
         """Return the events of a run with a number above ``after``, in order."""
         query = (
-            sql.select(_events.c.event)
-            .where(_events.c.run_id == run_id, _events.c.number > after)
-            .order_by(_events.c.number)
+            sql.select(EVENTS.c.event)
+            .where(EVENTS.c.run_id == run_id, EVENTS.c.number > after)
+            .order_by(EVENTS.c.number)
         )
         return [Event.model_validate(row.event) for row in self._select(query)]
 
     def started(self, run_id: str) -> RunStarted | None:
-        """Return the first event of a run; None if it has not started, or ended before it started."""
-        query = sql.select(_events.c.event).where(_events.c.run_id == run_id, _events.c.number == 1)
+        """Return the first event of a run, or None if it has not started or ended before it started."""
+        query = sql.select(EVENTS.c.event).where(EVENTS.c.run_id == run_id, EVENTS.c.number == 1)
         for row in self._select(query):
             body = Event.model_validate(row.event).body
             return body if isinstance(body, RunStarted) else None
@@ -263,23 +256,23 @@ class Trace:
 
     def recent_calls(self, runs: int = 10) -> list[Event]:
         """Return the events about model calls of the latest runs, oldest first."""
-        latest = sql.select(_runs.c.run_id).order_by(_runs.c.started_at.desc()).limit(runs).subquery()
+        latest = sql.select(RUNS.c.run_id).order_by(RUNS.c.started_at.desc()).limit(runs).subquery()
         query = (
-            sql.select(_events.c.event)
+            sql.select(EVENTS.c.event)
             .where(
-                _events.c.run_id.in_(sql.select(latest.c.run_id)),
-                _events.c.event["body"]["type"].as_string().in_(("model_asked", "model_called")),
+                EVENTS.c.run_id.in_(sql.select(latest.c.run_id)),
+                EVENTS.c.event["body"]["type"].as_string().in_(("model_asked", "model_called")),
             )
-            .order_by(_events.c.event["at"].as_string())
+            .order_by(EVENTS.c.event["at"].as_string())
         )
         return [Event.model_validate(row.event) for row in self._select(query)]
 
     def journal_entries(self, run_id: str) -> list[JournalEntry]:
         """Return the model calls of a run, ordered by the time of their responses."""
         query = (
-            sql.select(_journal.c.entry)
-            .where(_journal.c.run_id == run_id)
-            .order_by(_journal.c.recorded_at, _journal.c.key, _journal.c.occurrence)
+            sql.select(JOURNAL.c.entry)
+            .where(JOURNAL.c.run_id == run_id)
+            .order_by(JOURNAL.c.recorded_at, JOURNAL.c.key, JOURNAL.c.occurrence)
         )
         return [JournalEntry.model_validate(row.entry) for row in self._select(query)]
 
@@ -315,34 +308,34 @@ class SqlJournal:
 
 
 def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
-    return sql.true() if among is None else _runs.c.collection.in_(sorted(among))
+    return sql.true() if among is None else RUNS.c.collection.in_(sorted(among))
 
 
 def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
     """Yield the conditions of the filter, except ``after``."""
     if wanted.collection is not None:
-        yield _runs.c.collection == wanted.collection
+        yield RUNS.c.collection == wanted.collection
     if wanted.status is not None:
-        yield _runs.c.status.in_([state.value for state in wanted.status])
+        yield RUNS.c.status.in_([state.value for state in wanted.status])
     if wanted.text is not None:
-        yield _runs.c.question.icontains(wanted.text, autoescape=True)
+        yield RUNS.c.question.icontains(wanted.text, autoescape=True)
     if wanted.model is not None:
-        yield _runs.c.model == wanted.model
+        yield RUNS.c.model == wanted.model
     if wanted.rating is not None:
-        yield _runs.c.rating == wanted.rating.value
+        yield RUNS.c.rating == wanted.rating.value
     if wanted.cites is not None:
         citing = sql.select(CITATIONS.c.run_id).where(CITATIONS.c.document_id == wanted.cites)
-        yield _runs.c.run_id.in_(citing)
+        yield RUNS.c.run_id.in_(citing)
     if wanted.since is not None:
-        yield _runs.c.started_at >= wanted.since.astimezone(UTC)
+        yield RUNS.c.started_at >= wanted.since.astimezone(UTC)
     if wanted.until is not None:
-        yield _runs.c.started_at <= wanted.until.astimezone(UTC)
+        yield RUNS.c.started_at <= wanted.until.astimezone(UTC)
 
 
 def _follows(run: RunSummary, sort: RunSort) -> sql.ColumnElement[bool]:
     """Return the condition for runs after this one in the order."""
     at = run.started_at.astimezone(UTC)
-    older = sql.or_(_runs.c.started_at < at, sql.and_(_runs.c.started_at == at, _runs.c.run_id > run.run_id))
+    older = sql.or_(RUNS.c.started_at < at, sql.and_(RUNS.c.started_at == at, RUNS.c.run_id > run.run_id))
     if sort is RunSort.CREATED:
         return older
     name = _SORTED_BY[sort]
@@ -363,7 +356,9 @@ def _event_row(event: Event) -> dict[str, object]:
     return {"run_id": event.run_id, "number": event.number, "event": event.model_dump(mode="json")}
 
 
-def _row(run_id: str, question: str, collection: str, model: str, status: str, continues: str) -> dict[str, object]:
+def _row(
+    run_id: str, question: str, collection: str, model: str, status: str, continues: str, fork: Fork | None
+) -> dict[str, object]:
     return {
         "run_id": run_id,
         "collection": collection,
@@ -372,4 +367,6 @@ def _row(run_id: str, question: str, collection: str, model: str, status: str, c
         "status": status,
         "started_at": datetime.now(UTC),
         "continues": continues,
+        "forked_from": fork.run_id if fork else "",
+        "forked_at": fork.step if fork else "",
     }

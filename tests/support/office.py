@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -53,8 +53,8 @@ def write_office(
     return path
 
 
-def write_open(path: Path, kind: str, body: str, styles: str = "") -> Path:
-    """Write an OpenDocument file of this kind (``text``, ``presentation``) with this body."""
+def write_open(path: Path, kind: str, body: str, styles: str = "", master: str = "") -> Path:
+    """Write an OpenDocument file of this kind (``text``, ``presentation``) with this body and master page."""
     with zipfile.ZipFile(path, "w") as package:
         package.writestr("mimetype", f"application/vnd.oasis.opendocument.{kind}")
         package.writestr(
@@ -62,4 +62,35 @@ def write_open(path: Path, kind: str, body: str, styles: str = "") -> Path:
             f"<office:document-content {OPEN}><office:automatic-styles>{styles}</office:automatic-styles>"
             f"<office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>",
         )
+        package.writestr(
+            "styles.xml",
+            f"<office:document-styles {OPEN}><office:master-styles><style:master-page>{master}</style:master-page>"
+            "</office:master-styles></office:document-styles>",
+        )
+    return path
+
+
+def write_xps(path: Path, pages: Sequence[str], *, pieces: bool = False) -> Path:
+    """Write an XPS file of pages, each the XML inside a FixedPage. ``pieces`` cuts each part in two."""
+    fixed = 'xmlns="http://schemas.microsoft.com/xps/2005/06"'
+    listed = "".join(f'<PageContent Source="Pages/{n}.fpage"/>' for n in range(len(pages)))
+    parts = {
+        "_rels/.rels": f'<Relationships xmlns="{_RELATIONS}"><Relationship Id="r" Target="/FixedDocSeq.fdseq" '
+        'Type="http://schemas.microsoft.com/xps/2005/06/fixedrepresentation"/></Relationships>',
+        "FixedDocSeq.fdseq": f'<FixedDocumentSequence {fixed}><DocumentReference Source="/Documents/1/Fixed.fdoc"/>'
+        "</FixedDocumentSequence>",
+        "Documents/1/Fixed.fdoc": f"<FixedDocument {fixed}>{listed}</FixedDocument>",
+    }
+    parts |= {
+        f"Documents/1/Pages/{n}.fpage": f'<FixedPage {fixed} Width="816" Height="1056">{page}</FixedPage>'
+        for n, page in enumerate(pages)
+    }
+    parts["[Content_Types].xml"] = f'<Types xmlns="{_TYPES}"/>'  # last, as Windows writes it
+    with zipfile.ZipFile(path, "w") as package:
+        for name, content in parts.items():
+            if pieces:
+                package.writestr(f"{name}/[1].last.piece", content[20:])
+                package.writestr(f"{name}/[0].piece", content[:20])
+            else:
+                package.writestr(name, content)
     return path

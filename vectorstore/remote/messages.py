@@ -164,8 +164,8 @@ def send(connection: Connection, header: FrozenModel, body: bytes = b"") -> None
     if len(message) > MAX_BYTES:
         raise StoreUnavailable(
             f"A message of {len(message) / 2**20:,.0f} MiB is too large for the connection to the Candor service, "
-            f"which takes {MAX_BYTES / 2**20:.0f} MiB. Stop the service to run the command without it."
-        )
+            f"which takes {MAX_BYTES / 2**20:.0f} MiB."
+        ).with_command("Stop the service to run the command without it.")
     connection.send_bytes(message)
 
 

@@ -31,7 +31,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 @app.command("add")
 def add(
-    name: Annotated[str, typer.Argument(help="Name: who or what uses the key.")],
+    name: Annotated[str, typer.Argument(help="Name of the person or program that uses the key.")],
     right: Annotated[
         list[str],
         typer.Option("--right", "-r", help="COLLECTION=read, write or admin; '*' for all collections. Repeatable."),
@@ -42,16 +42,23 @@ def add(
     ] = None,
     tokens_per_day: Annotated[
         int | None,
-        typer.Option("--tokens-per-day", min=1, help="Daily limit of tokens in the prompts and responses of its runs."),
+        typer.Option("--tokens-per-day", min=1, help="Daily limit of tokens in prompts and responses."),
+    ] = None,
+    upload_bytes_per_day: Annotated[
+        int | None, typer.Option("--upload-bytes-per-day", min=1, help="Daily limit of bytes in uploaded files.")
     ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Create a key. It is shown only once; Candor stores only its hash.
+    """Create a key. It is shown only once, because Candor stores only its hash.
 
     Example: candor keys add "Reading room" --right papers=read --expires 30d
     """
-    limits = {"requests_per_day": requests_per_day, "tokens_per_day": tokens_per_day}
+    limits = {
+        "requests_per_day": requests_per_day,
+        "tokens_per_day": tokens_per_day,
+        "upload_bytes_per_day": upload_bytes_per_day,
+    }
     request = _make_request(
         {"name": name, "rights": _parse_rights(right), "expires_at": _parse_lifetime(expires), "limits": limits}
     )
@@ -59,7 +66,7 @@ def add(
     if as_json:
         print_json(to_json(created))
     else:
-        print_message(f"Created key {created.key.id} for {created.key.name}. Copy it now; it is not shown again:")
+        print_message(f"Created key {created.key.id} for {created.key.name}. Copy it now. It is not shown again:")
         print_text(created.secret)
 
 
@@ -76,11 +83,12 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
             key.name,
             ", ".join(f"{collection}={right}" for collection, right in key.rights.items()),
             _state(key),
+            _limits(key),
             f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",
         )
         for key in found
     ]
-    print_list(found, ("key", "name", "rights", "state", "last used (UTC)"), rows, as_json)
+    print_list(found, ("key", "name", "rights", "state", "daily limits", "last used (UTC)"), rows, as_json)
 
 
 @app.command("revoke")
@@ -124,6 +132,15 @@ def _parse_lifetime(expires: str) -> datetime | None:
     if not match:
         raise UsageError(f"Invalid lifetime {expires!r}. Write a number and its unit: 90m, 12h, 30d or 2w.")
     return datetime.now(UTC) + timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def _limits(key: Key) -> str:
+    limits = {
+        "requests": key.limits.requests_per_day,
+        "tokens": key.limits.tokens_per_day,
+        "bytes uploaded": key.limits.upload_bytes_per_day,
+    }
+    return "\n".join(f"{limit:,} {name}" for name, limit in limits.items() if limit) or "none"
 
 
 def _state(key: Key) -> str:

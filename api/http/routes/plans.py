@@ -1,4 +1,4 @@
-"""Saved plans: templates that a question fills in."""
+"""Saved plans, which are templates with placeholders for questions and parameters."""
 
 from __future__ import annotations
 
@@ -20,32 +20,36 @@ from vectorstore.models import FrozenModel
 router = APIRouter(prefix="/v1/plans", tags=["plans"])
 
 PlanName = Annotated[str, Path(description="Name of the saved plan.", examples=["weekly"])]
-_KEEP_DOCUMENTS = Field(default=False, description="Let the plan name documents, so that it always reads these.")
+_COLLECTION = (
+    "Collection of the given plan. The plan may name its documents, and only keys that may read it can see the plan. "
+    "Default: all keys can see the plan. A plan of a run belongs to the collection of the run."
+)
+_KEEP_DOCUMENTS = Field(default=False, description="Allow the plan to name documents. It then always reads these.")
 
 
 class PlanContent(FrozenModel):
-    """A template, and a question that it is an example for."""
+    """A template and an example question for it."""
 
-    question: str = Field(min_length=1, description="A question that the plan is an example for.")
+    question: str = Field(min_length=1, description="An example question for the plan.")
     plan: Plan
-    collection: str | None = Field(default=None, description="Collection of the documents that the plan names.")
+    collection: str | None = Field(default=None, description=_COLLECTION)
     keep_documents: bool = _KEEP_DOCUMENTS
 
 
 class PlanToSave(FrozenModel):
     """A plan to save under a name: the last plan of a run, or a given plan with its question.
 
-    The content of an exported file is one, too.
+    The content of an exported file is also valid.
     """
 
     version: Literal[1] = Field(default=1, description="The version of the file format.")
     name: str = Field(examples=["weekly"])
     run_id: str = Field(
-        default="", description="Id of the run whose last plan to save. Rejected if the plan names the run's question."
+        default="", description="Id of the run whose last plan is saved. Rejected if the plan contains its question."
     )
-    question: str = Field(default="", description="A question that the given plan is an example for.")
+    question: str = Field(default="", description="An example question for the given plan.")
     plan: Plan | None = None
-    collection: str | None = Field(default=None, description="Collection of the documents that the given plan names.")
+    collection: str | None = Field(default=None, description=_COLLECTION)
     keep_documents: bool = _KEEP_DOCUMENTS
 
     @model_validator(mode="after")
@@ -74,8 +78,11 @@ _EXAMPLES = [{"name": "weekly", "run_id": "run_d65459f7e628"}, {"name": "one loo
 
 @router.get("", responses=problem_responses(503))
 def plans(plans: PlansDep, caller: CurrentCaller) -> list[PlanExample]:
-    """List the saved plans. A question follows one with `template`."""
-    return plans.list()
+    """List the saved plans, except those of collections that the key may not read.
+
+    A question can follow one with `template`.
+    """
+    return plans.list(caller)
 
 
 @router.post("", status_code=201, responses=problem_responses(403, 404, 409, 422, 503))
@@ -84,7 +91,7 @@ def save(
 ) -> PlanExample:
     """Save or import a plan under a name. A question that names it as `template` follows it.
 
-    A plan that still names its old question is rejected; `POST /v1/plans/proposals` proposes placeholders.
+    A plan that still contains its old question is rejected. `POST /v1/plans/proposals` proposes placeholders.
     """
     caller.require_admin()
     if body.plan:
@@ -100,7 +107,7 @@ def save(
 async def propose(plans: PlansDep, caller: CurrentCaller, body: PlanToPropose) -> Proposal:
     """Propose a template for the last plan of a run, without saving it.
 
-    The model says which words belong to the run's question; they become `@{question}` or a parameter such as
+    A model selects the words that belong to the run's question. They become `@{question}` or a parameter such as
     `@{inputs.company}`. Save the template with `PUT /v1/plans/{name}`.
     """
     caller.require_admin()
@@ -110,14 +117,14 @@ async def propose(plans: PlansDep, caller: CurrentCaller, body: PlanToPropose) -
 @router.get("/{name}", responses=problem_responses(404, 503))
 def plan(plans: PlansDep, caller: CurrentCaller, name: PlanName) -> PlanExample:
     """Return a saved plan."""
-    return _found(plans, name)
+    return _found(plans, name, caller)
 
 
 @router.get("/{name}/export", responses=problem_responses(404, 503))
 def export(plans: PlansDep, caller: CurrentCaller, name: PlanName, response: Response) -> PlanFile:
     """Export a saved plan as a file. `POST /v1/plans` imports its content."""
     response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name, safe='')}.json"
-    return PlanFile.of(_found(plans, name))
+    return PlanFile.of(_found(plans, name, caller))
 
 
 @router.put(
@@ -149,9 +156,9 @@ def forget(plans: PlansDep, caller: CurrentCaller, name: PlanName) -> None:
         raise NotKept(str(error)) from error
 
 
-def _found(plans: Plans, name: str) -> PlanExample:
+def _found(plans: Plans, name: str, caller: Caller) -> PlanExample:
     try:
-        return plans.get(name)
+        return plans.get(name, caller)
     except UnknownPlan as error:
         raise NotKept(str(error)) from error
 

@@ -1,4 +1,4 @@
-"""Saved plans: list, propose, check, save, change, delete, and exchange them as files."""
+"""Use cases for listing, proposing, saving, changing and deleting plans, and exchanging them as files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from api.auth.permissions import LOCAL_CALLER, Caller
 from api.errors import UsageError, fault_list
 from api.services.documents.collections import Collections
 from multi_agent.catalog.catalog import AgentCatalog
@@ -19,7 +20,7 @@ from multi_agent.orchestrator.planning.old_question import documents_in
 from multi_agent.orchestrator.planning.proposal import Proposal, propose, without_question
 from multi_agent.orchestrator.planning.templates import require_saveable
 from multi_agent.plan import Plan, PlanExample
-from multi_agent.storage.trace import Trace
+from multi_agent.storage.trace import RunSummary, Trace
 from vectorstore.models import FrozenModel
 
 
@@ -28,7 +29,7 @@ class PlanFile(FrozenModel):
 
     version: Literal[1] = Field(description="The version of this format.")
     name: str = Field(examples=["weekly"])
-    question: str = Field(min_length=1, description="A question that the plan is an example for.")
+    question: str = Field(min_length=1, description="An example question for the plan.")
     plan: Plan
 
     @classmethod
@@ -37,7 +38,7 @@ class PlanFile(FrozenModel):
 
     @classmethod
     def parse(cls, text: str, where: str) -> PlanFile:
-        """Parse a plan file. Raises UsageError with its source ``where`` and all faults."""
+        """Parse a plan file. Raises UsageError with all faults. ``where`` names the source of the file."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -50,7 +51,7 @@ class PlanFile(FrozenModel):
 
 
 class Plans:
-    """Plans saved under a name. ``make_llm`` builds the planner's model. Calls block."""
+    """The saved plans. ``make_llm`` builds the planner's model. Calls block."""
 
     def __init__(
         self,
@@ -63,9 +64,9 @@ class Plans:
         self._memory, self._trace, self._catalog, self._collections = memory, trace, catalog, collections
         self._make_llm = make_llm
 
-    def get(self, name: str) -> PlanExample:
-        """Return a saved plan. Raises UnknownPlan."""
-        return self._memory.get(name)
+    def get(self, name: str, caller: Caller = LOCAL_CALLER) -> PlanExample:
+        """Return a saved plan. Raises UnknownPlan, even if it exists but the caller may not read its collection."""
+        return self._memory.get(name, caller.readable)
 
     def require_free(self, name: str) -> None:
         """Raise NameTaken if there is a saved plan of this name."""
@@ -74,45 +75,46 @@ class Plans:
     async def propose(self, run_id: str, *, keep_documents: bool = False) -> Proposal:
         """Ask the model for a template of a run's last plan, without saving it.
 
-        Raises RunNotFound, LLMError; AgentError if the run had no plan.
+        Raises RunNotFound, LLMError, and AgentError if the run had no plan.
         """
-        plan, question = await asyncio.to_thread(self._plan_of, run_id)
+        plan, run = await asyncio.to_thread(self._plan_of, run_id)
         registry = await asyncio.to_thread(self._catalog.registry)
-        return await propose(self._make_llm(), plan, question, registry, keep_documents=keep_documents)
+        proposal = await propose(self._make_llm(), plan, run.question, registry, keep_documents=keep_documents)
+        return proposal.model_copy(update={"collection": run.collection})
 
     def save_from_run(self, name: str, run_id: str, *, keep_documents: bool = False) -> PlanExample:
         """Save the last plan of a run without asking a model.
 
-        Raises RunNotFound, NameTaken, PlanError if the plan names the run's question; AgentError if it had no plan.
+        Raises RunNotFound, NameTaken, PlanError if the plan contains the run's question, AgentError if it had no plan.
         """
-        plan, question = self._plan_of(run_id)
+        plan, run = self._plan_of(run_id)
         registry = self._catalog.registry()
-        template = without_question(plan, question, registry, keep_documents=keep_documents)
+        template = without_question(plan, run.question, registry, keep_documents=keep_documents)
         documents = documents_in(plan, registry)
-        require_saveable(template, question, registry, documents, keep_documents=keep_documents)
-        return self._save(name, template, question)
+        require_saveable(template, run.question, registry, documents, keep_documents=keep_documents)
+        return self._save(name, template, run.question, run.collection)
 
     def save_proposal(self, name: str, proposal: Proposal, *, keep_documents: bool = False) -> PlanExample:
         """Save a proposed template. Raises PlanError, NameTaken."""
         registry, plan = self._catalog.registry(), proposal.plan
         require_saveable(plan, proposal.question, registry, documents_in(plan, registry), keep_documents=keep_documents)
-        return self._save(name, plan, proposal.question)
+        return self._save(name, plan, proposal.question, proposal.collection)
 
     def save(
         self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
     ) -> PlanExample:
-        """Save a plan for questions like ``question``.
+        """Save a plan for questions like ``question``. ``collection`` restricts who can see it.
 
-        With ``keep_documents``, it may name the documents of ``collection``. Raises PlanError with all faults of the
+        With ``keep_documents``, the plan may name documents of ``collection``. Raises PlanError with all faults of the
         plan, CollectionNotFound, CollectionMismatch, NameTaken.
         """
         self._require_saveable(plan, question, self._documents_of(collection), keep_documents)
-        return self._save(name, plan, question.strip())
+        return self._save(name, plan, question.strip(), collection or "")
 
     def replace(
         self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
     ) -> PlanExample:
-        """Replace a saved plan. The new plan may name the documents of the old one.
+        """Replace a saved plan. The new plan may name the documents of the old one, and keeps its collection.
 
         Raises UnknownPlan and the errors of ``save``.
         """
@@ -121,13 +123,13 @@ class Plans:
         added = set(documents_in(plan, registry)) - set(kept)
         documents = [*kept, *self._documents_of(collection)]
         self._require_saveable(plan, question, documents, keep_documents or not added)
-        self._memory.replace(name, plan, question.strip())
+        self._memory.replace(name, plan, question.strip(), collection)
         return self.get(name)
 
     def put(
         self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
     ) -> tuple[PlanExample, bool]:
-        """Replace a saved plan or save a new one. Return it, and whether it is new. Raises the errors of ``save``."""
+        """Replace a saved plan or save a new one. Return the plan and whether it is new. Raises as ``save``."""
         try:
             return self.replace(name, plan, question, collection, keep_documents=keep_documents), False
         except UnknownPlan:
@@ -137,14 +139,14 @@ class Plans:
         """Delete a saved plan. Raises UnknownPlan."""
         self._memory.delete(name)
 
-    def _plan_of(self, run_id: str) -> tuple[Plan, str]:
-        """Return the last plan of a run, and its question."""
+    def _plan_of(self, run_id: str) -> tuple[Plan, RunSummary]:
+        """Return the last plan of a run and the run."""
         run = self._trace.run(run_id)
         events = self._trace.events(run.run_id)
         followed = [event.body for event in events if isinstance(event.body, PlanMade | PlanRevised)]
         if not followed:
-            raise AgentError(f"Run {run.run_id!r} ended before it had a plan; there is nothing to save.")
-        return followed[-1].plan, run.question
+            raise AgentError(f"Run {run.run_id!r} ended before it had a plan, so there is nothing to save.")
+        return followed[-1].plan, run
 
     def _require_saveable(self, plan: Plan, question: str, documents: list[str], keep_documents: bool) -> None:
         require_saveable(plan, question, self._catalog.registry(), documents, keep_documents=keep_documents)
@@ -155,10 +157,10 @@ class Plans:
         self._collections.alias_of(collection)
         return [entry.name for entry in self._collections.catalogue(collection)]
 
-    def _save(self, name: str, plan: Plan, question: str) -> PlanExample:
-        self._memory.save(name, plan, question)
+    def _save(self, name: str, plan: Plan, question: str, collection: str) -> PlanExample:
+        self._memory.save(name, plan, question, collection)
         return self._memory.get(name.strip())
 
-    def list(self) -> list[PlanExample]:
-        """Return the saved plans."""
-        return list(self._memory.list())
+    def list(self, caller: Caller = LOCAL_CALLER) -> list[PlanExample]:
+        """Return the saved plans, except those of collections that the caller may not read."""
+        return list(self._memory.list(caller.readable))

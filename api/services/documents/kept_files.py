@@ -1,7 +1,8 @@
-"""Adds a file of a run to the collection of the run. Only users can do this; tools cannot."""
+"""Adds a file of a run to the collection of the run. Only users can do this. Tools cannot."""
 
 from __future__ import annotations
 
+from api.auth.keys import Keys
 from api.auth.permissions import Caller, Right
 from api.services.catalog.tools import find_file
 from api.services.documents.ingest import IngestJobSpec
@@ -12,15 +13,16 @@ from multi_agent.toolbox.toolbox import Toolbox
 
 
 def keep_file(
-    toolbox: Toolbox, trace: Trace, uploads: Uploads, run_id: str, name: str, caller: Caller
+    toolbox: Toolbox, trace: Trace, uploads: Uploads, keys: Keys, run_id: str, name: str, caller: Caller
 ) -> IngestJobSpec:
-    """Store a copy of the file as an upload, with its web address. Return the ingest job for it.
+    """Store a copy of the file as an upload, with its URL. Return the ingest job for it.
 
-    Raises RunNotFound, CollectionNotFound, Forbidden, FileNotThere, UsageError, HomeError.
+    Raises RunNotFound, CollectionNotFound, Forbidden, FileNotThere, LimitReached, UsageError, HomeError.
     """
     run = find_run(trace, run_id, caller)
     caller.require(Right.WRITE, run.collection)
     file = find_file(toolbox, trace, run.run_id, name, caller)
     origin = toolbox.sandbox(run.run_id).origin(name)
+    keys.count_upload(caller, [file])
     path = uploads.add_copy(run.collection, safe_name(name), file, origin.url if origin else "")
     return IngestJobSpec(collection=run.collection, paths=(str(path),))

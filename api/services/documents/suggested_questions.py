@@ -1,4 +1,4 @@
-"""Questions to ask of a collection, which a model writes from its documents once."""
+"""Suggested questions about a collection, which a model writes from passages of its documents."""
 
 from __future__ import annotations
 
@@ -8,53 +8,67 @@ from collections.abc import Callable
 
 from pydantic import Field
 
+from api.auth.limits import require_tokens
+from api.auth.permissions import Caller
 from api.errors import UsageError
 from ingest.ledger.ledger import Ledger
 from multi_agent.evaluation.draft_questions import choose_passages
 from multi_agent.evaluation.suggest_questions import suggest_questions
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM
+from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.memory.suggestions import Suggestion, Suggestions
+from multi_agent.settings import Budget
+from multi_agent.storage.other_calls import OtherCalls
+from multi_agent.storage.trace import Trace
 from vectorstore.models import Chunk, FrozenModel
 
 PASSAGES = 10
-"""Passages that the model sees, of as many documents as possible."""
-_MUCH = 0.25  # share of the passages by which a collection may grow or shrink
+"""Number of passages that the model reads, from as many documents as possible."""
+_MUCH = 0.25  # share by which the number of passages may change before suggestions are outdated
 
 
 class SuggestedQuestions(FrozenModel):
-    """Questions to ask of a collection."""
+    """Suggested questions about a collection."""
 
     questions: tuple[str, ...]
     outdated: bool = Field(
-        description="Whether the collection has changed too much since questions were suggested; they are left out."
+        description="Whether the collection has changed so much that the earlier suggestions are omitted."
     )
 
 
 class QuestionSuggester:
-    """Suggested questions of collections. ``make_llm`` builds the model that writes them."""
+    """Suggests questions about collections. ``make_llm`` builds the model that writes them."""
 
-    def __init__(self, suggestions: Suggestions, ledger: Ledger, make_llm: Callable[[], LLM]) -> None:
-        self._suggestions, self._ledger, self._make_llm = suggestions, ledger, make_llm
+    def __init__(
+        self, suggestions: Suggestions, ledger: Ledger, trace: Trace, calls: OtherCalls, make_llm: Callable[[], LLM]
+    ) -> None:
+        self._suggestions, self._ledger, self._trace = suggestions, ledger, trace
+        self._calls, self._make_llm = calls, make_llm
 
     def find(self, collection: str) -> SuggestedQuestions:
-        """Return the questions that were suggested. Blocks."""
+        """Return the stored suggestions. Blocks."""
         found = self._suggestions.find(collection)
         if found is None:
             return SuggestedQuestions(questions=(), outdated=False)
         outdated = self._is_outdated(found, collection)
         return SuggestedQuestions(questions=() if outdated else found.questions, outdated=outdated)
 
-    async def make(self, library: Library) -> SuggestedQuestions:
-        """Let the model write questions from random documents, and store them.
+    async def make(self, library: Library, caller: Caller) -> SuggestedQuestions:
+        """Let the model write questions about random documents, and store them. The tokens count for the caller's key.
 
-        Raises LLMError; UsageError if the collection is empty.
+        Raises LimitReached, LLMError, and UsageError if the collection is empty.
         """
+        await asyncio.to_thread(require_tokens, self._trace, caller)
         collection = library.collection
         passages = await asyncio.to_thread(_choose, library)
         if not passages:
             raise UsageError(f"Collection {collection!r} has no documents. Ingest some, then ask for suggestions.")
-        questions = await suggest_questions(self._make_llm(), passages)
+        spent = BudgetUsage()
+        try:
+            questions = await suggest_questions(BudgetedLLM(self._make_llm(), Budget(), spent), passages)
+        finally:
+            await asyncio.to_thread(self._calls.add, caller.key, spent.usage)
         suggestion = Suggestion(
             questions=questions,
             documents={chunk.document_id: chunk.version for chunk in passages},
@@ -64,7 +78,7 @@ class QuestionSuggester:
         return SuggestedQuestions(questions=questions, outdated=False)
 
     def _is_outdated(self, made: Suggestion, collection: str) -> bool:
-        """Return whether a document that the model saw changed, or the size of the collection changed a lot."""
+        """Return whether a document that the model read has changed, or the size of the collection has changed much."""
         known = self._ledger.snapshot(collection)
         if made.documents != {document: known[document].version for document in made.documents if document in known}:
             return True

@@ -1,8 +1,8 @@
-"""The research panel's view of a collection: passages from the store, documents from the ledger."""
+"""The research panel's view of a collection, with passages from the store and documents from the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
@@ -14,7 +14,7 @@ from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 from vectorstore.text.languages import LANGUAGE
 
-_LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names; a DATE would look like the period
+_LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names, so a DATE could be mistaken for the period
 
 
 def no_pictures(chunk: Chunk, page: int) -> bytes:
@@ -32,6 +32,10 @@ class CollectionLibrary:
     draw: Callable[[Chunk, int], bytes] = no_pictures
     """Returns a page of the chunk's document as PNG."""
 
+    def index(self) -> Mapping[str, str]:
+        spec = self.retriever.spec
+        return {"embedding model": spec.embedding_model, "chunking": spec.chunking}
+
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
         if (where := self._filter(documents)) is None:
             return []
@@ -48,7 +52,7 @@ class CollectionLibrary:
         return self.draw(chunk, page)
 
     def _filter(self, documents: Sequence[str]) -> ChunkFilter | None:
-        """Return the filter for these documents; None if none exists, because an empty filter matches everything."""
+        """Return the filter for these documents, or None if none exists, because an empty filter matches everything."""
         if not documents:
             return EVERYTHING
         named = set(documents)
@@ -71,6 +75,7 @@ def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
             type=document.type,
             dated=document.dated,
             tags=document.tags,
+            version=document.version[:16],
         )
         for document in ledger.list(collection)
         if document.chunks

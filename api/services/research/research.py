@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+from api.auth.permissions import Caller
 from api.settings import Settings
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.library import Library
@@ -52,7 +53,7 @@ class PanelFactory:
 
     @cached_property
     def _known_models(self) -> Models:
-        """Models for looking up names. They receive no requests, so they belong to no event loop."""
+        """Models that are used only to look up names. They get no requests, so they belong to no event loop."""
         return self.models()
 
     def models(self) -> Models:
@@ -65,7 +66,7 @@ class PanelFactory:
         return Models(build_llm(self.settings.llm, shared), self.settings.llms, shared, pace)
 
     def model_name(self, endpoint: str) -> str:
-        """Return the model of a named endpoint; '' names the default one. Raises UnknownModel."""
+        """Return the model of a named endpoint. '' is the default endpoint. Raises UnknownModel."""
         return self._known_models.get(endpoint).model
 
     def planner_model(self) -> LLM:
@@ -73,7 +74,7 @@ class PanelFactory:
         return self.models().get(self.settings.research.agent_models.get("Planner", ""))
 
     def orchestrator(self, library: Library, models: Models | None = None, key: str = "") -> Orchestrator:
-        """Build an orchestrator over a library; ``key`` is the API key whose memories it may use."""
+        """Build an orchestrator over a library. ``key`` is the API key whose memories it may use."""
         return Orchestrator(
             models or self.models(),
             library,
@@ -85,8 +86,13 @@ class PanelFactory:
             self._memories.for_key(key),
         )
 
-    def validate(self, request: Request, library: Library) -> Request:
-        """Return the request with its question trimmed. Raises AgentError if no run could execute it."""
+    def validate(self, request: Request, library: Library, caller: Caller) -> Request:
+        """Return the request with its question trimmed.
+
+        Raises AgentError if no run could execute it, or if the caller may not read its template.
+        """
+        if request.template:
+            self._plans.get(request.template, caller.readable)
         return self.orchestrator(library, self._known_models).validate(request).request
 
     def with_settings(self, settings: Settings) -> PanelFactory:

@@ -101,6 +101,8 @@ export const ask = (request) => post("/v1/research", {...request, wait: false});
 export const runs = (filters) => call(`/v1/runs?${query(filters)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
+export const forkRun = (runId, change) => post(`/v1/runs/${id(runId)}/fork`, change);
+export const compareRuns = (first, second) => call(`/v1/runs/${id(first)}/comparison/${id(second)}`);
 export const rate = (runId, rating, note) => send("PUT", `/v1/runs/${id(runId)}/rating`, {rating, note});
 export const conversation = (runId) => call(`/v1/runs/${id(runId)}/conversation`);
 export const events = (runId, after = 0) => call(`/v1/runs/${id(runId)}/events?follow=false&after=${after}`);
@@ -168,10 +170,10 @@ async function download(path) {
   return {name, content: await response.blob()};
 }
 
-/** Return all quotes of an answer with the text around them and their boxes on pages. */
+/** Return all quotes of an answer with the surrounding text and their boxes on pages. */
 export const evidence = (runId) => call(`/v1/runs/${id(runId)}/evidence?locate=true`);
 
-/** Return the text that a page or a tool returned, with the place of a quote in it. */
+/** Return the text of a web page or tool result with the position of a quote. */
 export const keptText = (runId, number) => call(`/v1/runs/${id(runId)}/evidence/${number}`);
 
 export const runFiles = (runId) => call(`/v1/runs/${id(runId)}/files`);

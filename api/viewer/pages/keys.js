@@ -25,7 +25,7 @@ export function showKeys(container) {
       list.replaceChildren(keys.length ? table(keys, (key) => tryAction(errorBox, async () => {
         await api.revokeKey(key.id);
         await load();
-      })) : h("p", {class: "note"}, "No keys yet. This machine does not need a key; other machines do."));
+      })) : h("p", {class: "note"}, "No keys yet. Requests from this machine need no key. Requests from other machines need one."));
     } catch (error) {
       list.replaceChildren(failure(error, load));
     }
@@ -52,12 +52,13 @@ function keyForm(collections, create) {
     event.preventDefault();
     create(keyRequest(new FormData(form)));
   }}},
-  field("Name", h("input", {name: "name", required: true, maxlength: 100, placeholder: "who or what uses it"})),
+  field("Name", h("input", {name: "name", required: true, maxlength: 100, placeholder: "person or program"})),
   h("div", {class: "field"}, h("span", {}, "Rights"), rights, h("button", {type: "button", class: "quiet", on: {click: add}}, "Add another collection")),
   h("div", {class: "choices"},
     field("Expires", choice("expires", DAYS)),
     field("Requests per day", h("input", {name: "requests_per_day", type: "number", min: 1, placeholder: "no limit"})),
     field("Tokens per day", h("input", {name: "tokens_per_day", type: "number", min: 1, placeholder: "no limit"})),
+    field("Bytes uploaded per day", h("input", {name: "upload_bytes_per_day", type: "number", min: 1, placeholder: "no limit"})),
     h("button", {type: "submit", class: "main"}, "Create a key")));
   return h("details", {"data-key": "new key"}, h("summary", {}, "Create a key"), form);
 }
@@ -70,7 +71,7 @@ function keyRequest(given) {
     name: given.get("name"),
     rights: Object.fromEntries(given.getAll("right").map((right, at) => [collections[at], right])),
     expires_at: days ? new Date(Date.now() + Number(days) * DAY_MS).toISOString() : null,
-    limits: {requests_per_day: number("requests_per_day"), tokens_per_day: number("tokens_per_day")},
+    limits: {requests_per_day: number("requests_per_day"), tokens_per_day: number("tokens_per_day"), upload_bytes_per_day: number("upload_bytes_per_day")},
   };
 }
 
@@ -81,7 +82,7 @@ function secretView(key, secret) {
   }}}, "Copy");
   return h("section", {class: "secret"},
     h("strong", {}, `The key for ${key.name}`),
-    h("p", {}, "Copy it now: it is shown only once."),
+    h("p", {}, "Copy it now. It is shown only once."),
     h("p", {class: "inline"}, h("code", {}, secret), copy));
 }
 
@@ -93,7 +94,7 @@ function table(keys, revoke) {
 
 function row(key, revoke) {
   const ended = key.revoked_at ? "revoked" : key.expires_at && Date.parse(key.expires_at) < Date.now() ? "expired" : "";
-  const limits = [["requests", key.limits.requests_per_day], ["tokens", key.limits.tokens_per_day]].filter(([, limit]) => limit);
+  const limits = [["requests", key.limits.requests_per_day], ["tokens", key.limits.tokens_per_day], ["bytes uploaded", key.limits.upload_bytes_per_day]].filter(([, limit]) => limit);
   return h("tr", {},
     h("td", {}, h("strong", {}, key.name), " ", ended && badge(ended), h("div", {class: "note"}, key.id)),
     h("td", {}, Object.entries(key.rights).map(([collection, right]) => h("div", {}, `${right} ${collection === "*" ? "everything" : collection}`))),

@@ -25,7 +25,9 @@ class RunsView {
     Object.assign(this, {runs: [], more: false, closed: false, timer: 0});
     this.filterForm = h("form", {class: "find", role: "search", on: {submit: (event) => event.preventDefault(), input: () => this.filterChanged()}});
     this.list = h("div", {}, loading());
-    container.append(h("h1", {}, "Runs"), this.filterForm, this.list);
+    this.chosen = new Set(); // ids of the runs to compare
+    this.comparison = h("p", {class: "facts", role: "status"});
+    container.append(h("h1", {}, "Runs"), this.filterForm, this.comparison, this.list);
     this.again = () => this.begin();
     api.connection.addEventListener("online", this.again);
     this.begin();
@@ -76,8 +78,18 @@ class RunsView {
       this.list.replaceChildren(filtered ? empty("No matching runs") : empty("No runs yet", h("a", {href: "#/"}, "Ask a question")));
       return;
     }
-    replace(this.list, h("ul", {class: "runs"}, runs.map(row)),
+    replace(this.list, h("ul", {class: "runs"}, runs.map((run) => row(run, this.chosen.has(run.run_id), (chosen) => this.choose(run.run_id, chosen)))),
       runs.length === limit && h("button", {type: "button", "data-key": "more", on: {click: () => this.loadMore()}}, "Show more runs"));
+  }
+
+  /** Choose a run to compare. The last two chosen runs are compared. */
+  choose(runId, chosen) {
+    if (chosen) this.chosen.add(runId);
+    else this.chosen.delete(runId);
+    this.chosen = new Set([...this.chosen].slice(-2));
+    for (const box of this.list.querySelectorAll("input[name=compare]")) box.checked = this.chosen.has(box.value);
+    const [first, second] = [...this.chosen].map(encodeURIComponent);
+    replace(this.comparison, second ? h("a", {href: `#/compare/${first}/${second}`}, "Compare the two chosen runs") : first && "Choose a second run to compare.");
   }
 
   async trying(act) {
@@ -102,12 +114,15 @@ function filterFields(collections) {
   ];
 }
 
-function row(run) {
+function row(run, chosen, choose) {
   return h("li", {},
+    !OPEN.includes(run.status) && h("input", {type: "checkbox", name: "compare", value: run.run_id, checked: chosen, "aria-label": `Compare: ${run.question.slice(0, 80)}`, "data-key": `compare ${run.run_id}`,
+      on: {change: ({currentTarget}) => choose(currentTarget.checked)}}),
     h("a", {href: `#/runs/${encodeURIComponent(run.run_id)}`, "data-key": run.run_id},
       h("span", {class: "question"}, run.question),
       h("span", {class: "facts"}, badge(run.status), run.rating && h("span", {title: run.note}, ratingInWords(run)), h("span", {}, run.collection), h("span", {}, run.model),
         h("time", {datetime: run.started_at}, formatTime(run.started_at)),
+        run.forked_from && h("span", {}, `forked at ${run.forked_at}`),
         figures(run).map((each) => h("span", {}, each)))));
 }
 

@@ -1,10 +1,11 @@
-"""Reads XML of any vocabulary: articles (JATS), patents, filings (XBRL), feeds."""
+"""Reads XML of any vocabulary, such as articles (JATS), patents, filings (XBRL), feeds, maps and drawings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
+from ingest.errors import EmptyImage
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import TITLES, ElementWriter, element_name, words
 from ingest.readers.markup.tree import xml_tree
@@ -16,6 +17,8 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks to the builder; return its title and authors, if it has elements for them."""
     root = xml_tree(request.data, request.path, into.warn)
     ElementWriter(into).write(root, depth=0)
+    if into.is_empty and request.mime_type.startswith("image/"):
+        raise EmptyImage(f"{request.path} is a drawing that contains no text.")
     return dict(_properties(root))
 
 
@@ -31,4 +34,9 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
         yield "authors", ", ".join(authors)
 
 
-READER = Reader(name="xml", version=1, read=read_xml, mime_types=("application/xml", "text/xml"))
+READER = Reader(
+    name="xml",
+    version=1,
+    read=read_xml,
+    mime_types=("application/xml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
+)

@@ -1,6 +1,7 @@
 """Reads the lines of PDF pages with PDFium: words with their boxes and styles.
 
-Among the readers, only this module, ``drawing.py``, ``figures.py``, ``styles.py`` and ``bookmarks.py`` use PDFium.
+Among the readers, only this module, ``annotations.py``, ``bookmarks.py``, ``drawing.py``, ``figures.py``, ``file.py``
+and ``styles.py`` use PDFium.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
 from ingest.readers.pdf.bookmarks import Bookmark, read_bookmarks
 from ingest.readers.pdf.drawing import (
     Box,
@@ -30,16 +30,15 @@ from ingest.readers.pdf.drawing import (
     read_drawing,
     rotate_box,
 )
+from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
 from ingest.readers.pdf.words import Word
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfPage
+    from pypdfium2 import PdfPage
 
-_METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
-_PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
 _SOFT_HYPHEN = "\x02"  # PDFium's character for a hyphen at a line end
 _LAM, _ALEFS = "ل", "اأإآ"
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
@@ -98,6 +97,8 @@ class Document:
     pages: list[list[Line]]
     metadata: dict[str, Scalar]
     bookmarks: Sequence[Bookmark]
+    is_xfa: bool
+    """Whether a form in XFA replaces the pages."""
 
 
 Recognise = Callable[[int, bool, int, Callable[[], bytes]], list[Line] | None]
@@ -122,47 +123,13 @@ def read_lines(data: bytes, path: Path, recognise: Recognise, inspect: Inspect =
 
     Raises EncryptedDocument, CorruptDocument.
     """
-    document = _open(data, path)
+    document = open_pdf(data, path)
     try:
-        pages = (_page(document, number, path) for number in range(1, len(document) + 1))
+        pages = (open_page(document, number, path) for number in range(1, len(document) + 1))
         lines = [_lines(page, number, recognise, inspect) for number, page in enumerate(pages, start=1)]
-        return Document(lines, _metadata(document), read_bookmarks(document))
+        return Document(lines, read_metadata(document), read_bookmarks(document), is_xfa(document))
     finally:
         document.close()
-
-
-def _open(data: bytes, path: Path) -> PdfDocument:
-    import pypdfium2
-
-    try:
-        return pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError as error:
-        raise _open_error(path, str(error)) from error
-
-
-def _page(document: PdfDocument, number: int, path: Path) -> PdfPage:
-    import pypdfium2
-
-    try:
-        return document[number - 1]
-    except pypdfium2.PdfiumError as error:
-        raise CorruptDocument(f"Cannot read page {number} of {path}: the file is damaged. Export it again.") from error
-
-
-def _open_error(path: Path, reason: str) -> ParseError:
-    if "password" in reason.lower() or "security" in reason.lower():
-        return EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
-    return CorruptDocument(f"{path} is damaged (PDFium: {reason!r}). Export or download it again.")
-
-
-def _metadata(document: PdfDocument) -> dict[str, Scalar]:
-    """Return the document properties under the names common to all readers."""
-    found = document.get_metadata_dict()
-    return {
-        name: found[key]
-        for key, name in _METADATA.items()
-        if found.get(key) and found[key].strip("()").lower() not in _PLACEHOLDERS
-    }
 
 
 def _lines(page: PdfPage, number: int, recognise: Recognise, inspect: Inspect) -> list[Line]:
@@ -191,7 +158,7 @@ def _resolution(page: PdfPage) -> int:
 
 def _image(page: PdfPage, dpi: int) -> bytes:
     """Return a greyscale image of the page as PGM, which needs no encoder."""
-    bitmap = page.render(scale=dpi / 72, grayscale=True)
+    bitmap = page.render(scale=dpi / 72, grayscale=True, may_draw_forms=False)
     try:
         pixels = bytes(bitmap.buffer)
         rows = (pixels[start : start + bitmap.width] for start in range(0, len(pixels), bitmap.stride))

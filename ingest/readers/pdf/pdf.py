@@ -3,18 +3,21 @@
 kreuzberg uses the same engine (PDFium), but its plain text has no structure, and its Markdown has no tables and omits
 lines (20,000 of the 23,000 words of one quarterly report, table rows next to a page break). This package therefore
 reads the layout: ``lines.py`` returns lines, ``tables.py``, ``contents.py`` and ``headings.py`` find tables, tables of
-contents and headings, and this module builds the blocks.
+contents and headings, and this module builds the blocks. ``annotations.py`` reads comments and form fields: they follow
+the text of their page.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.pdf.annotations import Annotation, one_line, read_annotations
 from ingest.readers.pdf.bookmarks import Bookmark
 from ingest.readers.pdf.candidates import PARAGRAPH_GAP, space
 from ingest.readers.pdf.contents import find_contents
@@ -45,12 +48,16 @@ class _Heading:
     level: int
     page: int
 
+    @property
+    def last_page(self) -> int:
+        return self.page
+
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
     lines: tuple[str, ...]
     page: int
-    is_list: bool
+    is_list: bool = False
     pages: PageBreaks = ()
 
     @property
@@ -75,6 +82,10 @@ class _Contents:
     lines: tuple[str, ...]
     page: int
 
+    @property
+    def last_page(self) -> int:
+        return self.page
+
 
 _Element = _Heading | _Paragraph | _Table | _Contents
 
@@ -83,20 +94,56 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the blocks and pages of the PDF to the builder. Return its title, authors and other properties."""
     scans = ScanReader(request.options, request.path)
     figures: list[int] = []
+    annotations: dict[int, list[Annotation]] = {}
 
-    def find_figures(page: PdfPage, number: int, lines: Sequence[Line]) -> None:
+    def inspect(page: PdfPage, number: int, lines: Sequence[Line]) -> None:
         if has_figure(page, lines):
             figures.append(number)
+        annotations[number] = read_annotations(page)
 
-    document = read_lines(request.data, request.path, scans.page, find_figures)
-    write_pages(document.pages, into, document.bookmarks)
+    document = read_lines(request.data, request.path, scans.page, inspect)
+    recognised = {number: document.pages[number - 1] for number in scans.recognised}
+    added = [
+        each for number, found in annotations.items() for each in _added(found, number, recognised.get(number, ()))
+    ]
+    write_pages(document.pages, into, document.bookmarks, added)
+    if document.is_xfa:
+        into.warn("Its form is in XFA, which is not read. Print it to a PDF from Acrobat Reader and ingest that.")
     return document.metadata | scans.report(into) | list_pictured((*figures, *scans.recognised))
 
 
-def write_pages(pages: Sequence[Sequence[Line]], into: DocumentBuilder, bookmarks: Sequence[Bookmark] = ()) -> None:
-    """Convert the lines of the pages to blocks and add them to the builder."""
+def _added(annotations: Iterable[Annotation], page: int, recognised: Sequence[Line]) -> Iterator[_Paragraph]:
+    """Yield the fields of a page as one paragraph, then the other annotations.
+
+    Text recognition reads the picture of a page, so what the picture shows may be in the recognised lines already.
+    """
+    text = one_line(" ".join(line.text for line in recognised))
+    new = [each for each in annotations if not (text and each.shown and one_line(each.shown) in text)]
+    if fields := tuple(each.text for each in new if each.is_field):
+        yield _Paragraph(fields, page)
+    yield from (_Paragraph((each.text,), page) for each in new if not each.is_field)
+
+
+def write_pages(
+    pages: Sequence[Sequence[Line]],
+    into: DocumentBuilder,
+    bookmarks: Sequence[Bookmark] = (),
+    added: Sequence[_Paragraph] = (),
+) -> None:
+    """Convert the lines of the pages to blocks and add them to the builder, with what was added to the pages."""
     lines = without_page_headers(without_watermarks(pages))
-    _write(_join_tables(_elements(lines, find_contents(lines, len(pages)), bookmarks)), into)
+    elements = _join_tables(_elements(lines, find_contents(lines, len(pages)), bookmarks))
+    _write(_with_added(elements, added), into)
+
+
+def _with_added(elements: Iterable[_Element], added: Sequence[_Paragraph]) -> Iterator[_Element]:
+    """Yield the elements, with the added paragraphs at the end of their pages so that page numbers never decrease."""
+    waiting = deque(added)
+    for element in elements:
+        while waiting and waiting[0].page < element.last_page:
+            yield waiting.popleft()
+        yield element
+    yield from waiting
 
 
 def _elements(lines: Sequence[Line], contents: Sequence[_Span], bookmarks: Sequence[Bookmark]) -> Iterator[_Element]:
@@ -190,9 +237,10 @@ def _join_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
 
 
 def _continues_table(table: _Table, more: _Table) -> bool:
-    """Return whether ``more`` continues the table: on the next page, with as many columns and no header of its own.
+    """Return whether ``more`` continues the table.
 
-    A header of its own differs from the header of the table and is above figures.
+    It does if it is on the next page, has the same number of columns and no header of its own. A header of its own
+    differs from the header of the table and is above figures.
     """
     head, *rows = more.rows
     has_own_head = more.has_header and any(head[1:]) and head != table.rows[0] and holds_figures(rows)
@@ -226,4 +274,4 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
                 page = element.last_page
 
 
-READER = Reader(name="pdf", version=3, read=read_pdf, mime_types=("application/pdf",))
+READER = Reader(name="pdf", version=4, read=read_pdf, mime_types=("application/pdf",))

@@ -18,7 +18,7 @@ PageBreaks = Sequence[tuple[int, int]]
 BETWEEN_BLOCKS = "\n\n"
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
 _LINE_ENDS = re.compile(r"\r\n?")
-_TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
+_TRAILING = re.compile(r"(?<![ \t])[ \t]+$", re.MULTILINE)  # from the first blank of a row only: linear time
 
 
 def clean(text: str) -> str:
@@ -40,6 +40,11 @@ class DocumentBuilder:
     def is_empty(self) -> bool:
         """Whether the document has no block yet."""
         return not self._blocks
+
+    @property
+    def text(self) -> str:
+        """The text of all blocks so far."""
+        return "".join(self._parts)
 
     def warn(self, warning: str) -> None:
         """Add a warning for the user about how the document was read."""
@@ -125,7 +130,7 @@ class DocumentBuilder:
     ) -> ParsedDocument:
         """Return the document as collected so far."""
         return ParsedDocument(
-            text="".join(self._parts),
+            text=self.text,
             blocks=tuple(self._blocks),
             pages=self._pages(),
             title=" ".join(title.split()),

@@ -7,6 +7,19 @@ from pathlib import PurePath
 
 from ingest.readers.shared.kreuzberg_library import mime_type_by_content, mime_type_by_name
 
+_SIGNATURES = {
+    b"\xffWPC": "application/vnd.wordperfect",
+    b"ITSF\x03\x00": "application/vnd.ms-htmlhelp",
+    bytes.fromhex("e4525c7b8cd8a74daeb15378d02996d3"): "application/onenote",  # a section
+    bytes.fromhex("a12ff743d9ef764c9ee210ea5722765f"): "application/onenote",  # a table of contents
+    bytes.fromhex("0000020004040600"): "application/vnd.lotus-1-2-3",
+    bytes.fromhex("0000020006040600"): "application/vnd.lotus-1-2-3",
+    b"Rar!\x1a\x07": "application/vnd.rar",
+    b"AT&TFORM": "image/vnd.djvu",
+    "\ufeff<?xml ".encode("utf-16-le"): "application/xml",
+    "\ufeff<?xml ".encode("utf-16-be"): "application/xml",
+}
+"""First bytes of formats that kreuzberg does not recognise by content."""
 _AMBIGUOUS = {"application/zip", "application/gzip", "application/octet-stream"}
 """Types of content that many formats share: the name decides."""
 _TEXT = {
@@ -32,7 +45,7 @@ _FAMILIES = ("wordprocessingml", "spreadsheetml", "presentationml", "opendocumen
 
 def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Return the MIME type, with a warning if the name suggests another one."""
-    content, name = mime_type_by_content(data), mime_type_of_name(path)
+    content, name = _type_by_signature(data) or mime_type_by_content(data), mime_type_of_name(path)
     if content is None or content in _AMBIGUOUS:
         return name or content or "text/plain", ()
     if name is None:
@@ -40,6 +53,10 @@ def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]
     if _is_text(content) == _is_text(name) and (_is_text(content) or _family(content) == _family(name)):
         return name, ()
     return content, (f"The name suggests {name}, but the content is {content}. Read as {content}.",)
+
+
+def _type_by_signature(data: bytes) -> str | None:
+    return next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
 
 
 def mime_type_of_name(path: PurePath) -> str | None:

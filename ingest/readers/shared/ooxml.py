@@ -1,4 +1,4 @@
-"""The common format of Word, Excel and PowerPoint files: a zip of XML parts with relations, properties and charts.
+"""The common format of Word, Excel, PowerPoint and XPS files: a zip of XML parts with relations, properties and charts.
 
 A damaged package raises CorruptDocument when it is opened, a damaged part when it is read.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import posixpath
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,6 +22,8 @@ from vectorstore.models import Scalar
 
 _OLE = b"\xd0\xcf\x11\xe0"
 """The first bytes of an encrypted package."""
+_PIECE = re.compile(r"(.+)/\[(\d+)\](?:\.last)?\.piece")
+"""The name of a piece of a part. Programs that print to XPS write the parts in pieces."""
 
 _CHART_KINDS = {
     "barChart": "Bar chart",
@@ -91,21 +95,32 @@ class Package:
         except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # ValueError: negative offsets
             raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
         self._path = path
-        self._names = set(self._zip.namelist())
+        self._parts = _parts(self._zip.namelist())
 
     def __contains__(self, name: str) -> bool:
-        return name in self._names
+        return name in self._parts
 
     def xml(self, name: str) -> ElementTree.Element:
         """Return the root of a part. Raises CorruptDocument if the part is missing or damaged."""
+        content = self.read(name)
         try:
-            return ElementTree.fromstring(self._zip.read(name))
+            return ElementTree.fromstring(content)
+        except _DAMAGE as error:
+            raise self._damaged(name, error) from error
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a part. Raises CorruptDocument if the part is missing or damaged."""
+        try:
+            return b"".join(map(self._zip.read, self._parts[name]))
         except KeyError:
             raise CorruptDocument(f"{self._path} has no part {name}. Export or download it again.") from None
         except _DAMAGE as error:
-            raise CorruptDocument(f"{self._path} is damaged in {name}: {error}. Export it again.") from error
+            raise self._damaged(name, error) from error
         except RuntimeError as error:  # raised by zipfile for encrypted members
             raise EncryptedDocument(f"{self._path} is encrypted. Save a copy without its password.") from error
+
+    def _damaged(self, name: str, error: Exception) -> CorruptDocument:
+        return CorruptDocument(f"{self._path} is damaged in {name}: {error}. Export it again.")
 
     def relations(self, name: str) -> dict[str, Relation]:
         """Return the relations of a part to existing parts, by id."""
@@ -146,6 +161,15 @@ class Package:
             else " ".join(element.text or "" for element in title.iterfind(".//{*}t")).strip(),
             rows=_chart_rows(series),
         )
+
+
+def _parts(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    """Return the members of the zip that hold each part: one, or its pieces in order."""
+    pieces: dict[str, dict[int, str]] = defaultdict(dict)
+    for name in names:
+        piece = _PIECE.fullmatch(name)
+        pieces[piece[1] if piece else name][int(piece[2]) if piece else 0] = name
+    return {part: [found[index] for index in sorted(found)] for part, found in pieces.items()}
 
 
 @dataclass(frozen=True, slots=True)

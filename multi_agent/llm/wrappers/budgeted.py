@@ -1,4 +1,4 @@
-"""Enforces the budget of a run: raises BudgetReached before the call that would exceed it."""
+"""Enforces the budget of a run. Raises BudgetReached before a call that would exceed it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 from multi_agent.settings import Budget
 
+BUDGET_REACHED = "The run's budget of"
+"""The first words of every BudgetReached."""
+
 
 class BudgetUsage:
-    """What a run has used of its budget, over all its callers. Create one when the run starts.
+    """The budget that a run has used over all its callers. Create one when the run starts.
 
     ``usage`` covers the calls that ended, including failed ones. ``reserved`` is the estimate for the calls in
-    progress: one request each, with the tokens of its prompt. A resumed run starts with the usage it had before.
+    progress, with one request and the tokens of the prompt for each. A resumed run starts with its earlier usage.
     """
 
     def __init__(self, usage: Usage | None = None, seconds: float = 0.0) -> None:
@@ -48,8 +51,8 @@ class BudgetUsage:
 class BudgetedLLM(LLMWrapper):
     """An LLM that raises BudgetReached for calls over the budget.
 
-    The exact cost of a call is only known afterwards: the tokens of its response and retries after invalid responses
-    are added then. A run can exceed its budget by that much.
+    The exact cost of a call is known only afterwards, when the tokens of its response and of retries are added. A run
+    can exceed its budget by that amount.
     """
 
     def __init__(self, inner: LLM, budget: Budget, spent: BudgetUsage) -> None:
@@ -85,7 +88,7 @@ class BudgetedLLM(LLMWrapper):
 
 def _budget_reached(name: str, details: str, field: str, option: str) -> BudgetReached:
     return BudgetReached(
-        f"The run's budget of {name} is reached: {details}. To continue, raise `research.budget.{field}`, or "
+        f"{BUDGET_REACHED} {name} is reached: {details}. To continue, raise `research.budget.{field}`, or "
         f"for one question `budget.{field}` (`{option}` on the command line)."
     )
 

@@ -1,6 +1,6 @@
-"""Builds plans from the steps that a model wrote: repairs unambiguous errors and derives the order of the steps.
+"""Builds plans from the steps that a model wrote. Repairs unambiguous errors and derives the order of the steps.
 
-All other errors stay unchanged, and ``validation.py`` reports them.
+Other errors stay unchanged, and ``validation.py`` reports them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from multi_agent.orchestrator.planning.responses import WrittenStep
 from multi_agent.orchestrator.planning.validation import output_fields
 from multi_agent.plan import Plan, Step, find_references, map_texts
 
-_REFERENCE = re.compile(r"[@$]?\{+\s*(?:outputs?\.)?([^{}.]+?)(?:\.([^{}.]+?))?\s*\}+")
-"""A reference as models write it: with or without ``@`` and ``outputs``, in single or double braces."""
+_REFERENCE = re.compile(r"(?:[@$]|(?<!\{))\{+([^{}]*)\}+")
+"""A reference as models write it, with or without ``@`` and ``outputs``, in single or double braces.
+
+The search takes linear time for any text.
+"""
 
 
 def draft_plan(
@@ -82,8 +85,11 @@ class _Drafter:
         outputs = {each.id: output_fields(each, self._registry) for each in steps if self._cards(each)}
 
         def mend(match: re.Match[str]) -> str:
-            target = _slug(match[1])
-            name = _output(match[2], outputs.get(target, {})) if target != step.id else None
+            written = _parts(match[1])
+            if written is None:
+                return match[0]
+            target = _slug(written[0])
+            name = _output(written[1], outputs.get(target, {})) if target != step.id else None
             reference = f"@{{outputs.{target}.{name}}}" if name else match[0]
             self._note(reference != match[0], f"{match[0]!r} read as {reference!r}")
             return reference
@@ -137,7 +143,7 @@ class _Drafter:
         return frozenset().union(*(card.writes for card in self._cards(step)))
 
     def _cards(self, step: Step) -> list[AgentCard]:
-        """Return the cards of the step's agents; empty if one of the agents does not exist."""
+        """Return the cards of the step's agents. Empty if one of the agents does not exist."""
         known = all(agent in self._registry for agent in step.agents)
         return [self._registry.get(agent).card for agent in step.agents] if known else []
 
@@ -151,6 +157,15 @@ def _slug(written: str) -> str:
     return (slug if slug[:1].isalpha() else f"step_{slug}".rstrip("_"))[:36]
 
 
+def _parts(written: str) -> tuple[str, str | None] | None:
+    """Return the step and the output that a text in braces refers to, or None if it is not a reference."""
+    parts = written.strip().split(".")
+    named = parts[1:] if parts[0] in ("output", "outputs") and len(parts) > 1 else parts
+    if not all(named) or len(named) > 2:
+        return None
+    return named[0], named[1] if len(named) == 2 else None
+
+
 def _output(written: str | None, outputs: Mapping[str, Any]) -> str | None:
     """Return the output that a reference names or, if there is no such output, the only text output."""
     if written in outputs:
@@ -160,7 +175,7 @@ def _output(written: str | None, outputs: Mapping[str, Any]) -> str | None:
 
 
 def _ordered(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps, with each after the steps that it references, else in their order. Cycles stay unchanged."""
+    """Return the steps in their order, but each after the steps that it references. Cycles stay unchanged."""
     waiting, placed = list(steps), list[Step]()
     ids = {step.id for step in steps}
     while waiting:
@@ -175,9 +190,10 @@ def _ordered(steps: Sequence[Step]) -> list[Step]:
 
 
 def _with_needs(steps: Sequence[Step], registry: AgentRegistry) -> Iterable[Step]:
-    """Yield the steps with their needs: earlier steps that write a field the step reads or a single value it writes.
+    """Yield the steps with their needs.
 
-    The last step needs all others. A step is left out if another needed or referenced step already waits for it.
+    A step needs earlier steps that write a field that it reads, or a single value that it also writes. The last step
+    needs all others. A need is omitted if another needed or referenced step already waits for that step.
     """
     before: dict[str, set[str]] = {}
     flows = {step.id: _flow(step, registry) for step in steps}

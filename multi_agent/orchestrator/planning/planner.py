@@ -5,7 +5,7 @@ Each operation takes one model call, and one more for each correction of an inva
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -41,7 +41,10 @@ _REVISED = "the steps"
 
 
 class Planner:
-    """Asks the model for plans over one library. Sends invalid plans back to the model with all their faults."""
+    """Asks the model for plans over one library. Sends invalid plans back to the model with all their faults.
+
+    ``change`` is applied to every valid plan before it is published.
+    """
 
     def __init__(
         self,
@@ -53,15 +56,16 @@ class Planner:
         today: str,
         sources: str,
         retries: int,
+        change: Callable[[Plan], Plan],
     ) -> None:
         self._llm, self._registry, self._documents, self._publish = llm, registry, documents, publish
         self._today, self._sources, self._retries = today, sources, retries
-        self._remembered = remembered
+        self._remembered, self._change = remembered, change
         self._cards = tuple(agent.card for agent in registry)
         self._agents = "\n".join(_describe(card, self._cards) for card in self._cards)
 
     async def plan(self, question: str, examples: Sequence[PlanExample]) -> tuple[Understanding, Plan]:
-        """Return a valid plan. Raises PlanError if the model makes none, LLMError if the model fails."""
+        """Return a valid plan. Raises PlanError if the model makes no valid plan, LLMError if the model fails."""
         prompt = Prompt.shipped("planner")
         messages = prompt.render(
             agents=self._agents,
@@ -74,14 +78,15 @@ class Planner:
             question=question,
         )
         response, plan = await self._valid(prompt, messages, planner_response(self._cards), "", ())
+        plan = self._change(plan)
         await self._publish(PlanMade(understanding=response.understanding, plan=plan))
         return response.understanding, plan
 
     async def follow(self, question: str, template: Plan, inputs: Mapping[str, str]) -> tuple[Understanding, Plan]:
         """Understand the question and fill in a template that the person chose.
 
-        ``inputs`` holds values of its parameters; the model extracts the others from the question. Raises PlanError if
-        the plan is invalid for this run or a value is missing.
+        ``inputs`` contains values of its parameters. The model extracts the others from the question. Raises PlanError
+        if the plan is invalid for this run or a value is missing.
         """
         self._require_runnable(template_faults(template, self._registry, self._documents.names))
         missing = missing_parameters(template, inputs)
@@ -100,6 +105,7 @@ class Planner:
         self._require_runnable(faults(plan, self._registry, self._documents.names))
         if repairs:
             await self._publish(ResponseRepaired(caller="Planner", repairs=repairs))
+        plan = self._change(plan)
         await self._publish(PlanMade(understanding=response.understanding, plan=plan))
         return response.understanding, plan
 
@@ -122,7 +128,7 @@ class Planner:
             known=", ".join(sorted(known - SEEN_BY_ALL - {"messages"})) or "nothing",
         )
         response, plan = await self._valid(prompt, messages, revision_response(self._cards), intent, known)
-        return response.diagnosis, plan
+        return response.diagnosis, self._change(plan) if plan else None
 
     def _rules(self) -> str:
         rules = [Prompt.part("planning_rules")]
@@ -150,8 +156,8 @@ class Planner:
                 await self._publish(PlanRejected(plan=plan, faults=found))
             messages = [*messages, *prompt.again(response.model_dump_json(), faults=bullets(found))]
         raise PlanError(
-            f"The model made no plan that can be run, in {count(self._retries + 1, 'attempt')}. Faults of the last "
-            f"one: {' '.join(found)} Try mode `fast`, which needs no plan, or a more capable model.",
+            f"The model made no valid plan in {count(self._retries + 1, 'attempt')}. Faults of the last one: "
+            f"{' '.join(found)} Try mode `fast`, which needs no plan, or a more capable model.",
             written=response.model_dump_json(indent=1, include={"steps"}),
             faults=found,
         )
@@ -185,7 +191,7 @@ def _describe(card: AgentCard, cards: Sequence[AgentCard]) -> str:
 
 
 def _show_examples(examples: Sequence[PlanExample]) -> str:
-    """Render the plans with several steps. A plan of mode ``fast`` is no example for planning."""
+    """Render the plans with several steps. A plan of mode ``fast`` is not useful as an example."""
     shown = "\n".join(_show_example(example) for example in examples if example.plan.mode == "high")
     if not shown:
         return ""

@@ -16,11 +16,13 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sql
 
 from api.auth.keys import KeyRequest
 from api.auth.permissions import Limits, Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
+from api.errors import LimitReached
 from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from support.scripted_endpoint import Reply, Request
@@ -94,7 +96,7 @@ class TestRest:
         me = http.get("/v1/me", headers=bearer(secret)).json()
         assert me == {
             "key": key["id"], "name": "Reader", "owner": False, "rights": {"papers": "read"},
-            "limits": {"requests_per_day": None, "tokens_per_day": None},
+            "limits": {"requests_per_day": None, "tokens_per_day": None, "upload_bytes_per_day": None},
         }  # fmt: skip
         [listed] = http.get("/v1/keys").json()
         assert (listed["requests_today"], listed["last_used_at"] is not None) == (1, True)
@@ -141,6 +143,59 @@ class TestTokensPerDay:
             assert "6000 tokens a day" in refused.json()["detail"]
             assert http.get("/v1/runs", headers=bearer(made.secret)).status_code == 200, "reading needs no tokens"
             assert http.post("/v1/research", json=asked).json()["status"] == "answered", "other callers are not limited"
+
+
+class TestUploadsPerDay:
+    def test_uploads_over_the_limit_are_refused_and_leave_nothing(self, candor: Candor, http: httpx.Client) -> None:
+        limits = Limits(upload_bytes_per_day=100)
+        made = candor.keys.add(KeyRequest(name="x", rights={"papers": Right.WRITE}, limits=limits))
+
+        def upload(name: str, size: int) -> httpx.Response:
+            files = {"files": (name, b"x" * size)}
+            return http.post("/v1/collections/papers/documents", files=files, headers=bearer(made.secret))
+
+        uploads = candor.settings.home / "uploads"
+        assert upload("a.txt", 60).status_code == 202
+        refused = upload("b.txt", 41)
+        assert (refused.status_code, refused.json()["title"]) == (429, "Limit reached")
+        assert "100 bytes of uploads a day" in refused.json()["detail"]
+        assert 0 < int(refused.headers["retry-after"]) <= 86_400
+        assert [path.name for path in uploads.rglob("*.txt")] == ["a.txt"]
+        assert candor.keys.get(made.key.id).uploaded_today == 60
+        assert upload("b.txt", 40).status_code == 202
+        assert upload("c.txt", 1).status_code == 429
+        assert http.get("/v1/me", headers=bearer(made.secret)).status_code == 200, "other requests go on"
+
+    def test_concurrent_uploads_are_counted_together(self, candor: Candor, tmp_path: Path) -> None:
+        limits = Limits(upload_bytes_per_day=100)
+        made = candor.keys.add(KeyRequest(name="x", rights={"papers": Right.WRITE}, limits=limits))
+        caller = candor.keys.authenticate(made.secret)
+        file = tmp_path / "received"
+        file.write_bytes(b"x" * 60)
+        assert candor.keys.uploads_left(caller) == 100  # as two requests see it that arrive together
+        candor.keys.count_upload(caller, [file])
+        with pytest.raises(LimitReached, match="100 bytes of uploads"):
+            candor.keys.count_upload(caller, [file])
+        assert candor.keys.uploads_left(caller) == 40
+
+    def test_a_new_day_begins_at_zero(self, candor: Candor, tmp_path: Path) -> None:
+        made = candor.keys.add(
+            KeyRequest(name="x", rights={"papers": Right.WRITE}, limits=Limits(upload_bytes_per_day=100))
+        )
+        caller = candor.keys.authenticate(made.secret)
+        file = tmp_path / "received"
+        file.write_bytes(b"x" * 60)
+        candor.keys.count_upload(caller, [file])
+        with candor.engine.begin() as connection:
+            connection.execute(sql.text("UPDATE keys SET last_day = '2020-01-01'"))
+        assert candor.keys.uploads_left(caller) == 100
+        candor.keys.authenticate(made.secret)
+        assert candor.keys.get(made.key.id).uploaded_today == 0
+
+    def test_the_limit_is_listed(self, run: Run) -> None:
+        made = run("keys", "add", "x", "--right", "papers=write", "--upload-bytes-per-day", "5000000", "--json").json
+        assert made["key"]["limits"]["upload_bytes_per_day"] == 5_000_000
+        assert "5,000,000 bytes uploaded" in run("keys", "list").out
 
 
 class TestNoKey:

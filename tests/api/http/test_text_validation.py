@@ -50,7 +50,7 @@ def test_numbers_that_no_column_holds_are_wrong_input(http: httpx.Client) -> Non
     for path in (f"/v1/runs/{run_id}/events?after={huge}", f"/v1/audit?before={huge}"):
         assert http.get(path).status_code == 422, path
     assert http.get(f"/v1/runs/{run_id}/events", headers={"Last-Event-ID": huge}).status_code == 422
-    for limit in ("requests_per_day", "tokens_per_day"):
+    for limit in ("requests_per_day", "tokens_per_day", "upload_bytes_per_day"):
         key = {"name": "x", "rights": {"papers": "read"}, "limits": {limit: int(huge)}}
         response = http.post("/v1/keys", json=key)
         assert (response.status_code, f"body.limits.{limit}" in response.json()["detail"]) == (422, True)

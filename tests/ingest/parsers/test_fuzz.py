@@ -1,4 +1,4 @@
-"""Damaged copies of real files: each ends indexed or failed with a reason. See also benchmarks/fuzz.py."""
+"""Damaged copies of real files: each ends indexed or failed with a reason. See also benchmarks/fuzz/files.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from api.bootstrap import Candor
-from benchmarks.fuzz import SAMPLES, has_ended, ingest, mutants, seed_files
+from benchmarks.fuzz.files import SAMPLES, has_ended, ingest, mutants, seed_files
 from ingest.errors import FileError
 from ingest.isolation.isolated_parser import IsolatedParser
 from ingest.settings import IngestSettings

@@ -15,12 +15,20 @@ def test_an_image_in_an_archive_is_skipped(workplace: Workplace) -> None:
     report = workplace.ingest()
     assert (report.failed, [left.name for left in report.left_out]) == ((), ["a.zip/logo.png"])
     assert workplace.states() == {"a.zip": "indexed", "a.zip/bread.md": "indexed", "a.zip/logo.png": "skipped"}
-    assert "holds no text" in workplace.ledger.find("papers", "a.zip/logo.png").reason
+    assert "contains no text" in workplace.ledger.find("papers", "a.zip/logo.png").reason
     again = workplace.ingest()
     assert again.failed == ()
     assert workplace.states()["a.zip/logo.png"] == "skipped"
     retried = workplace.ingest(retry_failed=True)  # after Tesseract was installed, for example
     assert [left.name for left in retried.left_out] == ["a.zip/logo.png"]
+
+
+def test_a_drawing_without_text_in_an_archive_is_skipped(workplace: Workplace) -> None:
+    with zipfile.ZipFile(workplace.documents / "a.zip", "w") as archive:
+        archive.writestr("bread.md", BREAD)
+        archive.writestr("logo.svg", '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>')
+    report = workplace.ingest()
+    assert (report.failed, [left.name for left in report.left_out]) == ((), ["a.zip/logo.svg"])
 
 
 def test_an_image_of_its_own_fails_with_a_reason(workplace: Workplace) -> None:

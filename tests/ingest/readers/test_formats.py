@@ -11,7 +11,7 @@ from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.parser import Parser, load_parser
 from ingest.readers.legacy_word import write_flat_text
 from ingest.readers.shared.document_builder import DocumentBuilder
-from support.office import SLIDE, WORD, write_office, write_open
+from support.office import WORD, write_office, write_open
 
 
 @pytest.fixture(scope="module")
@@ -115,71 +115,6 @@ def test_tables_of_old_word_files_are_recognised_by_their_tabs() -> None:
     ]
 
 
-# PowerPoint
-
-
-def _shape(text: str, placeholder: str = "") -> str:
-    paragraphs = "".join(f"<a:p><a:r><a:t>{line}</a:t></a:r></a:p>" for line in text.split("|"))
-    return f"<p:sp><p:nvSpPr><p:nvPr>{placeholder}</p:nvPr></p:nvSpPr><p:txBody>{paragraphs}</p:txBody></p:sp>"
-
-
-def _slides(path: Path, slides: list[str], related: dict[str, tuple[str, str]], parts: dict[str, str]) -> Path:
-    listed = "".join(f'<p:sldId id="{256 + n}" r:id="s{n}"/>' for n in range(len(slides)))
-    files = {"ppt/presentation.xml": f"<p:presentation {SLIDE}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>"}
-    files |= {
-        f"ppt/slides/slide{n}.xml": f"<p:sld {SLIDE}><p:cSld><p:spTree>{slide}</p:spTree></p:cSld></p:sld>"
-        for n, slide in enumerate(slides)
-    }
-    relations = {
-        "ppt/presentation.xml": {f"s{n}": ("slide", f"ppt/slides/slide{n}.xml") for n in range(len(slides))},
-        "ppt/slides/slide0.xml": related,
-    }
-    return write_office(path, "ppt/presentation.xml", {**files, **parts}, relations)
-
-
-def test_slides_are_pages_with_title_first_and_notes_last(parser: Parser, tmp_path: Path) -> None:
-    notes = f"<p:notes {SLIDE}><p:cSld><p:spTree>{_shape('Speak slowly.')}</p:spTree></p:cSld></p:notes>"
-    first = (
-        _shape("Costs fell|Sales rose", '<p:ph idx="1"/>')
-        + _shape("Results", '<p:ph type="title"/>')
-        + "<p:pic><p:nvPicPr><p:cNvPr descr='Two pumps'/></p:nvPicPr></p:pic>"
-        + _shape("12", '<p:ph type="sldNum"/>')
-    )
-    path = _slides(
-        tmp_path / "a.pptx",
-        [first, _shape("Outlook", '<p:ph type="ctrTitle"/>')],
-        {"n": ("notesSlide", "ppt/notes.xml")},
-        {"ppt/notes.xml": notes},
-    )
-    document = parser.parse(path)
-    assert blocks(document) == [
-        ("heading", "Results"),
-        ("list", "- Costs fell\n- Sales rose"),
-        ("prose", "Two pumps"),
-        ("prose", "Notes: Speak slowly."),
-        ("heading", "Outlook"),
-    ]
-    assert [document.text[page.start : page.end].split()[0] for page in document.pages] == ["Results", "Outlook"]
-
-
-def test_a_chart_on_a_slide_is_the_table_of_its_data(parser: Parser, tmp_path: Path) -> None:
-    def points(role: str, *values: str) -> str:
-        written = "".join(f"<c:pt idx='{n}'><c:v>{value}</c:v></c:pt>" for n, value in enumerate(values))
-        return f"<c:{role}>{written}</c:{role}>"
-
-    series = points("tx", "Ducks") + points("cat", "2023", "2024") + points("val", "12", "15")
-    chart = (
-        f"<c:chartSpace {SLIDE}><c:chart><c:title><a:t>Counted</a:t></c:title>"
-        f"<c:plotArea><c:barChart><c:ser>{series}</c:ser></c:barChart></c:plotArea></c:chart></c:chartSpace>"
-    )
-    frame = '<p:graphicFrame><a:graphic><c:chart r:id="c1"/></a:graphic></p:graphicFrame>'
-    path = _slides(tmp_path / "a.pptx", [frame], {"c1": ("chart", "ppt/chart1.xml")}, {"ppt/chart1.xml": chart})
-    assert blocks(parser.parse(path)) == [
-        ("prose", "Bar chart: Counted"),
-        ("table", "|  | Ducks |\n| --- | --- |\n| 2023 | 12 |\n| 2024 | 15 |"),
-    ]
-
-
 # Workbooks
 
 
@@ -200,6 +135,25 @@ def test_a_sheet_has_a_table_per_header_and_comments(parser: Parser, tmp_path: P
         ("table", "| Team | Days |\n| --- | --- |\n| North | 5 |\n| North | 8.5 |"),
         ("table", "| Item | Price |\n| --- | --- |\n| Pump | 120 |"),
         ("prose", "B3: Comment (Ada): Confirmed?"),
+    ]
+
+
+def test_headers_of_sheets_are_read_once_without_page_numbers(parser: Parser, tmp_path: Path) -> None:
+    import openpyxl
+
+    workbook = openpyxl.Workbook()
+    for sheet in (workbook.active, workbook.create_sheet("Second")):
+        sheet.append(["Rent", 900])
+        sheet.oddHeader.left.text = "Pier & Sons"
+        sheet.oddHeader.left.font = "Arial,Bold"
+        sheet.oddHeader.left.size = 12
+        sheet.oddFooter.center.text = "Page &P of &N"
+        sheet.oddFooter.right.text = f"Lease of {sheet.title}"
+    workbook.save(tmp_path / "a.xlsx")
+    assert parser.parse(tmp_path / "a.xlsx").text.split("\n\n")[-3:] == [
+        "Header: Pier & Sons",
+        "Footer: Lease of Sheet",
+        "Footer: Lease of Second",
     ]
 
 
@@ -233,6 +187,17 @@ def test_a_note_in_a_text_box_is_read_once(parser: Parser, tmp_path: Path) -> No
     assert parser.parse(write_open(tmp_path / "a.odt", "text", body)).text == "Outside\n\nBoxed[1]\n\n[1] Once."
 
 
+def test_an_opendocument_text_has_its_headers_once(parser: Parser, tmp_path: Path) -> None:
+    master = (
+        "<style:header><text:p>Lease 4711<text:tab/>Page <text:page-number>1</text:page-number></text:p></style:header>"
+        "<style:header-first><text:p>Lease 4711</text:p></style:header-first>"
+        "<style:footer-left style:display='false'><text:p>Hidden</text:p></style:footer-left>"
+        "<style:footer><text:p>Pier Estates, Bern</text:p><text:p>Rent.</text:p></style:footer>"
+    )
+    path = write_open(tmp_path / "a.odt", "text", "<text:p>Rent.</text:p>", master=master)
+    assert parser.parse(path).text == "Rent.\n\nHeader: Lease 4711\n\nFooter: Pier Estates, Bern"
+
+
 def test_slides_of_an_opendocument_presentation_are_pages(parser: Parser, tmp_path: Path) -> None:
     def slide(title: str, note: str = "") -> str:
         def frame(text: str) -> str:
@@ -260,6 +225,19 @@ def test_a_page_has_merged_cells_but_no_menus(parser: Parser, tmp_path: Path) ->
         ("table", "| Model | Power | Power |\n| --- | --- | --- |\n| A | low | 3 |\n| A | high | 9 |"),
     ]
     assert document.metadata == {"language": "fi", "authors": "Äijä"}
+
+
+def test_a_web_page_saved_as_one_file_is_read_as_a_page(parser: Parser, tmp_path: Path) -> None:
+    page = "<html><head><title>Sales</title></head><body><h1>Sales</h1><p>Tea =C2=BD</p></body></html>"
+    source = (
+        "From: <Saved by Blink>\nSubject: Sales\nMIME-Version: 1.0\nContent-Type: multipart/related; boundary=x\n\n"
+        f"--x\nContent-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n\n{page}\n"
+        "--x\nContent-Type: image/png\n\nabc\n--x--\n"
+    )
+    document = parser.parse(write(tmp_path / "a.mhtml", source))
+    assert (document.title, document.text) == ("Sales", "Sales\n\nTea ½")
+    with pytest.raises(CorruptDocument, match="contains no web page"):
+        parser.parse(write(tmp_path / "b.mht", "Subject: x\n\nNo page"))
 
 
 def test_a_layout_table_is_not_a_table(parser: Parser, tmp_path: Path) -> None:

@@ -52,12 +52,12 @@ class TestATemplate:
         assert [each.name for each in plans.list()] == ["facts", "sums"]
 
     def test_that_is_unknown_raises_an_error_with_known_names(self, plans: PlanMemory) -> None:
-        with pytest.raises(UnknownPlan, match="none is saved yet"):
+        with pytest.raises(UnknownPlan, match="No plan is saved yet"):
             plans.get("ranking")
         plans.save("sums", COMPUTING, KEYS)
-        with pytest.raises(UnknownPlan, match="no plan 'ranking'; there are 'sums'"):
+        with pytest.raises(UnknownPlan, match=r"no plan 'ranking'\. The plans are 'sums'"):
             plans.get("ranking")
-        with pytest.raises(UnknownPlan, match="no plan 'ranking'; there are 'sums'"):
+        with pytest.raises(UnknownPlan, match=r"no plan 'ranking'\. The plans are 'sums'"):
             plans.delete("ranking")
 
     def test_is_not_found_after_deletion(self, plans: PlanMemory) -> None:
@@ -76,6 +76,29 @@ class TestATemplate:
     def test_needs_a_valid_name(self, plans: PlanMemory, name: str) -> None:
         with pytest.raises(AgentError, match="is not a valid plan name"):
             plans.save(name, COMPUTING, KEYS)
+
+
+class TestATemplateOfACollection:
+    def test_is_found_among_its_collection_only(self, plans: PlanMemory) -> None:
+        plans.save("sums", COMPUTING, KEYS, "secret")
+        plans.save("facts", SEARCHING, COACH)
+        assert [each.name for each in plans.list(frozenset({PAPERS}))] == ["facts"]
+        assert [each.name for each in plans.list(frozenset({"secret"}))] == ["facts", "sums"]
+        assert plans.get("sums", frozenset({"secret"})) == plans.get("sums")
+        with pytest.raises(UnknownPlan, match="no plan 'sums'; there are 'facts'"):
+            plans.get("sums", frozenset({PAPERS}))
+
+    def test_is_an_example_for_its_collection_only(self, plans: PlanMemory) -> None:
+        plans.save("sums", COMPUTING, KEYS, "secret")
+        assert plans.similar(KEYS, 1, PAPERS) == ()
+        assert [each.name for each in plans.similar(KEYS, 1, "secret")] == ["sums"]
+
+    def test_keeps_its_collection_when_it_is_replaced(self, plans: PlanMemory) -> None:
+        plans.save("sums", COMPUTING, KEYS, "secret")
+        plans.replace("sums", SEARCHING, COACH)
+        assert plans.list(frozenset({PAPERS})) == ()
+        plans.replace("sums", SEARCHING, COACH, PAPERS)
+        assert len(plans.list(frozenset({PAPERS}))) == 1
 
 
 class TestSimilarQuestions:

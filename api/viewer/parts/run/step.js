@@ -4,6 +4,7 @@ import {readView, wroteView} from "./context.js";
 import {badge, fold, h} from "../../lib/dom.js";
 import {computation} from "../answer/evidence.js";
 import {after, agentsOf, statusOf} from "../../lib/model.js";
+import {forkForm} from "./fork.js";
 import {fields, value} from "../tables.js";
 import {costOf, describeEvent, plural, seconds, tokens, within} from "../../lib/format.js";
 
@@ -42,6 +43,7 @@ export function stepView(live, step, over, href) {
     part("Repaired responses", step.repaired.flatMap((each) => each.repairs.map((repair) => h("p", {class: "text"}, `${each.caller}: ${repair}`)))),
     part("Votes", step.votes.map(vote)),
     part("Prompts and responses", step.calls.map((call) => callView(live, call))),
+    live.over && step.plan && forkForm(live.id, step),
   ].filter(Boolean);
 }
 

@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
+from api.auth.keys import KeyRequest
+from api.auth.permissions import Limits, Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
@@ -113,3 +115,25 @@ def ingest(http: httpx.Client, folder: Path) -> None:
     """Ingest the changes of the folder, and wait for the end of the job."""
     job = http.post("/v1/collections/papers/ingest", json={"paths": [str(folder)]}).json()
     until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] == "done")
+
+
+def test_suggestions_count_for_the_tokens_of_the_key(candor: Candor, http: httpx.Client, model: Suggester) -> None:
+    limits = Limits(tokens_per_day=1000)
+    made = candor.keys.add(KeyRequest(name="x", rights={"papers": Right.WRITE}, limits=limits))
+    headers = {"Authorization": f"Bearer {made.secret}"}
+    questions = json.dumps({"questions": QUESTIONS})
+    model.reply = Reply(questions, prompt_tokens=1200)
+    assert http.post(WHERE, headers=headers).status_code == 200
+    assert candor.trace.tokens_since(made.key.id, made.key.created_at) >= 1200
+    refused = http.post(WHERE, headers=headers)
+    assert (refused.status_code, len(model.prompts)) == (429, 1)
+    assert "1000 tokens a day" in refused.json()["detail"]
+    assert http.post("/v1/research", json={"question": "How cold?"}, headers=headers).status_code == 429
+    assert http.post(WHERE).status_code == 200, "other callers are not limited"
+
+
+def test_a_failed_suggestion_counts(candor: Candor, http: httpx.Client, model: Suggester) -> None:
+    made = candor.keys.add(KeyRequest(name="x", rights={"papers": Right.WRITE}))
+    model.reply = Reply("no JSON", prompt_tokens=1200)
+    assert http.post(WHERE, headers={"Authorization": f"Bearer {made.secret}"}).status_code >= 500
+    assert candor.trace.tokens_since(made.key.id, made.key.created_at) >= 1200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -86,6 +87,14 @@ def test_a_reference_in_another_form_is_read(written: str) -> None:
 def test_braces_that_name_no_step_stay(written: str) -> None:
     plan, repairs = draft_plan("know", [read("find", f"Who {written}?"), ANSWER], REGISTRY, DOCUMENTS.get)
     assert (plan.steps[0].inputs["question"], repairs) == (f"Who {written}?", ())
+
+
+@pytest.mark.parametrize("text", ["{" + " " * 20_000, "{" * 20_000, "{a." + " " * 20_000, "@{" * 10_000])
+def test_long_texts_with_open_braces_take_no_time(text: str) -> None:
+    started = time.process_time()
+    plan, _ = draft_plan("know", [read("find", text), ANSWER], REGISTRY, DOCUMENTS.get)
+    assert plan.steps[0].inputs["question"] == text
+    assert time.process_time() - started < 5, "before, hours"
 
 
 def test_ids_and_agents_are_read_leniently() -> None:

@@ -1,19 +1,23 @@
 """Reads Word: headings with their numbers, lists with their markers, tables with merged cells, notes and comments.
 
 kreuzberg omits heading numbers, charts, comments and checked boxes, and shifts the rows of tables with merged cells.
-Deleted text, page headers and field codes are ignored.
+Alternative chunks (files of other formats in the body) are read in place. Headers and footers are written last, unless
+the body has the same text. Deleted text and field codes are ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
-from ingest.reader import Reader, ReadRequest
+from ingest.errors import ParseError
+from ingest.reader import Reader, ReaderRegistry, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.formulas import formula_to_latex
+from ingest.readers.shared.file_type import detect_mime_type
 from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number, texts
+from ingest.readers.word.headers import write_headers
+from ingest.readers.word.text import blocks, inside, only_cell, text_of, visible
 from vectorstore.models import Scalar
 
 _BODY_LEVEL = 9  # the outline level that means "no heading"
@@ -28,7 +32,8 @@ def read_word(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     main = next(iter(package.related("", "officeDocument")), "word/document.xml")
     body = package.xml(main).find("{*}body")
     if body is not None:
-        _Body(package, main, into).write(body)
+        _Body(request, package, main, into).write(body)
+        write_headers(package, main, body, into)
     return package.properties()
 
 
@@ -155,7 +160,8 @@ def _roman(count: int) -> str:
 class _Body:
     """Writes the elements of a body into a builder, in order. Consecutive items become one list."""
 
-    def __init__(self, package: Package, main: str, into: DocumentBuilder) -> None:
+    def __init__(self, request: ReadRequest, package: Package, main: str, into: DocumentBuilder) -> None:
+        self._request = request
         self._package = package
         self._into = into
         self._relations = package.relations(main)
@@ -168,10 +174,12 @@ class _Body:
 
     def write(self, body: Element) -> None:
         """Write all blocks of an element."""
-        for block in _blocks(body):
+        for block in blocks(body):
             if local_name(block) == "p":
                 self._write_paragraph(block)
-            elif (box := _only_cell(block)) is not None:
+            elif local_name(block) == "altChunk":
+                self._write_chunk(block)
+            elif (box := only_cell(block)) is not None:
                 self.write(box)
             else:
                 self._flush()
@@ -184,7 +192,7 @@ class _Body:
         self._items = []
 
     def _write_paragraph(self, paragraph: Element) -> None:
-        text = _text(paragraph).strip()
+        text = text_of(paragraph).strip()
         heading = self._heading_level(paragraph)
         mark, level = self._mark(paragraph) if text else (None, 0)
         if heading is not None and text:
@@ -234,13 +242,15 @@ class _Body:
 
     def _write_attached(self, block: Element) -> None:
         """Write what is anchored in a block: notes, comments, text boxes, charts."""
-        for element in _visible(block):
+        for element in visible(block):
             match local_name(element):
                 case "footnoteReference" | "endnoteReference" | "commentReference":
                     self._write_remark(element)
                 case "txbxContent":
                     self._flush()
                     self.write(element)
+                case "altChunk":
+                    self._write_chunk(element)
                 case "chart":
                     relation = self._relations.get(attribute(element, "id"))
                     if relation is not None:
@@ -255,14 +265,28 @@ class _Body:
             self._flush()
             self._into.prose(remark)
 
+    def _write_chunk(self, chunk: Element) -> None:
+        """Write a part of another format, such as HTML or RTF, with the reader of that format."""
+        relation = self._relations.get(attribute(chunk, "id"))
+        if relation is None:
+            return
+        self._flush()
+        data, path = self._package.read(relation.target), self._request.path / relation.target
+        mime_type, _ = detect_mime_type(path, data)
+        request = replace(self._request, data=data, path=path, mime_type=mime_type)
+        try:
+            ReaderRegistry().find(mime_type, path).read(request, self._into)
+        except ParseError as error:
+            self._into.warn(f"A part of the document was not read. {error}")
+
     # Tables
 
     def _rows(self, table: Element) -> Iterator[list[str]]:
         """Yield the rows, one text per column. Merged cells repeat their text in each column and row they cover."""
         above: list[str] = []
-        for row in _inside(table, "tr"):
+        for row in inside(table, "tr"):
             line = [""] * min(number(attribute(row.find("{*}trPr/{*}gridBefore"), "val")), 64)
-            for cell in _inside(row, "tc"):
+            for cell in inside(row, "tc"):
                 merge = cell.find("{*}tcPr/{*}vMerge")
                 is_covered = merge is not None and attribute(merge, "val", "continue") == "continue"
                 text = above[len(line)] if is_covered and len(line) < len(above) else self._cell_text(cell)
@@ -273,78 +297,13 @@ class _Body:
 
     def _cell_text(self, cell: Element) -> str:
         parts = []
-        for block in _blocks(cell):
+        for block in blocks(cell):
             if local_name(block) == "tbl":
                 parts += [" ".join(row) for row in self._rows(block)]
-            elif text := _text(block).strip():
+            elif text := text_of(block).strip():
                 mark, _ = self._mark(block)
                 parts.append(f"{mark} {text}" if mark else text)
         return "\n".join(parts)
-
-
-_WRAPPERS = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
-
-
-def _blocks(body: Element) -> Iterator[Element]:
-    """Yield the paragraphs and tables of a body, a cell or a box, including those in content controls."""
-    for child in body:
-        if local_name(child) in ("p", "tbl"):
-            yield child
-        elif local_name(child) in _WRAPPERS:
-            yield from _blocks(child)
-
-
-def _inside(element: Element, name: str) -> Iterator[Element]:
-    """Yield the rows of a table or the cells of a row, including those in content controls."""
-    for child in element:
-        if local_name(child) == name:
-            yield child
-        elif local_name(child) in _WRAPPERS:
-            yield from _inside(child, name)
-
-
-def _only_cell(table: Element) -> Element | None:
-    """Return the cell of a table with a single cell, which frames other blocks; otherwise None."""
-    cells = [cell for row in _inside(table, "tr") for cell in _inside(row, "tc")]
-    return cells[0] if len(cells) == 1 else None
-
-
-def _visible(element: Element) -> Iterator[Element]:
-    """Yield all descendants without deleted elements and the content of text boxes. Drawings come once."""
-    for child in element:
-        if local_name(child) in ("del", "moveFrom", "Fallback"):
-            continue
-        yield child
-        if local_name(child) != "txbxContent":
-            yield from _visible(child)
-
-
-def _text(paragraph: Element) -> str:
-    """Return a paragraph's text as printed."""
-    return "".join(_runs(paragraph))
-
-
-def _runs(element: Element) -> Iterator[str]:
-    for child in element:
-        match local_name(child):
-            case "t":
-                yield child.text or ""
-            case "tab" if local_name(element) == "r":
-                yield "\t"
-            case "br" | "cr":
-                yield "\n"
-            case "noBreakHyphen":
-                yield "-"
-            case "oMath":
-                yield f"${formula_to_latex(child)}$"
-            case "sdt" if (box := child.find("{*}sdtPr/{*}checkbox")) is not None:
-                yield "[x]" if attribute(box.find("{*}checked"), "val") in ("1", "true") else "[ ]"
-            case "footnoteReference" | "endnoteReference":
-                yield f"[{attribute(child, 'id')}]"
-            case "del" | "moveFrom" | "Fallback" | "txbxContent" | "instrText" | "pPr" | "rPr" | "sdtPr":
-                pass
-            case _:
-                yield from _runs(child)
 
 
 def _remarks(package: Package, main: str, relation: str, kind: str) -> Iterator[tuple[str, str]]:
@@ -353,7 +312,7 @@ def _remarks(package: Package, main: str, relation: str, kind: str) -> Iterator[
         for remark in package.xml(part).iterfind(f"{{*}}{kind}"):
             identity = attribute(remark, "id")
             body = " ".join(
-                " ".join(texts(paragraph)) if kind == "comment" else _text(paragraph)
+                " ".join(texts(paragraph)) if kind == "comment" else text_of(paragraph)
                 for paragraph in remark.iterfind(".//{*}p")
             ).strip()
             if body and attribute(remark, "type") not in ("separator", "continuationSeparator"):
@@ -361,4 +320,4 @@ def _remarks(package: Package, main: str, relation: str, kind: str) -> Iterator[
                 yield identity, comment_line(author, when, body) if kind == "comment" else f"[{identity}] {body}"
 
 
-READER = Reader(name="word", version=1, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))
+READER = Reader(name="word", version=2, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

@@ -1,56 +1,63 @@
-"""Ingest damaged copies of real files, and check that each ends indexed, or failed with a reason.
+"""Damaged and generated files: each is indexed, or failed with a reason, within the limits.
 
-    python -m benchmarks.fuzz --mutants 2000
-    python -m benchmarks.fuzz --mutants 2000 --seeds DATA/formats     files of more formats, up to --largest KB
-
-A mutant is a truncated file, a file with flipped bits, or a file with a part of another file inserted. Half of the
-mutants of zip-based formats are damaged inside one part, which is compressed again. The same --seed gives the same
-mutants. The exit status is 1 if any file is not in a final state, or failed without a reason.
+A mutant is a truncated file, a file with flipped bits, one with a part of another file inserted, one with a
+part repeated many times, or one with the suffix of another format. Half of the mutants of zip-based
+formats are damaged in one part, which is compressed again.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import random
 import re
-import sys
 import tempfile
-import time
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from api.bootstrap import Candor
 from api.settings import Settings
+from benchmarks.fuzz.formats import write_formats
+from benchmarks.fuzz.search import ROOT, Batch, Finding
 from ingest.ledger.records import DocumentRecord, DocumentState, document_id
 from ingest.pipeline.plan import IngestRequest
 from ingest.settings import IngestSettings
 
-SAMPLES = Path(__file__).parent.parent / "sample_docs" / "documents"
+SAMPLES = ROOT / "sample_docs" / "documents"
+MUTANTS = 50
+"""Files in one batch."""
+LARGEST_KB = 100
+PARSE_S = 30.0
+_LONGEST = 50_000
+"""Bytes that a repeated part may take. Embedding more text would take most of the time."""
+SLOWEST_S = 60.0
+"""Seconds of one file in all stages. More is a finding."""
 _KINDS_OF_FAILURE = {
     "hung": r"was not parsed within",
     "out of memory": r"more memory than|MB to parse",
     "crashed": r"crashed the parser \S+ \(",
-    "defect": r"made the parser|crashed the parser of",
+    "defect": r"made the parser|crashed the parser of|unexpected error",
 }
 """Failures that a parser did not handle, by patterns of their reasons."""
 
 
-def mutants(seeds: Sequence[Path], count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of ``count`` damaged copies, equally many of each format. Names keep the suffix."""
+def mutants(seeds: Sequence[Path], number: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of ``number`` damaged copies, equally many of each format. Names keep the suffix."""
     generator = random.Random(seed)
     contents = {path: path.read_bytes() for path in seeds}
     formats = sorted({path.suffix.lower() for path in seeds})
-    for number in range(count):
-        path = generator.choice([one for one in seeds if one.suffix.lower() == formats[number % len(formats)]])
+    for at in range(number):
+        path = generator.choice([one for one in seeds if one.suffix.lower() == formats[at % len(formats)]])
         content = contents[path]
-        damage = generator.choice([_cut, _flip, _splice])
+        damage = generator.choice([_cut, _flip, _splice, _repeat])
         inside = content.startswith(b"PK") and generator.random() < 0.5
         other = contents[generator.choice(seeds)]
         damaged = (_damage_member if inside else _damage_file)(damage, content, other, generator)
-        yield f"{number:05d}_{damage.__name__[1:]}{'_inside' * inside}_{path.name}", damaged
+        name = path.name if generator.random() < 0.9 else f"{path.stem}{generator.choice(formats)}"
+        yield f"{at:05d}_{damage.__name__[1:]}{'_inside' * inside}_{name}", damaged
 
 
 _Damage = Callable[[bytes, bytes, random.Random], bytes]
@@ -88,16 +95,24 @@ def _splice(content: bytes, other: bytes, generator: random.Random) -> bytes:
     return content[:start] + other[other_start : other_start + length] + content[start + generator.randrange(4096) :]
 
 
+def _repeat(content: bytes, _: bytes, generator: random.Random) -> bytes:
+    """Repeat a part: nested elements, many rows, long words."""
+    start = generator.randrange(len(content) + 1)
+    part = content[start : start + generator.choice([1, 3, 20, 200])]
+    times = min(generator.choice([20, 2_000, _LONGEST]), _LONGEST // max(1, len(part)))
+    return content[:start] + part * times + content[start:]
+
+
 def seed_files(folder: Path, largest_kb: int) -> list[Path]:
     """Return the files in a folder up to this size."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "expected.jsonl")
     return [path for path in found if 0 < path.stat().st_size <= largest_kb * 1024]
 
 
-def ingest(candor: Candor, folder: Path, seeds: Sequence[Path], count: int, seed: int) -> list[DocumentRecord]:
+def ingest(candor: Candor, folder: Path, seeds: Sequence[Path], number: int, seed: int) -> list[DocumentRecord]:
     """Ingest mutants, written into the folder. Return the ledger's records, without those of lost files."""
     written = []
-    for name, content in mutants(seeds, count, seed):
+    for name, content in mutants(seeds, number, seed):
         written.append(folder / name)
         written[-1].write_bytes(content)
     candor.ingest.ingest(IngestRequest("fuzz", (folder,)))
@@ -128,32 +143,45 @@ def _kind_of_failure(reason: str) -> list[str]:
     return [kind for kind, pattern in _KINDS_OF_FAILURE.items() if re.search(pattern, reason)][:1]
 
 
-def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--mutants", type=int, default=2000)
-    options.add_argument("--seeds", type=Path, default=SAMPLES, help="folder of the files to damage")
-    options.add_argument("--largest", type=int, default=100, metavar="KB", help="skip larger files")
-    options.add_argument("--seed", type=int, default=0, help="seed of the random numbers")
-    chosen = options.parse_args()
-    seeds = seed_files(chosen.seeds, chosen.largest)
-    started = time.perf_counter()
+@contextmanager
+def damaged_files(documents: Path | None = None) -> Iterator[Callable[[int], Batch]]:
+    """Ingest damaged copies of the sample documents, of generated files, and of the files in ``documents``."""
+    all_records: list[DocumentRecord] = []
     with tempfile.TemporaryDirectory() as home:
-        folder = Path(home) / "documents"
-        folder.mkdir()
-        settings = Settings(home=Path(home) / "home", ingest=IngestSettings(parse_timeout_s=30))
-        records = ingest(Candor(settings), folder, seeds, chosen.mutants, chosen.seed)
-    for line in table(records):
-        print(line)
+        made, numbers = Path(home) / "made", count()
+        made.mkdir()
+        seeds = [*write_formats(made), *seed_files(SAMPLES, LARGEST_KB)]
+        seeds += seed_files(documents, LARGEST_KB) if documents else []
+        candor = Candor(Settings(home=Path(home) / "home", ingest=IngestSettings(parse_timeout_s=PARSE_S)))
+
+        def batch_of(seed: int) -> Batch:
+            folder = Path(home) / f"documents_{next(numbers)}"
+            folder.mkdir()
+            records = ingest(candor, folder, seeds, MUTANTS, seed)
+            all_records.extend(records)
+            return Batch(MUTANTS, tuple(_findings(folder, records)))
+
+        yield batch_of
+        for line in table(all_records):
+            print(line)
+
+
+def _findings(folder: Path, records: Sequence[DocumentRecord]) -> Iterator[Finding]:
+    known = {Path(record.path).name for record in records}
+    for path in sorted(folder.iterdir()):
+        if path.name not in known:
+            yield Finding("lost", f"The ledger has no record of {path.name}.", (path.name, path.read_bytes()))
     for record in records:
-        if "defect" in _kind_of_failure(record.reason) or not has_ended(record):
-            print(f"{record.state.value} {Path(record.path).name}: {record.reason}", file=sys.stderr)
-    lost, unended = chosen.mutants - len(records), sum(not has_ended(record) for record in records)
-    print(
-        f"\n{chosen.mutants} mutants of {len(seeds)} files (seed {chosen.seed}) in "
-        f"{time.perf_counter() - started:.0f} s: {lost} lost, {unended} not in a final state or without a reason"
-    )
-    return 1 if lost or unended else 0
+        if fault := fault_of(record):
+            path = Path(record.path)
+            title = f"{fault}: {re.sub(r'/?[^ ]*/[^ ]*|[0-9]+', '…', record.reason)[:200]}"
+            yield Finding(title, record.model_dump_json(indent=1), (path.name, path.read_bytes()))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def fault_of(record: DocumentRecord) -> str:
+    """Return why the outcome of a file is a finding; empty if it is none."""
+    if not has_ended(record):
+        return "not in a final state" if record.reason else "without a reason"
+    if "defect" in _kind_of_failure(record.reason):
+        return "internal error"
+    return "slow" if sum(record.seconds.values()) > SLOWEST_S else ""

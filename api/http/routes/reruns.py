@@ -1,0 +1,60 @@
+"""Replays, forks and comparisons of runs."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import nullcontext
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Path
+
+from api.http.deps import CurrentCaller, IdempotencyKey, PanelDep, PoolDep, RunsDep, TraceDep
+from api.http.errors import problem_responses
+from api.http.routes.research import Accepted
+from api.http.routes.runs import RunId
+from api.services.research.compare import RunComparison, compare_runs
+from api.services.research.fork import ForkChange, fork_request
+from api.services.research.replay import replay_run
+from multi_agent.orchestrator.rerun.replay import Replay
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+
+@router.post("/{run_id}/replay", responses=problem_responses(404, 409, 503))
+async def replay(panel: PanelDep, pool: PoolDep, caller: CurrentCaller, run_id: RunId) -> Replay:
+    """Repeat a run from its journal. Returns the first event that differs, with its cause.
+
+    Calls no model, no tool and no web page, and stores nothing. The documents are searched again, with the settings of
+    the run.
+    """
+    replaying = replay_run(panel, lambda name: nullcontext(pool.get(name).library), run_id, caller)
+    return await asyncio.to_thread(asyncio.run, replaying)  # in its own loop, so that it does not delay other requests
+
+
+@router.get("/{run_id}/comparison/{other}", responses=problem_responses(404, 409, 503))
+def comparison(
+    trace: TraceDep,
+    caller: CurrentCaller,
+    run_id: RunId,
+    other: Annotated[str, Path(description="Id of the second run, or the beginning of the id.")],
+) -> RunComparison:
+    """Compare the plans, queries, passages, evidence, claims and costs of two runs, and their first difference."""
+    return compare_runs(trace, run_id, other, caller)
+
+
+@router.post("/{run_id}/fork", status_code=202, responses=problem_responses(404, 409, 422, 503))
+async def fork(
+    trace: TraceDep,
+    runs: RunsDep,
+    caller: CurrentCaller,
+    run_id: RunId,
+    body: Annotated[ForkChange, Body(examples=[{"step": "answer", "model": "large"}])],
+    idempotency_key: IdempotencyKey = None,
+) -> Accepted:
+    """Start a run that repeats this run up to a step and continues with a change.
+
+    The steps before it come from the journal and cost nothing. `forked_from` and `forked_at` of the new run name its
+    origin.
+    """
+    collection, request = await asyncio.to_thread(fork_request, trace, run_id, body, caller)
+    return Accepted(run_id=await runs.start(request, collection, caller, idempotency_key))

@@ -1,0 +1,92 @@
+/* Two runs side by side, with their answers and figures, the first difference, and items that only one of them has. */
+
+import * as api from "../lib/api.js";
+import {badge, failure, h, loading} from "../lib/dom.js";
+import {RequestError} from "../lib/errors.js";
+import {costOf, pages, plural, seconds, tokens} from "../lib/format.js";
+import {value} from "../parts/tables.js";
+
+/** Compare the run `first` with the run `second`. */
+export function showRunComparison(container, first, second) {
+  const title = h("h1", {}, "Comparison");
+  const body = h("div", {}, title, loading());
+  let closed = false;
+  container.append(body);
+
+  async function load() {
+    try {
+      const compared = await api.compareRuns(first, second);
+      if (!closed) body.replaceChildren(title, ...view(compared));
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      if (!closed) body.replaceChildren(title, failure(error, load));
+    }
+  }
+
+  load();
+  return {close: () => { closed = true; }};
+}
+
+function view(compared) {
+  const {first, second, difference} = compared;
+  return [
+    h("div", {class: "two-runs"}, runView(first, "First run"), runView(second, "Second run")),
+    h("section", {"aria-label": "First difference"}, h("h2", {}, "First difference"), differenceView(difference, first.run, second.run)),
+    plans(compared),
+    items("Queries", compared.queries, (each) => each),
+    items("Passages", compared.passages, (each) => placed(each.name, each.pages, each.excerpt)),
+    items("Evidence", compared.evidence, (each) => placed(each.document, each.pages, each.quote)),
+    claims(compared.claims),
+  ];
+}
+
+const address = (run) => `#/runs/${encodeURIComponent(run.run_id)}`;
+
+function runView({run, answer, usage}, name) {
+  return h("section", {class: "card", "aria-label": name},
+    h("h2", {}, h("a", {href: address(run)}, run.run_id)),
+    h("p", {class: "facts"}, badge(run.status), h("span", {}, run.model), h("span", {}, seconds(usage.seconds)),
+      h("span", {}, plural(usage.model_calls, "model call")), h("span", {}, tokens(usage)), costOf(usage) && h("span", {}, costOf(usage))),
+    run.forked_from && h("p", {class: "note"}, `Forked from ${run.forked_from} at ${run.forked_at}.`),
+    h("p", {class: "note"}, run.question),
+    h("p", {class: "text"}, answer));
+}
+
+function differenceView(difference, first, second) {
+  if (!difference) return h("p", {}, "All events are the same, apart from times.");
+  const {number, repeated_number: other, type, step, field, recorded, repeated} = difference;
+  const side = (name, event, run, content, key) => h("div", {class: "card"},
+    h("p", {class: "note"}, event ? [`${name}, event ${event}`] : `${name} has no such event.`),
+    event && value(content, key),
+    event && step && h("p", {}, h("a", {href: `${address(run)}/steps/${encodeURIComponent(step)}`}, `Open step ${step}`)));
+  return [
+    h("p", {}, `${type.replaceAll("_", " ")}${step ? ` in step ${step}` : ""}${field ? `: ${field}` : ""}`),
+    h("div", {class: "two-runs"}, side("First run", number, first, recorded, "recorded"), side("Second run", other, second, repeated, "repeated")),
+  ];
+}
+
+function plans({first, second, same_plan: same}) {
+  const steps = (run) => h("div", {class: "card"}, run.plans.map((plan) =>
+    h("ol", {}, plan.steps.map((step) => h("li", {}, h("strong", {}, step.id), ` ${step.agents.join(", ")} `, h("span", {class: "note"}, step.instruction))))));
+  return h("section", {"aria-label": "Plans"}, h("h2", {}, same ? "Plans: the same" : "Plans"),
+    !same && h("div", {class: "two-runs"}, steps(first), steps(second)));
+}
+
+function items(name, {both, lost, won}, show) {
+  const list = (label, found) => h("div", {class: "card"}, h("p", {class: "note"}, `${label}: ${found.length}`),
+    found.length > 0 && h("ul", {}, found.map((each) => h("li", {}, show(each)))));
+  return h("section", {"aria-label": name}, h("h2", {}, `${name}: ${both.length} in both`),
+    lost.length + won.length > 0 && h("div", {class: "two-runs"}, list("Only in the first run", lost), list("Only in the second run", won)));
+}
+
+function claims(compared) {
+  const cell = (text) => h("td", {}, text ?? h("span", {class: "note"}, "no such claim"));
+  return h("section", {"aria-label": "Claims"}, h("h2", {}, `Claims: ${compared.filter((each) => each.same_text).length} of ${compared.length} the same`),
+    compared.length > 0 && h("div", {class: "wide"}, h("table", {},
+      h("thead", {}, h("tr", {}, ["First run", "Second run"].map((name) => h("th", {scope: "col"}, name)))),
+      h("tbody", {}, compared.map((each) => h("tr", {}, cell(each.first), cell(each.second)))))));
+}
+
+function placed(name, on, words) {
+  return [h("strong", {}, [name, pages(on)].filter(Boolean).join(" ")), " ", h("span", {class: "text"}, words)];
+}

@@ -1,0 +1,62 @@
+"""Opens PDF files and reads their properties."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
+from vectorstore.models import Scalar
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage
+
+_METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
+_PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
+
+
+def open_pdf(data: bytes, path: Path) -> PdfDocument:
+    """Open a document with its form. Raises EncryptedDocument, CorruptDocument."""
+    import pypdfium2
+
+    logging.getLogger("pypdfium2").setLevel(logging.ERROR)  # it warns about XFA; the reader has a warning of its own
+    try:
+        document = pypdfium2.PdfDocument(data)
+        document.init_forms()
+        return document
+    except pypdfium2.PdfiumError as error:
+        raise _open_error(path, str(error)) from error
+
+
+def is_xfa(document: PdfDocument) -> bool:
+    """Return whether a form in XFA replaces the pages. PDFium does not read such forms."""
+    import pypdfium2.raw as pdfium
+
+    return bool(document.get_formtype() == pdfium.FORMTYPE_XFA_FULL)
+
+
+def open_page(document: PdfDocument, number: int, path: Path) -> PdfPage:
+    """Open a page by its number, from 1. Raises CorruptDocument."""
+    import pypdfium2
+
+    try:
+        return document[number - 1]
+    except pypdfium2.PdfiumError as error:
+        raise CorruptDocument(f"Cannot read page {number} of {path}: the file is damaged. Export it again.") from error
+
+
+def _open_error(path: Path, reason: str) -> ParseError:
+    if "password" in reason.lower() or "security" in reason.lower():
+        return EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
+    return CorruptDocument(f"{path} is damaged (PDFium: {reason!r}). Export or download it again.")
+
+
+def read_metadata(document: PdfDocument) -> dict[str, Scalar]:
+    """Return the document properties under the names common to all readers."""
+    found = document.get_metadata_dict()
+    return {
+        name: found[key]
+        for key, name in _METADATA.items()
+        if found.get(key) and found[key].strip("()").lower() not in _PLACEHOLDERS
+    }

@@ -1,0 +1,1 @@
+"""Reads Word documents: the body with anchored content, headers and footers."""

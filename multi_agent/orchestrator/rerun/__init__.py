@@ -1,0 +1,1 @@
+"""Replays of recorded runs, forks, and the first difference of two runs."""

@@ -1,0 +1,157 @@
+"""Replays an ended run. Executes the current code with the responses and tool results of the run's journal.
+
+No endpoint, tool or web page is called, and the run has the settings that it had. The documents are searched again, so
+that a replay finds what has changed in them. A tool of an MCP server is not called either, but the server is asked for
+the description of its tools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from pydantic import Field
+
+from multi_agent.bus import Subscriber
+from multi_agent.errors import AgentError
+from multi_agent.events import Event, ModelCalled
+from multi_agent.llm.wrappers.recorded import RecordedCalls
+from multi_agent.memory.memory import NO_MEMORY
+from multi_agent.orchestrator.planning.dependencies import RunDependencies
+from multi_agent.orchestrator.rerun.causes import Cause, ChangedLine, changed_line, find_causes
+from multi_agent.orchestrator.rerun.difference import Difference, comparable, first_difference, without_end
+from multi_agent.orchestrator.rerun.environment import observe_environment
+from multi_agent.orchestrator.rerun.recorded_parts import (
+    MemoryTrace,
+    RecordedModels,
+    RecordedPlans,
+    RecordedToolCalls,
+    ReplayingOrchestrator,
+)
+from multi_agent.settings import ResearchSettings
+from multi_agent.storage.environments import Environment
+from multi_agent.storage.recording import Recording, last_try
+from vectorstore.models import FrozenModel
+
+_IDLE_S = 5.0  # a run that was stopped during a call has no more events
+
+
+class Replay(FrozenModel):
+    """The result of a replay."""
+
+    run_id: str
+    same: bool = Field(description="whether all events are the same, apart from times")
+    events: int = Field(description="number of recorded events that were compared")
+    difference: Difference | None = Field(default=None, description="the first event that differs")
+    line: ChangedLine | None = Field(default=None, description="the first differing line of a prompt")
+    causes: tuple[Cause, ...] = Field(default=(), description="what has changed, the most probable cause first")
+    error: str = Field(default="", description="why the run could not be repeated; empty if it was repeated")
+
+
+async def replay(parts: RunDependencies, recording: Recording) -> Replay:
+    """Repeat the run with these parts, and compare."""
+    if recording.started is None:
+        error = "The run ended before it started, so there is nothing to replay."
+        return Replay(run_id=recording.run.run_id, same=False, events=0, error=error)
+    if not recording.calls and any(isinstance(event.body, ModelCalled) for event in recording.events):
+        error = "The run was imported without its texts, so its model responses are not known."
+        return Replay(run_id=recording.run.run_id, same=False, events=0, error=error)
+    return await _Replaying(parts, recording).compare()
+
+
+class _Replaying:
+    """One replay."""
+
+    def __init__(self, parts: RunDependencies, recording: Recording) -> None:
+        self._parts, self._recording = parts, recording
+        self._events = last_try(recording.events)
+        self._stopped = recording.run.status == "cancelled"
+        self._settings = _settings_of(recording.environment) or parts.settings
+        self._calls = RecordedCalls(self._events, recording.calls)
+        self._trace = MemoryTrace(self._calls)
+        self._task: asyncio.Task[object] | None = None
+
+    async def compare(self) -> Replay:
+        """Run and compare."""
+        error = ""
+        try:
+            await self._run()
+        except AgentError as problem:  # the request is not valid any more
+            error = str(problem)
+        expected, repeated = comparable(self._events), comparable(self._trace.recorded)
+        if self._stopped:  # the replay may be some events further when it stops
+            expected = without_end(expected)
+            repeated = without_end(repeated)[: len(expected)]
+        difference = first_difference(expected, repeated)
+        result = Replay(
+            run_id=self._recording.run.run_id,
+            same=difference is None and not error,
+            events=len(expected),
+            difference=difference,
+            error=error,
+        )
+        return result if result.same else await self._explained(result)
+
+    async def _explained(self, result: Replay) -> Replay:
+        line = changed_line(self._calls.unknown, self._recording.calls)
+        causes: tuple[Cause, ...] = ()
+        if then := self._recording.environment:
+            now = self._trace.observed
+            if now is None:
+                now = await asyncio.to_thread(self._observe)
+            causes = find_causes(then, now, result.difference, line)
+        return result.model_copy(update={"line": line, "causes": causes})
+
+    def _observe(self) -> Environment:
+        parts = replace(self._parts, settings=self._settings)
+        return observe_environment(parts, parts.library.catalogue())
+
+    async def _run(self) -> None:
+        """Repeat the run. A run that was stopped is stopped after the same events."""
+        started = self._recording.started
+        assert started is not None
+        self._task = asyncio.create_task(
+            self._orchestrator(started.model).research(
+                started.request, self._stopper(), run_id=self._recording.run.run_id, like=self._events
+            )
+        )
+        seen = -1
+        while not self._task.done():
+            await asyncio.wait({self._task}, timeout=_IDLE_S)
+            if self._calls.waiting and seen == len(self._trace.recorded):
+                self._stopped = True
+                self._task.cancel()
+            seen = len(self._trace.recorded)
+        if not self._task.cancelled() and (error := self._task.exception()):
+            raise error
+
+    def _orchestrator(self, model: str) -> ReplayingOrchestrator:
+        parts = self._parts
+        return ReplayingOrchestrator(
+            RecordedModels(self._calls, model),
+            parts.library,
+            parts.registry,
+            self._trace,
+            RecordedPlans(parts.plans),
+            self._settings,
+            replace(parts.tools, calls=RecordedToolCalls(self._recording.tool_calls)),
+            NO_MEMORY,
+            calls=self._calls,
+        )
+
+    def _stopper(self) -> Subscriber:
+        last = len(without_end(comparable(self._events))) if self._stopped else None
+
+        async def stop(_: Event) -> None:
+            if self._task and len(comparable(self._trace.recorded)) == last:
+                self._task.cancel()
+
+        return stop
+
+
+def _settings_of(environment: Environment | None) -> ResearchSettings | None:
+    """Return the settings that the run used. Settings that are new since then have their defaults."""
+    if environment is None:
+        return None
+    known = {name: value for name, value in environment.settings.items() if name in ResearchSettings.model_fields}
+    return ResearchSettings.model_validate(known)

@@ -1,0 +1,42 @@
+"""The tokens of model calls outside of runs, by API key. Those of runs are in the journal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import sqlalchemy as sql
+
+from multi_agent.llm.llm import Usage
+from vectorstore.database import METADATA
+
+_other_calls = sql.Table(
+    "other_calls",
+    METADATA,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("key", sql.String(64), nullable=False, index=True),
+    sql.Column("recorded_at", sql.DateTime(timezone=True), nullable=False),
+    sql.Column("tokens", sql.Integer, nullable=False),
+)
+
+
+class OtherCalls:
+    """Model calls outside of runs in SQL. Calls block."""
+
+    def __init__(self, engine: sql.Engine) -> None:
+        self._engine = engine
+
+    def add(self, key: str, usage: Usage) -> None:
+        """Record what was used for an API key."""
+        row = {
+            "key": key,
+            "recorded_at": datetime.now(UTC),
+            "tokens": usage.prompt_tokens + usage.completion_tokens,
+        }
+        with self._engine.begin() as connection:
+            connection.execute(_other_calls.insert().values(row))
+
+
+def other_tokens(key: str, since: datetime) -> sql.ScalarSelect[int]:
+    """Return the sum of the tokens that were used for an API key since then."""
+    total = sql.func.coalesce(sql.func.sum(_other_calls.c.tokens), 0)
+    return sql.select(total).where(_other_calls.c.key == key, _other_calls.c.recorded_at >= since).scalar_subquery()

@@ -1,0 +1,65 @@
+"""Runs are replayed, forked and compared over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from support.service import QUESTION
+
+
+@pytest.fixture(scope="module")
+def run_id(service_url: str) -> str:
+    """A planned run that has ended."""
+    with httpx.Client(base_url=service_url, timeout=120) as http:
+        answer = http.post("/v1/research", json={"question": QUESTION, "mode": "high"})
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["run_id"])
+
+
+def ended(http: httpx.Client, run_id: str) -> dict[str, Any]:
+    """Wait for the end of a run, and return it with its answer."""
+    assert http.get(f"/v1/runs/{run_id}/events").status_code == 200
+    return dict(http.get(f"/v1/runs/{run_id}").json())
+
+
+def test_a_run_is_replayed(http: httpx.Client, run_id: str) -> None:
+    replayed = http.post(f"/v1/runs/{run_id}/replay")
+    assert replayed.status_code == 200, replayed.text
+    assert (replayed.json()["run_id"], replayed.json()["same"]) == (run_id, True)
+    assert http.post("/v1/runs/run_none/replay").status_code == 404
+
+
+def test_a_run_is_forked_and_compared(http: httpx.Client, run_id: str) -> None:
+    change = {"step": "answer", "instruction": "Be brief."}
+    accepted = http.post(f"/v1/runs/{run_id}/fork", json=change)
+    assert accepted.status_code == 202, accepted.text
+    forked = ended(http, accepted.json()["run_id"])
+    assert (forked["run"]["forked_from"], forked["run"]["forked_at"]) == (run_id, "answer")
+    assert forked["run"]["status"] == "answered"
+    assert forked["answer"]["usage"]["model_calls"] == 1
+
+    compared = http.get(f"/v1/runs/{run_id}/comparison/{forked['run']['run_id']}").json()
+    assert compared["same_plan"] is False
+    assert compared["difference"]["type"] == "plan_made"
+    assert compared["difference"]["field"].endswith(".instruction")
+    assert [each["same_text"] for each in compared["claims"]] == [True]
+    assert ended(http, run_id)["run"]["forked_from"] == ""
+
+
+def test_an_unknown_step_or_change_is_refused(http: httpx.Client, run_id: str) -> None:
+    refused = http.post(f"/v1/runs/{run_id}/fork", json={"step": "none"})
+    assert refused.status_code == 422
+    assert "has not reached a step 'none'. Its steps: " in refused.json()["detail"]
+    assert http.post(f"/v1/runs/{run_id}/fork", json={"step": "answer", "colour": "red"}).status_code == 422
+    assert http.post(f"/v1/runs/{run_id}/fork", json={"step": "answer", "model": "none"}).status_code == 422
+    assert http.post("/v1/runs/run_none/fork", json={"step": "answer"}).status_code == 404
+
+
+def test_a_question_cannot_take_calls_of_a_run_of_another_collection(http: httpx.Client, run_id: str) -> None:
+    body = {"question": QUESTION, "collection": "none", "fork": {"run_id": run_id, "step": "answer"}}
+    assert http.post("/v1/research", json=body).status_code == 404
+    body = {"question": QUESTION, "fork": {"run_id": "run_none", "step": "answer"}}
+    assert http.post("/v1/research", json=body).status_code == 404

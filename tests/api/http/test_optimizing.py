@@ -1,0 +1,39 @@
+"""The service while an ingest optimizes a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api.bootstrap import Candor
+from api.settings import ServiceSettings
+from ingest.pipeline import pipeline
+from support.optimizing import stopped_optimizers
+from support.service import RunningService
+from support.waiting import until
+
+NAMES = ("pumps.md", "soup.md")
+
+
+def test_requests_are_answered_while_a_collection_is_optimized(
+    make_candor: Callable[..., Candor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_OPTIMIZE_FROM", 1)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name in NAMES:
+        (folder / name).write_text(f"The text of {name} says that it is cold outside.")
+    candor = make_candor(service=ServiceSettings(ingest_roots=(folder,)))
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+        with stopped_optimizers() as stopped:
+            job = http.post("/v1/collections/papers/ingest", json={"paths": [str(folder)]}).json()
+            until(lambda: stopped)
+            assert http.get("/healthz").status_code == 200
+            found = http.post("/v1/search", json={"query": "Is it cold?", "collection": "papers"}).json()
+            assert {each["name"] for each in found} == set(NAMES)
+            assert http.get(f"/v1/jobs/{job['id']}").json()["status"] == "running"
+        until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] == "done")
+        assert len(http.post("/v1/search", json={"query": "Is it cold?", "collection": "papers"}).json()) == len(found)

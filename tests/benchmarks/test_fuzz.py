@@ -1,0 +1,77 @@
+"""Short searches for inputs that Candor handles wrongly. ``python -m benchmarks.fuzz`` searches for longer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from benchmarks.fuzz import plans, quotes, references
+from benchmarks.fuzz.__main__ import search
+from benchmarks.fuzz.search import ROOT, Batch, Property, search_all
+
+EXAMPLES = 60
+SEED = 1
+
+
+@pytest.mark.parametrize("each", quotes.PROPERTIES, ids=lambda each: each.name)
+def test_quotes_in_any_text(each: Property) -> None:
+    each.search(SEED, EXAMPLES)
+
+
+@pytest.mark.parametrize("each", plans.PROPERTIES, ids=lambda each: each.name)
+def test_any_json_as_a_plan(each: Property) -> None:
+    each.search(SEED, EXAMPLES)
+
+
+@pytest.mark.parametrize("each", references.PROPERTIES, ids=lambda each: each.name)
+def test_references_in_any_value(each: Property) -> None:
+    each.search(SEED, EXAMPLES)
+
+
+def no_seven(example: int) -> None:
+    assert example != 7
+
+
+WRONG = Property(st.integers(0, 20), no_seven)
+
+
+def test_a_finding_is_kept_once_with_the_command_that_repeats_it(tmp_path: Path) -> None:
+    seeds: list[int] = []
+
+    def batch_of(seed: int) -> Batch:
+        seeds.append(seed)
+        return search_all([WRONG], seed, examples=200)
+
+    outcome = search("numbers", batch_of, minutes=0.01, seed=5, out=tmp_path / "out")
+    assert seeds == [*range(5, 5 + len(seeds))]
+    assert list(outcome.found.values()) == [len(seeds)], "each batch finds the same defect"
+    [report] = (tmp_path / "out").iterdir()
+    text = report.read_text()
+    assert text.startswith("no_seven: AssertionError at tests/benchmarks/test_fuzz.py:")
+    assert "python -m benchmarks.fuzz --target numbers --seed 5 --minutes 0" in text
+    assert "Example: 7" in text
+
+
+def test_the_same_seed_gives_the_same_examples() -> None:
+    def examples_of(seed: int) -> list[Any]:
+        examples: list[Any] = []
+        Property(references.VALUES, examples.append).search(seed, 20)
+        return examples
+
+    assert examples_of(3) == examples_of(3)
+    assert examples_of(3) != examples_of(4)
+
+
+def test_the_command_reports_what_it_did(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.fuzz", "--target", "references", "--minutes", "0", "--out", "out"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[:6] == ["target", "cases", "minutes", "findings", "references", "1,800"]
+    assert not (tmp_path / "out").exists()

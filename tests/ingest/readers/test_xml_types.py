@@ -1,0 +1,70 @@
+"""XML documents are read as XML, whatever MIME type their name suggests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.parser import load_parser
+
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+FILES = {
+    "news.rss": (
+        "<rss version='2.0'><channel><title>Harbour news</title><item><title>Tide</title>"
+        "<description>&lt;p&gt;High at &lt;b&gt;noon&lt;/b&gt;.&lt;/p&gt;</description></item></channel></rss>",
+        "Harbour news\n\nTide\n\nHigh at noon.",
+    ),
+    "news.atom": (
+        "<feed xmlns='http://www.w3.org/2005/Atom'><title>Harbour news</title><entry><title>Tide</title>"
+        "<content type='html'><![CDATA[<p>High at noon.</p>]]></content></entry></feed>",
+        "Harbour news\n\nTide\n\nHigh at noon.",
+    ),
+    "places.kml": (
+        "<kml xmlns='http://www.opengis.net/kml/2.2'><Placemark><name>Pier 4</name>"
+        "<description>Fuel</description></Placemark></kml>",
+        "name: Pier 4\ndescription: Fuel",
+    ),
+    "tour.gpx": ("<gpx><wpt lat='1' lon='2'><name>Pier 4</name></wpt></gpx>", "name: Pier 4"),
+    "plan.svg": (
+        "<svg xmlns='http://www.w3.org/2000/svg'><title>Plan</title><style>a{}</style><text>Pier 4</text></svg>",
+        "Plan\n\ntext: Pier 4",
+    ),
+    "page.xhtml": (
+        "<html xmlns='http://www.w3.org/1999/xhtml'><head><title>T</title></head><body><p>Pier 4</p></body></html>",
+        "Pier 4",
+    ),
+    "terms.rdf": ("<rdf:RDF xmlns:rdf='u'><rdf:label>Pier 4</rdf:label></rdf:RDF>", "label: Pier 4"),
+    "words.xlf": ("<xliff><unit><source>Pier</source><target>Kai</target></unit></xliff>", "source: Pier\ntarget: Kai"),
+    "edition.tei": ("<TEI><text><p>At the pier.</p></text></TEI>", "At the pier."),
+    "song.musicxml": ("<score><work-title>Pier 4</work-title></score>", "work-title: Pier 4"),
+    "sum.mml": ("<math><mi>x</mi></math>", "x"),
+    "model.dae": ("<COLLADA><author>Ada</author></COLLADA>", "author: Ada"),
+    "data.unknown": ("<data><pier>4</pier></data>", "pier: 4"),
+    "data": ("<data><pier>4</pier></data>", "pier: 4"),
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("name", FILES)
+def test_xml_is_read_as_xml(tmp_path: Path, name: str, encoding: str) -> None:
+    source, text = FILES[name]
+    path = tmp_path / name
+    path.write_bytes((_HEAD.replace("UTF-8", encoding.upper()) + source).encode(encoding))
+    document = load_parser("default").parse(path)
+    assert (document.text, document.warnings) == (text, ())
+
+
+def test_xml_without_a_declaration_is_read_as_xml(tmp_path: Path) -> None:
+    path = tmp_path / "places.kml"
+    path.write_text("<!-- exported -->\n<kml><name>Pier 4</name></kml>")
+    assert load_parser("default").parse(path).text == "name: Pier 4"
+
+
+def test_entities_of_other_types_are_not_read_from_files(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("the secret")
+    path = tmp_path / "places.kml"
+    path.write_text(
+        f'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file://{tmp_path}/secret.txt">]><kml><p>x: &x;</p></kml>'
+    )
+    assert "the secret" not in load_parser("default").parse(path).text

@@ -1,0 +1,291 @@
+"""A replay gives the same events, without an endpoint; otherwise it names the first one that differs, and the cause."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.services.research.library import CollectionLibrary
+from multi_agent.errors import AgentError
+from multi_agent.llm.models import Models
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.orchestrator.rerun.replay import Replay, replay
+from multi_agent.request import Request as Question
+from multi_agent.storage.recording import load_recording
+from multi_agent.storage.trace import Trace
+from support import scripted_endpoint as endpoint
+from support.handyman import TASK, calls, handyman, report, rounds
+from support.panel import (
+    EXTRACTION,
+    PLANNER,
+    READING,
+    REVISION,
+    SYNTHESIS,
+    TRIAGE,
+    Panel,
+    Role,
+    fast,
+    plan,
+    planned,
+    reading,
+    revised,
+    role_of,
+    step,
+    synthesis,
+)
+from support.scripted_endpoint import Request, ScriptedEndpoint
+from support.waiting import LIMIT_S, wait_for
+
+QUESTION = "Down to which temperature does the Borea 12 work?"
+MakePanel = Callable[..., Orchestrator]
+Serve = Callable[..., EndpointSettings]
+
+
+class NoModel(Models):
+    """Models that a replay must not use."""
+
+    def __init__(self) -> None:
+        super().__init__(None)  # type: ignore[arg-type]
+
+
+def _first_fails(reply: Any) -> Callable[[], Role]:
+    """Return a role that gives this reply to its first request only."""
+
+    def make() -> Role:
+        asked: list[Request] = []
+
+        def respond(request: Request) -> Any:
+            asked.append(request)
+            return reply if len(asked) == 1 else json.dumps(Panel("-25 °C").play(request))
+
+        return respond
+
+    return make
+
+
+def _revised_once() -> Role:
+    def respond(request: Request) -> str:
+        return json.dumps(revised(step("again", "Retriever", inputs={"queries": ["winter"]}), step("s", "Synthesizer")))
+
+    return respond
+
+
+PARTS = [reading(name, asked) for name, asked in {"a": "How cold?", "b": "How long?", "c": "Who met?"}.items()]
+CASES: dict[str, tuple[dict[str, Any], Question, dict[str, Any]]] = {
+    "planned": ({}, Question(question=QUESTION), {}),
+    "fast": ({TRIAGE: fast}, Question(question=QUESTION), {}),
+    "direct": ({}, Question(question=QUESTION, mode="direct", agent="Reader"), {}),
+    "vote": ({}, Question(question=QUESTION, mode="direct", agents=("@all",)), {}),
+    "samples": ({}, Question(question=QUESTION, samples=3), {}),
+    "scan": ({PLANNER: endpoint.always(json.dumps(plan(method="scan")))}, Question(question=QUESTION), {}),
+    "parallel steps": (
+        {PLANNER: endpoint.always(json.dumps(planned(*PARTS, step("s", "Synthesizer"))))},
+        Question(question=QUESTION), {},
+    ),
+    "revised": (
+        {SYNTHESIS: endpoint.always(json.dumps(synthesis([], sufficient=False))), REVISION: _revised_once()},
+        Question(question=QUESTION), {},
+    ),
+    "no quote": (
+        {TRIAGE: fast, READING: endpoint.always(json.dumps(synthesis([], sufficient=False)))},
+        Question(question="Why?"), {},
+    ),
+    "invalid plan": (
+        {PLANNER: endpoint.always(json.dumps(plan(("find", "Retriever"))))}, Question(question="Why?"), {},
+    ),
+    "nonsense": ({EXTRACTION: endpoint.always(endpoint.nonsense())}, Question(question=QUESTION), {}),
+    "server error": ({EXTRACTION: endpoint.always(endpoint.server_error())}, Question(question=QUESTION), {}),
+    "budget": ({}, Question(question=QUESTION, budget={"model_calls": 4}), {}),
+    "conversation": (
+        {}, Question(question="And below that?", conversation=({"question": QUESTION, "answer": "-25 °C"},)), {},
+    ),
+    "given passages": (
+        {}, Question(question=QUESTION, rag_results=({"text": "The Borea 12 hums.", "source": "mail"},)), {},
+    ),
+    "filter": ({}, Question(question=QUESTION, filter={"documents": ["manual.pdf"]}), {}),
+    "checked claims": ({}, Question(question=QUESTION), {"check_claims": True}),
+}  # fmt: skip
+
+
+async def repeat(live: Orchestrator, trace: Trace, run_id: str, **changes: Any) -> Replay:
+    """Replay with the models taken away."""
+    parts = replace(live, models=NoModel(), **changes)
+    return await asyncio.wait_for(replay(parts, load_recording(trace, live.tools.calls, run_id)), LIMIT_S)
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_every_kind_of_run_is_replayed_with_the_same_events(
+    panel: MakePanel, serve: Serve, trace: Trace, case: str
+) -> None:
+    roles, question, settings = CASES[case]
+    live = panel(serve(Panel("-25 °C", roles=roles), retries=0, response_retries=1), **settings)
+    answer = await live.research(question)
+    result = await repeat(live, trace, answer.run_id)
+    assert result == Replay(run_id=answer.run_id, same=True, events=result.events)
+    assert result.events > 3
+    assert trace.run(answer.run_id).status == answer.status.value
+    assert len(trace.runs()) == 1, "a replay stores no run"
+
+
+async def test_a_step_that_succeeded_at_the_second_try_is_replayed_with_its_first(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    fails = _first_fails(endpoint.server_error())()
+    live = panel(serve(Panel("-25 °C", roles={EXTRACTION: fails}), retries=0))
+    answer = await live.research(QUESTION)
+    types = [event.body.type for event in trace.events(answer.run_id)]
+    assert (types.count("model_failed"), types.count("step_retried")) == (1, 1)
+    assert (await repeat(live, trace, answer.run_id)).same
+
+
+async def test_a_cancelled_run_is_replayed_up_to_its_end(panel: MakePanel, trace: Trace) -> None:
+    with ScriptedEndpoint(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())})) as server:
+        live = panel(server.settings("openai"))
+        run = asyncio.create_task(live.research(QUESTION, run_id="run_cancelled"))
+        await wait_for(lambda: any(role_of(request) == EXTRACTION for request in server.requests))
+        run.cancel()
+        await asyncio.wait({run})
+    assert (await repeat(live, trace, "run_cancelled")).same
+
+
+async def test_a_resumed_run_is_replayed(panel: MakePanel, trace: Trace) -> None:
+    hangs = [True]
+    usual = Panel("-25 °C")
+
+    def extract(request: Request) -> Any:
+        return endpoint.hang() if hangs else json.dumps(usual.play(request))
+
+    with ScriptedEndpoint(Panel("-25 °C", roles={EXTRACTION: extract})) as server:
+        live = panel(server.settings("openai"))
+        run = asyncio.create_task(live.research(QUESTION, run_id="run_1", pausing=lambda: True))
+        await wait_for(lambda: any(role_of(request) == EXTRACTION for request in server.requests))
+        run.cancel()
+        await asyncio.wait({run})
+        hangs.clear()
+        await live.research(QUESTION, run_id="run_1")
+    assert (await repeat(live, trace, "run_1")).same
+
+
+async def test_an_unfinished_run_is_not_replayed(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    trace.create("run_waiting", QUESTION, "mixed", "scripted")
+    with pytest.raises(AgentError, match="has not ended"):
+        load_recording(trace, panel(serve(Panel())).tools.calls, "run_waiting")
+
+
+async def test_a_changed_prompt_is_named_with_its_first_differing_line(
+    panel: MakePanel, serve: Serve, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = panel(serve(Panel("-25 °C")))
+    answer = await live.research(QUESTION)
+    change_prompt(monkeypatch, "query_planner", "# User\n", "# User\nThink about $$ first.\n")
+    result = await repeat(panel(EndpointSettings(model="none")), trace, answer.run_id)
+    assert not result.same
+    assert result.causes[0].kind == "prompt"
+    assert result.causes[0].name == "multi_agent/prompts/query_planner.md"
+    assert result.difference is not None
+    assert (result.difference.type, result.difference.step) == ("model_called", "queries")
+    assert result.line is not None
+    assert (result.line.caller, result.line.repeated) == ("QueryPlanner", "Think about $ first.")
+
+
+@pytest.mark.parametrize("change", ["has a new version", "was deleted", "was added"])
+async def test_a_changed_document_is_named(panel: MakePanel, serve: Serve, trace: Trace, change: str) -> None:
+    live = panel(serve(Panel("-25 °C")))
+    answer = await live.research(QUESTION)
+    assert isinstance(live.library, CollectionLibrary)
+    entries = [each.model_copy(update={"version": "1"}) if change == "has a new version" and each.name == "manual.pdf"
+               else each for each in live.library.catalogue()]  # fmt: skip
+    entries = [each for each in entries if not (change == "was deleted" and each.name == "manual.pdf")]
+    entries += [entries[0].model_copy(update={"id": "new", "name": "new.md"})] if change == "was added" else []
+    library = ChangedLibrary(live.library, entries, shows="manual.pdf" if change != "was added" else "")
+    result = await repeat(live, trace, answer.run_id, library=library)
+    assert not result.same
+    assert result.causes[0].kind == "document"
+    assert (result.causes[0].name, result.causes[0].change) == ("new.md" if "added" in change else "manual.pdf", change)
+    assert result.difference is not None
+    assert result.difference.type == ("model_called" if change == "was added" else "searched")
+
+
+async def test_a_changed_index_is_named(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    live = panel(serve(Panel("-25 °C")))
+    answer = await live.research(QUESTION)
+    assert isinstance(live.library, CollectionLibrary)
+    library = ChangedLibrary(live.library, live.library.catalogue(), shows="manual.pdf", chunking="sections-v1/64")
+    result = await repeat(live, trace, answer.run_id, library=library)
+    [cause] = result.causes
+    assert (cause.kind, cause.name, cause.change) == ("index", "chunking", "was 'sections-v1/256', is 'sections-v1/64'")
+
+
+async def test_a_run_is_replayed_with_its_own_settings(panel: MakePanel, serve: Serve, trace: Trace) -> None:
+    live = panel(serve(Panel("-25 °C")))
+    answer = await live.research(QUESTION)
+    settings = live.settings.model_copy(update={"reader_passages": 1, "check_claims": True})
+    assert (await repeat(live, trace, answer.run_id, settings=settings)).same
+
+
+async def test_otherwise_the_code_has_changed(
+    panel: MakePanel, serve: Serve, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = panel(serve(Panel("-25 °C")))
+    answer = await live.research(QUESTION)
+    monkeypatch.setattr("multi_agent.events._EXCERPT", 10)
+    result = await repeat(live, trace, answer.run_id)
+    assert result.difference is not None
+    assert (result.difference.type, result.difference.field) == ("searched", "passages[0].end")
+    [cause] = result.causes
+    assert (cause.kind, cause.name) == ("code", "Candor 0.1.0")
+
+
+class ChangedLibrary(CollectionLibrary):
+    """A library with another catalogue, whose searches cut the passages of a document short."""
+
+    def __init__(
+        self, library: CollectionLibrary, entries: Any, *, shows: str, chunking: str = "sections-v1/256"
+    ) -> None:
+        super().__init__(library.collection, lambda: entries, library.retriever)
+        object.__setattr__(self, "shows", shows)
+        object.__setattr__(self, "chunking", chunking)
+
+    def index(self) -> dict[str, str]:
+        return {**super().index(), "chunking": self.chunking}  # type: ignore[attr-defined]
+
+    def search(self, queries: Any, limit: int, documents: Any = ()) -> Any:
+        found = super().search(queries, limit, documents)
+        return [each for each in found if each.name != self.shows]  # type: ignore[attr-defined]
+
+
+def change_prompt(monkeypatch: pytest.MonkeyPatch, stem: str, old: str, new: str) -> None:
+    """Change one prompt file as it is read."""
+    original = Path.read_text
+
+    def read_text(path: Path, *arguments: Any, **options: Any) -> str:
+        text = original(path, *arguments, **options)
+        if path.name == f"{stem}.md" and path.parent.name == "prompts":
+            assert old in text
+            return text.replace(old, new, 1)
+        return text
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+
+
+async def test_tools_are_not_called_again(panel: MakePanel, trace: Trace, tmp_path: Path) -> None:
+    note = ("write_file", {"name": "note.txt", "text": "0.3"})
+    text = rounds(calls(note, ("calculator", {"expression": "0.1 + 0.2"})), last=report("It is 0.3."))
+    with ScriptedEndpoint(text) as server:
+        live = panel(server.settings("openai"))
+        live.registry.register(handyman("calculator", "write_file"))
+        answer = await live.research(TASK)
+    made = len(live.tools.calls.entries(answer.run_id))
+    assert made == 2
+    parts = replace(live, tools=replace(live.tools, sandboxes=tmp_path / "other"))
+    result = await repeat(parts, trace, answer.run_id)
+    assert result.same
+    assert not (tmp_path / "other").exists()
+    assert len(live.tools.calls.entries(answer.run_id)) == made
