@@ -68,7 +68,7 @@ def test_only_keys_that_read_its_collection_see_a_plan(candor: Candor, http: htt
         missing = http.get(path.replace("hidden", "nobody"), headers=stranger)
         assert refused.status_code == 404
         assert refused.json()["detail"].replace("hidden", "nobody") == missing.json()["detail"]
-        assert "there are 'open'" in missing.json()["detail"]
+        assert "The plans are 'open'." in missing.json()["detail"]
     refused = ask(http, stranger, "papers")
     assert (refused.status_code, HIDDEN in refused.text) == (422, False)
     assert ask(http, reader, "secret").json()["status"] == "answered"
