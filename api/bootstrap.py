@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.memory.suggestions import Suggestions
+    from multi_agent.storage.archive import RunArchive
     from multi_agent.storage.trace import Trace
     from multi_agent.toolbox.toolbox import Toolbox
     from vectorstore.embedding.embedder import Embedder
@@ -130,6 +131,13 @@ class Candor:
         from multi_agent.storage.trace import Trace
 
         return Trace(self.engine)
+
+    @cached_property
+    def archive(self) -> RunArchive:
+        """Adds and deletes whole runs."""
+        from multi_agent.storage.archive import RunArchive
+
+        return RunArchive(self.engine)
 
     @cached_property
     def keys(self) -> Keys:

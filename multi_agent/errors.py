@@ -33,7 +33,8 @@ AgentError                      base
 ├── ApprovalNotFound            user: name an existing approval
 ├── ContextViolation            agent's author: it wrote a field it does not declare
 ├── RunNotFound                 user: name an existing run
-└── RunUnderWay                 user: wait until the run has ended
+├── RunUnderWay                 user: wait until the run has ended
+└── RunExists                   user: the run is here already
 """
 
 from __future__ import annotations
@@ -194,3 +195,7 @@ class RunNotFound(AgentError):
 
 class RunUnderWay(AgentError):
     """The run has not ended and has no answer yet."""
+
+
+class RunExists(AgentError):
+    """A run with this id is stored already."""

@@ -11,7 +11,7 @@ from api.settings import Settings
 from api.storage.home import DATABASE, create_home
 from api.storage.upgrade import upgrade_schema
 
-_BUSY_TIMEOUT_MS = 10_000
+_BUSY_TIMEOUT_MS = 60_000  # upgrades of the schema take seconds on a busy machine
 
 
 def open_database(settings: Settings) -> sql.Engine:

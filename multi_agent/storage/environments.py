@@ -55,6 +55,11 @@ def find_environment(connection: sql.Connection, key: str) -> Environment | None
     return Environment.model_validate_json(zlib.decompress(content)) if content else None
 
 
+def forget_unused(connection: sql.Connection, used: sql.Select[tuple[str]]) -> None:
+    """Delete the environments whose ids are not in ``used``."""
+    connection.execute(_environments.delete().where(_environments.c.id.not_in(used)))
+
+
 def _insert(connection: sql.Connection) -> sql.Executable:
     """Return an insert that ignores existing rows, because two runs may store the same environment concurrently."""
     if connection.dialect.name == "postgresql":

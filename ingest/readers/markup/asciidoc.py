@@ -24,7 +24,7 @@ _FRAME = re.compile(r"(={4,}|\*{4,}|_{4,}|--)\s*$")
 _FENCE = re.compile(r"[|,:!]={3,}\s*$")
 _CELL = re.compile(r"(?:(?:^|(?<=[\s|]))(?:(\d+)?(?:\.(\d+))?[+*])?[<^>]?(?:\.[<^>])?[aehlmsd]?)?\|(?!=)")
 _EMPHASIS = re.compile(r"(?<!\w)([*_`#]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)")
-_LINK = re.compile(r"(?:link:|xref:|image:|(?=https?://))[^\s\[]+\[([^\],]*)[^\]]*\]|<<[^,>]+,\s*([^>]+)>>")
+_LINK = re.compile(r"(?:link:|xref:|image:|(?=https?://))[^\s\[]+\[([^\],]*)[^\]]*\]|<<[^,<>]+,\s*([^<>]+)>>")
 _PROPERTIES = {"author": "authors", "revdate": "created_at", "lang": "language", "description": "subject"}
 
 

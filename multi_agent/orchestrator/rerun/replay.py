@@ -14,7 +14,7 @@ from pydantic import Field
 
 from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
-from multi_agent.events import Event
+from multi_agent.events import Event, ModelCalled
 from multi_agent.llm.wrappers.recorded import RecordedCalls
 from multi_agent.memory.memory import NO_MEMORY
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
@@ -52,6 +52,9 @@ async def replay(parts: RunDependencies, recording: Recording) -> Replay:
     """Repeat the run with these parts, and compare."""
     if recording.started is None:
         error = "The run ended before it started, so there is nothing to replay."
+        return Replay(run_id=recording.run.run_id, same=False, events=0, error=error)
+    if not recording.calls and any(isinstance(event.body, ModelCalled) for event in recording.events):
+        error = "The run was imported without its texts, so its model responses are not known."
         return Replay(run_id=recording.run.run_id, same=False, events=0, error=error)
     return await _Replaying(parts, recording).compare()
 
