@@ -15,7 +15,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from multi_agent.context import AgentMessage
-from multi_agent.events import ContradictionFound, Event, EvidenceRejected, MissingReported, ReasoningShared, StepFailed
+from multi_agent.events import Event, ReasoningShared, StepFailed
+from multi_agent.evidence_events import ContradictionFound, EvidenceRejected, MissingReported
 from vectorstore.models import FrozenModel
 
 _CONTENTS: Mapping[type, Callable[[Any], str]] = {

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis
 from multi_agent.context_merge import number_evidence
-from multi_agent.events import Searched
+from multi_agent.evidence_events import Searched
 from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.pictures import PagePictures, PictureReading

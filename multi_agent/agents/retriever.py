@@ -11,7 +11,7 @@ from pydantic import Field
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.context import ContextUpdate, ResearchContext, Wording
 from multi_agent.errors import AgentError
-from multi_agent.events import Searched
+from multi_agent.evidence_events import Searched
 from multi_agent.library import within
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, FrozenModel

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import Claim, Computation, ContextUpdate, Evidence, Note, ResearchContext
-from multi_agent.events import EvidenceRejected
+from multi_agent.evidence_events import EvidenceRejected
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.reading_order import ReadingOrder
 from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, mark_pictured, settle

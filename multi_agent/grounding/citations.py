@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from multi_agent.bus import Publish
 from multi_agent.context import Evidence, PictureSource
-from multi_agent.events import EvidenceRejected
+from multi_agent.evidence_events import EvidenceRejected
 from multi_agent.prompts.show_passages import Unit
 from vectorstore.models import Chunk
 

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from multi_agent.bus import Publish
 from multi_agent.context import Claim, Evidence
-from multi_agent.events import ClaimDrafted, DraftWithdrawn
+from multi_agent.evidence_events import ClaimDrafted, DraftWithdrawn
 from multi_agent.llm.llm import OnText
 from multi_agent.tasks import TaskData
 

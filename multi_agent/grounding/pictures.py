@@ -19,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.bus import Publish
 from multi_agent.context import Evidence, PictureSource, Region
-from multi_agent.events import EvidenceRejected, ResponseRepaired
+from multi_agent.events import ResponseRepaired
+from multi_agent.evidence_events import EvidenceRejected
 from multi_agent.grounding.citations import evidence_in
 from multi_agent.library import Library
 from multi_agent.llm.llm import LLM, Message

@@ -21,7 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.bus import Publish
 from multi_agent.context import Computation, Evidence
-from multi_agent.events import ClaimChecked, ResponseRepaired
+from multi_agent.events import ResponseRepaired
+from multi_agent.evidence_events import ClaimChecked
 from multi_agent.grounding.arithmetic import derivation
 from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.llm.llm import LLM

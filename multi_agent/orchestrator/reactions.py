@@ -11,7 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.events import ContradictionFound, Event
+from multi_agent.events import Event
+from multi_agent.evidence_events import ContradictionFound
 from multi_agent.grounding.contradictions import Contradiction, find_contradictions
 from multi_agent.listening import Wake, hears, message_of
 from multi_agent.orchestrator.shared_context import SharedContext

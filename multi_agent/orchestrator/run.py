@@ -13,7 +13,8 @@ from multi_agent.answer import Answer, Status
 from multi_agent.bus import ALL, MessageBus, Subscriber
 from multi_agent.context import ResearchContext, Synthesis, Understanding
 from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError, RunEnded
-from multi_agent.events import Event, RunFinished, RunResumed, RunStarted, Searched
+from multi_agent.events import Event, RunFinished, RunResumed, RunStarted
+from multi_agent.evidence_events import Searched
 from multi_agent.grounding.consensus import Candidate, agree
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.wrappers.budgeted import BudgetUsage

@@ -7,16 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from multi_agent.answer import Coverage, ExecutionSummary, SourceCount, ToolCount, Vote
 from multi_agent.context import Evidence, ResearchContext, Synthesis
-from multi_agent.events import (
-    AttemptEnded,
-    ContradictionFound,
-    Event,
-    StepFailed,
-    StepFinished,
-    StepSkipped,
-    ToolReturned,
-    Voted,
-)
+from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, ToolReturned, Voted
+from multi_agent.evidence_events import ContradictionFound
 from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, GivenPassage, Origin, WebPage

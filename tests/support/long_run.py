@@ -8,7 +8,8 @@ import sqlalchemy as sql
 
 from api.bootstrap import Candor
 from multi_agent.answer import Answer, Status
-from multi_agent.events import Event, EvidenceRejected, RunFinished, RunStarted
+from multi_agent.events import Event, RunFinished, RunStarted
+from multi_agent.evidence_events import EvidenceRejected
 from multi_agent.llm.llm import Usage
 from multi_agent.request import Request
 

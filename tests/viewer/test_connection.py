@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 
 from playwright.sync_api import Route, expect
 
-from multi_agent.events import Event, EvidenceRejected
+from multi_agent.events import Event
+from multi_agent.evidence_events import EvidenceRejected
 from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.scripted_endpoint import Request, hang
 from support.service import ServiceProcess

@@ -13,7 +13,7 @@ from rich.text import Text
 from api.cli.render.console import SafeConsole
 from api.cli.render.events import ProgressLines
 from api.cli.render.text import duration, speed
-from multi_agent import events
+from multi_agent import events, evidence_events
 from multi_agent.bus import Subscriber
 from multi_agent.events import Event
 
@@ -64,7 +64,7 @@ class LiveProgress:
             self._calls = [call for call in self._calls if call[1] != event.step]
         if isinstance(body, events.ModelCalled) and not body.replayed:
             self._speed = speed(body.usage)
-        if isinstance(body, events.Searched | events.StepStarted):
+        if isinstance(body, evidence_events.Searched | events.StepStarted):
             self._doing = "Working"
         self.lines.show(event)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import duration, excerpt, first_sentence, format_arguments, show_paragraph, speed
-from multi_agent import events
+from multi_agent import events, evidence_events
 from multi_agent.answer import Vote
 from multi_agent.events import Event
 from multi_agent.library import within
@@ -69,21 +69,21 @@ class ProgressLines:
             self._print(f"Plan ({body.plan.mode}): {_agents(body.plan)}")
         elif isinstance(body, events.PlanRevised):
             self._print(f"Revised plan: {_agents(body.plan)}. {body.diagnosis}")
-        elif isinstance(body, events.Searched):
+        elif isinstance(body, evidence_events.Searched):
             self._show_found(body)
         elif isinstance(body, events.ModelCalled) and not body.replayed and body.usage.seconds >= _SLOW_CALL:
             self._print(_call(body))
-        elif isinstance(body, events.ClaimDrafted):
+        elif isinstance(body, evidence_events.ClaimDrafted):
             self._print(" ".join(_claim_drafted(body)), style="" if body.claim.supported else "yellow")
         elif isinstance(body, events.Voted):
             for line in vote_lines(body):
                 self._print(line)
         elif isinstance(body, events.StepFailed | events.ModelFailed):
             self._show_failure(body.agent if isinstance(body, events.StepFailed) else body.caller, body.error)
-        elif isinstance(body, events.PlanRejected | events.DraftWithdrawn):
+        elif isinstance(body, events.PlanRejected | evidence_events.DraftWithdrawn):
             self._print(" ".join(_EVENT_LINES[type(body)](body)), style="yellow")
 
-    def _show_found(self, body: events.Searched) -> None:
+    def _show_found(self, body: evidence_events.Searched) -> None:
         """Print the number of passages found, and the passages that no earlier search of the run found."""
         new = [passage for passage in body.passages if passage.chunk_id not in self._found]
         self._found.update(passage.chunk_id for passage in new)
@@ -150,16 +150,16 @@ def _model_asked(body: events.ModelAsked) -> list[str]:
     return [f"{body.caller} asks {body.model}: about {count(body.prompt_tokens, 'prompt token')}{expected}"]
 
 
-def _searched(body: events.Searched) -> list[str]:
+def _searched(body: evidence_events.Searched) -> list[str]:
     title = within(f"{body.method}: {_found(body)}", body.documents)
     return [title, "; ".join(body.queries), *map(passage_line, body.passages)]
 
 
-def _found(body: events.Searched) -> str:
+def _found(body: evidence_events.Searched) -> str:
     return f"{count(body.chunks_found, 'passage')} in {count(body.documents_found, 'document')}"
 
 
-def passage_line(passage: events.FoundPassage) -> str:
+def passage_line(passage: evidence_events.FoundPassage) -> str:
     """Return the document, the pages and the first words of a passage that a search found."""
     place = ", ".join(filter(None, (passage.name, show_pages(passage.pages))))
     return f"{place}: {textwrap.shorten(passage.excerpt, _PASSAGE_LENGTH, placeholder=' …')}"
@@ -177,14 +177,14 @@ def _call(body: events.ModelCalled) -> str:
     return ", ".join(filter(None, (f"{body.caller} called {body.model}: {tokens}", *times)))
 
 
-def _claim_drafted(body: events.ClaimDrafted) -> list[str]:
+def _claim_drafted(body: evidence_events.ClaimDrafted) -> list[str]:
     marks = [f"[{number}]" for number in body.claim.evidence] + [f"[C{number}]" for number in body.claim.computations]
     unsupported = [] if body.claim.supported else ["(unsupported)"]
     dropped = [f"sentence not found: {number}" for number in body.dropped]
     return [" ".join(["·", body.claim.text, *marks, *unsupported]), *dropped]
 
 
-def _verdict(body: events.ClaimChecked) -> str:
+def _verdict(body: evidence_events.ClaimChecked) -> str:
     if body.method == "picture":
         return "claim not verified"
     return f"claim {'confirmed' if body.supported else 'rejected'} by a {body.method}"
@@ -257,17 +257,19 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.ModelCalled: _model_called,
     events.ModelFailed: lambda body: [f"model call of {body.caller} failed", body.error],
     events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
-    events.Searched: _searched,
-    events.MissingReported: lambda body: [f"{body.agent} reports as missing", *body.missing],
-    events.ContradictionFound: lambda body: ["possible contradiction", *body.sides],
-    events.EvidenceRejected: lambda body: [
+    evidence_events.Searched: _searched,
+    evidence_events.MissingReported: lambda body: [f"{body.agent} reports as missing", *body.missing],
+    evidence_events.ContradictionFound: lambda body: ["possible contradiction", *body.sides],
+    evidence_events.EvidenceRejected: lambda body: [
         f"quote {'dropped' if body.final else 'rejected'}{f' ({body.passage})' if body.passage else ''}",
         body.quote,
         body.reason,
     ],
-    events.ClaimDrafted: _claim_drafted,
-    events.ClaimChecked: lambda body: [_verdict(body), body.claim, body.reason],
-    events.DraftWithdrawn: lambda body: [f"{body.agent} restarts its answer; {count(body.claims, 'claim')} withdrawn"],
+    evidence_events.ClaimDrafted: _claim_drafted,
+    evidence_events.ClaimChecked: lambda body: [_verdict(body), body.claim, body.reason],
+    evidence_events.DraftWithdrawn: lambda body: [
+        f"{body.agent} restarts its answer; {count(body.claims, 'claim')} withdrawn"
+    ],
     events.ToolCalled: lambda body: [f"{body.agent} called {body.tool} {format_arguments(body.arguments)}", body.why],
     events.ToolReturned: _tool_returned,
     events.ApprovalRequested: lambda body: [

@@ -12,7 +12,8 @@ from api.services.research.runs import find_run
 from multi_agent.answer import Answer, Quote
 from multi_agent.context import Claim
 from multi_agent.errors import RunUnderWay
-from multi_agent.events import Event, FoundPassage, PlanMade, PlanRevised, Searched
+from multi_agent.events import Event, PlanMade, PlanRevised
+from multi_agent.evidence_events import FoundPassage, Searched
 from multi_agent.grounding.quotes import fold
 from multi_agent.llm.llm import Usage
 from multi_agent.orchestrator.rerun.difference import Difference, first_difference

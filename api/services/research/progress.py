@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from multi_agent.events import (
-    ClaimDrafted,
-    DraftWithdrawn,
-    Event,
-    PlanMade,
-    PlanRevised,
-    QuestionCompleted,
-    ReasoningShared,
-    StepStarted,
-)
+from multi_agent.events import Event, PlanMade, PlanRevised, QuestionCompleted, ReasoningShared, StepStarted
+from multi_agent.evidence_events import ClaimDrafted, DraftWithdrawn
 
 
 def progress(event: Event) -> str:

@@ -21,7 +21,8 @@ from rich.console import Console
 
 from api.cli.ask.progress import LiveProgress, time_left
 from api.cli.render.events import ProgressLines
-from multi_agent.events import Body, Event, FoundPassage, ModelAsked, ModelCalled, ModelFailed, Searched, StepFailed
+from multi_agent.events import Body, Event, ModelAsked, ModelCalled, ModelFailed, StepFailed
+from multi_agent.evidence_events import FoundPassage, Searched
 from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, Panel

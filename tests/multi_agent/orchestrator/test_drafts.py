@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from multi_agent.answer import Status
-from multi_agent.events import ClaimDrafted, Event
+from multi_agent.events import Event
+from multi_agent.evidence_events import ClaimDrafted
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request as Asked

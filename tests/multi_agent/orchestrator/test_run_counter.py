@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from multi_agent.answer import Coverage, SourceCount, VoteGroup
 from multi_agent.context import Claim, Computation, Evidence, Synthesis
-from multi_agent.events import Body, ContradictionFound, Event, Voted
+from multi_agent.events import Body, Event, Voted
+from multi_agent.evidence_events import ContradictionFound
 from multi_agent.grounding.citations import evidence_in
 from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.library import CatalogueEntry

@@ -1,0 +1,136 @@
+"""Events about passages, evidence and claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+from pydantic import Field
+
+from multi_agent.context import Claim, Evidence
+from vectorstore.models import Chunk, FrozenModel, Origin
+
+_MAX_PASSAGES = 24  # passages of a search that its event contains
+_EXCERPT = 200  # characters
+
+
+class FoundPassage(FrozenModel):
+    """The beginning of a passage that a search found."""
+
+    chunk_id: str
+    document_id: str
+    name: str = Field(description="name of the document")
+    section: tuple[str, ...] = Field(default=(), description="headings above the passage, outermost first")
+    pages: tuple[int, ...] = Field(default=(), description="pages of the excerpt; empty if the format has none")
+    start: int = Field(ge=0, description="offset of the excerpt in the parsed text of its document")
+    end: int = Field(gt=0)
+    excerpt: str = Field(description="the first words of the passage, at most 200 characters")
+    origin: Origin | None = Field(default=None, description="the web page or tool; null for a document")
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Self:
+        """Return the beginning of a chunk, cut at a word."""
+        excerpt = chunk.text
+        if len(excerpt) > _EXCERPT:
+            before, *after = excerpt[: _EXCERPT + 1].rsplit(maxsplit=1)
+            excerpt = before if after else excerpt[:_EXCERPT]
+        end = chunk.start + len(excerpt)
+        return cls(
+            chunk_id=chunk.id, document_id=chunk.document_id, name=chunk.name, section=chunk.section,
+            pages=chunk.pages_of(chunk.start, end), start=chunk.start, end=end, excerpt=excerpt,
+            origin=chunk.origin,
+        )  # fmt: skip
+
+
+class Searched(FrozenModel):
+    """The collection was searched or scanned."""
+
+    type: Literal["searched"] = "searched"
+    method: Literal["search", "scan"]
+    documents: tuple[str, ...] = Field(default=(), description="names of the documents searched; empty for all")
+    queries: tuple[str, ...]
+    chunks_found: int
+    documents_found: int
+    passages: tuple[FoundPassage, ...] = Field(
+        default=(), description="the best passages found, at most 24, best first; empty for a scan"
+    )
+
+    @classmethod
+    def of(
+        cls, method: Literal["search", "scan"], queries: Sequence[str], documents: Sequence[str], found: Sequence[Chunk]
+    ) -> Self:
+        """Return the event for the result of a search or scan of ``documents``."""
+        return cls(
+            method=method,
+            documents=tuple(documents),
+            queries=tuple(queries),
+            chunks_found=len(found),
+            documents_found=len({chunk.document_id for chunk in found}),
+            passages=tuple(map(FoundPassage.of, found[:_MAX_PASSAGES])) if method == "search" else (),
+        )
+
+
+class MissingReported(FrozenModel):
+    """An agent reported that the passages found lack something."""
+
+    type: Literal["missing_reported"] = "missing_reported"
+    agent: str
+    missing: tuple[str, ...]
+
+
+class ContradictionFound(FrozenModel):
+    """Two statements may contradict each other. The second one is from the agent's result."""
+
+    type: Literal["contradiction_found"] = "contradiction_found"
+    agent: str
+    sides: tuple[str, ...] = Field(description="the statements with their sources")
+
+
+class EvidenceRejected(FrozenModel):
+    """A quote is not in its passage. If ``final``, it was dropped, otherwise its passages are read once more."""
+
+    type: Literal["evidence_rejected"] = "evidence_rejected"
+    quote: str
+    passage: str
+    reason: str
+    final: bool
+    agent: str = Field(default="", description="the agent that gave it; empty in older runs")
+    about: str = Field(default="", description="purpose of the quote, in the agent's words")
+    chunk_ids: tuple[str, ...] = Field(default=(), description="the passages to read once more")
+
+
+class ClaimDrafted(FrozenModel):
+    """A claim of an answer that is still being written, checked like the finished answer.
+
+    It is valid until the answer arrives, the draft is withdrawn, or the step fails or is retried.
+    """
+
+    type: Literal["claim_drafted"] = "claim_drafted"
+    agent: str
+    claim: Claim
+    evidence: tuple[Evidence, ...] = Field(description="its evidence; numbers may differ in the answer")
+    dropped: tuple[str, ...] = Field(default=(), description="numbers of its sentences that were not shown")
+    layout: Literal["prose", "list", "numbered_list"] = Field(default="prose", description="layout of the claims")
+    short: str = Field(default="", description="the bare answer; empty until it is written")
+
+
+class DraftWithdrawn(FrozenModel):
+    """The drafted claims are invalid because the response broke off or was rejected. The model writes it again."""
+
+    type: Literal["draft_withdrawn"] = "draft_withdrawn"
+    agent: str
+    claims: int = Field(description="number of published claims")
+
+
+class ClaimChecked(FrozenModel):
+    """A claim was rejected as unsupported, judged by a model, or accepted without verification.
+
+    The method ``picture`` marks an unverified claim, whose evidence is text that a model read in the picture of a page.
+    """
+
+    type: Literal["claim_checked"] = "claim_checked"
+    agent: str
+    claim: str
+    supported: bool
+    method: Literal["rule", "model", "picture"]
+    reason: str
