@@ -42,7 +42,7 @@ def test_a_key_is_not_sent_to_an_address_of_another_source(
     monkeypatch.setenv("CANDOR_CONFIG", str(config))
     assert load_settings(tmp_path / "home").config == config  # no key, no risk
     monkeypatch.setenv(f"{variable}API_KEY", "sesame")
-    with pytest.raises(SettingsError, match=rf"`base_url` under \[{table}\] comes from .*team\.toml"):
+    with pytest.raises(SettingsError, match=rf"`base_url` under \[{table}\] is set in .*team\.toml"):
         load_settings(tmp_path / "home")
     monkeypatch.setenv(f"{variable}BASE_URL", "https://own.example/v1")
     assert load_settings(tmp_path / "home").home == tmp_path / "home"
