@@ -1,6 +1,6 @@
-"""The composition root: the one place that names concrete classes and wires them together.
+"""The composition root, the only module that names concrete classes and connects them.
 
-Every part is built on first use, so a command imports and opens only what it needs.
+Every part is built on first use, so a command imports and opens only the parts that it needs.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.memory.suggestions import Suggestions
+    from multi_agent.storage.archive import RunArchive
     from multi_agent.storage.trace import Trace
     from multi_agent.toolbox.toolbox import Toolbox
     from vectorstore.embedding.embedder import Embedder
@@ -67,14 +68,14 @@ class Candor:
 
     @cached_property
     def engine(self) -> Engine:
-        """The SQL database: Postgres by URL, else SQLite in the data folder."""
+        """The SQL database: Postgres if a URL is set, otherwise SQLite in the data folder."""
         from api.storage.database import open_database
 
         return open_database(self.settings)
 
     @cached_property
     def store(self) -> VectorStore:
-        """The vector store: a Qdrant server by URL, else embedded in the data folder."""
+        """The vector store: a Qdrant server if a URL is set, otherwise embedded in the data folder."""
         store = self.settings.store
         if store.url is None:
             from vectorstore.embedded import EmbeddedStore
@@ -85,7 +86,7 @@ class Candor:
         return ServerStore(connect(store.url, store.api_key))
 
     def serve_store(self, give_way: Callable[[], None]) -> AbstractContextManager[None]:
-        """Let commands use the embedded collections through this process. A Qdrant server needs no such help.
+        """Serve the embedded collections to commands. Does nothing with a Qdrant server.
 
         ``give_way`` is called before each of their requests. Raises StoreUnavailable.
         """
@@ -112,7 +113,7 @@ class Candor:
 
     @cached_property
     def aliases(self) -> CollectionAliases:
-        """Which stored version of each collection is live."""
+        """The live stored version of each collection."""
         from ingest.ledger.aliases import CollectionAliases
 
         return CollectionAliases(self.engine)
@@ -130,6 +131,13 @@ class Candor:
         from multi_agent.storage.trace import Trace
 
         return Trace(self.engine)
+
+    @cached_property
+    def archive(self) -> RunArchive:
+        """Adds and deletes whole runs."""
+        from multi_agent.storage.archive import RunArchive
+
+        return RunArchive(self.engine)
 
     @cached_property
     def keys(self) -> Keys:
@@ -238,7 +246,7 @@ class Candor:
 
     @cached_property
     def suggester(self) -> QuestionSuggester:
-        """Lets a model suggest questions."""
+        """Suggests questions with a model."""
         from api.services.documents.suggested_questions import QuestionSuggester
         from multi_agent.storage.other_calls import OtherCalls
 

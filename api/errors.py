@@ -20,7 +20,7 @@ class CollectionNotNamed(UsageError):
 
 
 class SettingsError(UsageError):
-    """A setting is unknown or invalid; the message names it and its source."""
+    """A setting is unknown or invalid. The message names the setting and its source."""
 
 
 class UploadTooLarge(UsageError):
@@ -62,7 +62,7 @@ class KeyReused(Exception):
 
 
 class Refused(Exception):
-    """A request was rejected; ``headers`` belong to the response."""
+    """A request was rejected. ``headers`` are headers of the response."""
 
     headers: Mapping[str, str] = {}
 
@@ -88,7 +88,7 @@ class LimitReached(Refused):
     """The key has reached its daily limit."""
 
     def __init__(self, what: str, again_in_s: int) -> None:
-        super().__init__(f"This key has reached its limit of {what}, which counts from midnight UTC.")
+        super().__init__(f"This key has reached its limit of {what}. The limit resets at midnight UTC.")
         self.headers = {"Retry-After": str(again_in_s)}
 
 
@@ -120,7 +120,7 @@ class NotOurs(Explained):
 
 
 def error_message(error: Exception) -> str:
-    """Return the message of an error; for SQLAlchemy errors, the database driver's message without the statement."""
+    """Return the message of an error. For SQLAlchemy errors, omit the SQL statement."""
     cause = getattr(error, "orig", None)
     if cause is None:
         return str(error)

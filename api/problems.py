@@ -1,6 +1,6 @@
-"""Maps errors to problems (RFC 9457): the HTTP status, a title, and what the caller can do.
+"""Maps errors to problems (RFC 9457) with an HTTP status, a title and a remedy.
 
-``http/errors.py`` sends problems over HTTP; MCP tools report them as text.
+``http/errors.py`` sends problems over HTTP. MCP tools return them as text.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from vectorstore.models import FrozenModel
 
 
 class Problem(FrozenModel):
-    """Why a request failed."""
+    """The reason why a request failed."""
 
     type: str = Field(description="The kind of problem, as a URN.")
     title: str = Field(description="The kind of problem, in words.")
@@ -87,12 +87,12 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (KeptInFile, 409, "Kept in a file", "Edit the file that the detail names."),
     (Forbidden, 403, "Not allowed", "Use a key that has this right. GET /v1/me lists the rights of a key."),
     (CollectionLocked, 409, "Collection in use", "Stop the process that the detail names, then try again."),
-    (CollectionMismatch, 409, "Collection made otherwise", "Do what the detail says, then try again."),
+    (CollectionMismatch, 409, "Collection made otherwise", "Follow the instructions in the detail, then retry."),
     (IngestUnderWay, 409, "Collection being changed", "Try again when the process that the detail names has ended."),
     (NotOurs, 409, "Run of another process", "Cancel it in that process."),
     (RunUnderWay, 409, "Run under way", "Try again when the run has ended. GET /v1/runs/{run_id}/events follows it."),
     (ServiceEnding, 503, "Service ending", "Try again when the service has restarted."),
-    (LLMError, 503, "Model unavailable", "Do what the detail says, then try again."),
+    (LLMError, 503, "Model unavailable", "Follow the instructions in the detail, then retry."),
     (StoreError, 503, "Store unavailable", "Try again later. GET /readyz shows an owner which check fails."),
     (LedgerUnavailable, 503, "Database unavailable", "Try again later. GET /readyz shows an owner the fault."),
     (SQLAlchemyError, 503, "Database unavailable", "Try again later. GET /readyz shows an owner the fault."),
@@ -122,12 +122,12 @@ def problem_of(error: Exception) -> Problem:
 
 def invalid_input(detail: str) -> Problem:
     """Return the problem for a request that does not match its schema."""
-    remedy = "Correct the request; GET /openapi.json describes it."
+    remedy = "Correct the request. GET /openapi.json describes it."
     return Problem(type=urn("Wrong input"), title="Wrong input", status=422, detail=detail, remedy=remedy)
 
 
 class FailedRun(Problem):
-    """A run that failed, with its answer: what it read, and where it failed."""
+    """A failed run with its answer, which contains the passages that it read and the step that failed."""
 
     answer: Answer
 

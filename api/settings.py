@@ -1,10 +1,10 @@
 """All settings in one tree. This is the only module that reads the environment.
 
-Sources, each overriding the ones before: defaults, ``candor.toml`` in the data folder, the file of ``--config``,
+Later sources override earlier ones: defaults, ``candor.toml`` in the data folder, the file of ``--config``,
 ``CANDOR_…`` variables (``CANDOR_LLM__MODEL`` is ``model`` under ``[llm]``), the command line. Unknown keys are errors.
 
-A ``candor.toml`` in the working folder is not read: the folder may be somebody else's, and settings name the endpoint
-that gets the API key and the programs of MCP servers.
+A ``candor.toml`` in the working folder is not read, because the folder may belong to somebody else, and settings
+determine the endpoint that gets the API key and the programs that start as MCP servers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ServiceSettings(SettingsGroup):
     evaluation_questions: int = Field(
         default=1000, ge=1, description="Maximum number of questions of one evaluation over REST."
     )
-    ingest_roots: tuple[Path, ...] = Field(default=(), description="Folders of this machine that the service may "
+    ingest_roots: tuple[Path, ...] = Field(default=(), description="Folders on this machine that the service may "
                                            "ingest from. Empty: only uploads.")  # fmt: skip
     require_key: bool = Field(
         default=False, description="Require a key for local requests, too. Remote requests always need one."
@@ -76,7 +76,7 @@ class ServiceSettings(SettingsGroup):
         default=20, gt=0, description="Seconds in which a client must send the head of a request."
     )
     stall_timeout_s: float = Field(
-        default=60, gt=0, description="Seconds without a further part of a request body after which it is given up."
+        default=60, gt=0, description="Seconds without data of a request body after which the request is aborted."
     )
     audit_days: int = Field(default=365, ge=0, description="Days to keep audit entries. 0 keeps all.")
     hosts: tuple[str, ...] = Field(
@@ -103,7 +103,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(description="Data folder.")
     config: Path | None = Field(
-        default=None, description="Settings file beside the one in the data folder: `candor --config FILE COMMAND`."
+        default=None, description="Additional settings file, also set by `candor --config FILE COMMAND`."
     )
     database_url: SecretStr | None = Field(
         default=None, description="URL of a Postgres database. Default: SQLite in the data folder."
@@ -117,7 +117,7 @@ class Settings(BaseSettings):
     store: VectorStoreSettings = VectorStoreSettings()
     service: ServiceSettings = ServiceSettings()
     keys: dict[EndpointName, SecretStr] = Field(
-        default={}, description="Keys by name, for tools: the key, or `env:NAME` to read it from a variable."
+        default={}, description="Keys for tools, by name. `env:NAME` reads the key from an environment variable."
     )
     tools: ToolSettings = Field(default=ToolSettings(), validate_default=True)
 
@@ -145,7 +145,7 @@ class Settings(BaseSettings):
     @field_validator("tools")
     @classmethod
     def _give_keys(cls, value: ToolSettings, found: ValidationInfo) -> ToolSettings:
-        """Pass the tools the keys that they name."""
+        """Pass each tool the key that its settings name."""
         return value.with_keys(found.data["keys"]) if "keys" in found.data else value
 
     @classmethod
@@ -161,10 +161,10 @@ class Settings(BaseSettings):
 
 
 def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
-    """Return the settings in force. ``home`` is ``--home``.
+    """Return the current settings. ``home`` is the value of ``--home``.
 
-    ``CANDOR_CONFIG`` (``--config``) names a further settings file. Raises SettingsError, which names every unknown key
-    and invalid value. Warns (FutureWarning) about renamed keys, and about a file in the working folder.
+    ``CANDOR_CONFIG`` (``--config``) names an additional settings file. Raises SettingsError, which names every unknown
+    key and invalid value. Warns (FutureWarning) about renamed keys and about a settings file in the working folder.
     """
     _reject_unknown_variables()
     folder = find_home(home)
@@ -175,7 +175,7 @@ def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
             _reject_paired_key(settings, config)
         return settings
     except ValidationError as error:
-        # A default that is computed from an invalid setting is no fault of its own.
+        # If a setting is invalid, a default computed from it is not reported as a second fault.
         own = [each for each in error.errors() if each["type"] != "default_factory_not_called"]
         faults = "; ".join(f"{_setting_name(each['loc'])}: {_explain(each)}" for each in own)
         raise SettingsError(f"{faults}. Settings come from {FILE} and {PREFIX}… variables.") from error
@@ -184,18 +184,18 @@ def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
 
 
 def find_home(home: Path | None = None) -> Path:
-    """Return the data folder: ``home``, else ``CANDOR_HOME``, else the user's data folder."""
+    """Return the data folder: ``home``, otherwise ``CANDOR_HOME``, otherwise the user's data folder."""
     folder = home or Path(os.environ.get(f"{PREFIX}HOME") or platformdirs.user_data_path("candor"))
     return folder.expanduser().absolute()
 
 
 def use_config(file: Path) -> None:
-    """Let this process and its children read a further settings file, as with ``CANDOR_CONFIG``."""
+    """Make this process and its children read an additional settings file, as with ``CANDOR_CONFIG``."""
     os.environ[f"{PREFIX}CONFIG"] = str(file)
 
 
 def _config_file(home: Path) -> Path | None:
-    """Return the file of ``--config``. Raises SettingsError if it is missing; warns about an unread file."""
+    """Return the file of ``--config``. Raises SettingsError if it does not exist. Warns about an unread file."""
     if named := os.environ.get(f"{PREFIX}CONFIG"):
         file = Path(named).expanduser().absolute()
         if not file.is_file():
@@ -210,7 +210,7 @@ def _config_file(home: Path) -> Path | None:
 
 
 def _reject_paired_key(settings: Settings, config: Path) -> None:
-    """Raise SettingsError if a key from elsewhere would be sent to an address of the file."""
+    """Raise SettingsError if a key from another source would be sent to an address from the file."""
     written = tomllib.loads(config.read_text(encoding="utf-8"))
     tables = [(written.get("llm", {}), settings.llm)]
     tables += [(table, settings.llms[name]) for name, table in written.get("llms", {}).items()]
@@ -221,8 +221,8 @@ def _reject_paired_key(settings: Settings, config: Path) -> None:
             and str(table.get("base_url", "")).rstrip("/") == endpoint.base_url.rstrip("/")
         ):
             raise SettingsError(
-                f"The `base_url` under [{endpoint.table}] comes from {config}, its API key from elsewhere. Candor "
-                "sends no key to an address from another source: set both in one place, or both in variables."
+                f"The `base_url` under [{endpoint.table}] is set in {config}, but its API key is set elsewhere. Candor "
+                "sends a key only to an address from the same source. Set both in one file, or both in variables."
             )
 
 
@@ -231,7 +231,7 @@ def _from_variable(key: SecretStr) -> SecretStr:
     if prefix != "env":
         return key
     if not os.environ.get(variable):
-        raise ValueError(f"the variable {variable!r}, which should hold a key, is not set")
+        raise ValueError(f"the variable {variable!r}, which should contain a key, is not set")
     return SecretStr(os.environ[variable])
 
 

@@ -27,7 +27,7 @@ IngestError
     ├── InternalError       the user reports it
     └── ParseError
         ├── EmptyDocument       the file has no text; a scan needs text recognition
-        │   └── EmptyImage      the file is a picture without text; nothing, if it is one of a message or an archive
+        │   └── EmptyImage      the file is a picture without text; skipped without an error in messages and archives
         ├── EncryptedDocument   the user removes the password
         ├── CorruptDocument     the user repairs or re-exports the file
         └── UnsupportedFormat   the user converts the file
@@ -79,7 +79,7 @@ class ParserUnavailable(IngestError):
 
 
 class PageNotShown(IngestError):
-    """A page cannot be rendered: the document has no pages, not that page, or is damaged."""
+    """A page cannot be rendered because the document has no such page or is damaged."""
 
 
 class LedgerUnavailable(IngestError):
@@ -87,7 +87,7 @@ class LedgerUnavailable(IngestError):
 
 
 class FileError(IngestError):
-    """One file cannot be ingested; the others can."""
+    """One file cannot be ingested. The ingest continues with the others."""
 
 
 class ModelUnavailable(IngestError):
@@ -107,7 +107,7 @@ class UnreadableFile(FileError):
 
 
 class FileChanging(FileError):
-    """Another process writes to the file: it changed during every attempt to read it."""
+    """The file changed during every attempt to read it, because another process writes to it."""
 
 
 class FileTooLarge(FileError):

@@ -38,7 +38,7 @@ class IngestSettings(SettingsGroup):
     parse_timeout_s: float = Field(
         default=300.0,
         gt=0,
-        description="seconds after which parsing a file fails, and cutting it into passages; for "
+        description="maximum seconds for parsing a file, and for splitting it into passages; for "
         "an archive or a message, unpacking each file in it",
     )
     parse_memory_mb: int = Field(

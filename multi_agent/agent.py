@@ -42,7 +42,7 @@ from vectorstore.models import FrozenModel
 
 READABLE = frozenset(ResearchContext.model_fields) - SEEN_BY_ALL
 DOCUMENTS = "documents"
-"""Key of the validation context that holds the names of all documents."""
+"""Key of the validation context that contains the names of all documents."""
 
 
 def _require_known(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
@@ -54,11 +54,11 @@ def _require_known(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, .
 
 
 DocumentNames = Annotated[tuple[str, ...], AfterValidator(_require_known)]
-"""Document names in an agent's inputs. Validated against the library if the validation context has its names."""
+"""Document names in an agent's inputs. Validated if the validation context contains the names of the library."""
 
 
 def document_fields(inputs: type[BaseModel]) -> tuple[str, ...]:
-    """Return the fields of an agent's inputs that hold ``DocumentNames``."""
+    """Return the names of the input fields that contain ``DocumentNames``."""
     return tuple(
         name
         for name, field in inputs.model_fields.items()
@@ -67,9 +67,9 @@ def document_fields(inputs: type[BaseModel]) -> tuple[str, ...]:
 
 
 class StepOutput(FrozenModel):
-    """What later steps may refer to, by its fields: text, numbers, truth values, and lists of text.
+    """The output of a step. Later steps can refer to its fields, which are texts, numbers, booleans and lists of texts.
 
-    An agent that has any declares a subtype of this on its card.
+    An agent with outputs declares a subclass on its card.
     """
 
     @classmethod
@@ -79,17 +79,17 @@ class StepOutput(FrozenModel):
 
     @property
     def why_empty(self) -> str:
-        """The reason why a field is empty. Completes the error of a step that references it; the planner reads it."""
+        """The reason why a field is empty. The error of a step that refers to the field shows it to the planner."""
         return "found nothing."
 
 
 def texts_in(outputs: type[StepOutput]) -> tuple[str, ...]:
-    """Return the names of the outputs that can be part of a question: no numbers and booleans."""
+    """Return the names of the outputs that can be part of a question. Excludes numbers and booleans."""
     return tuple(name for name, field in outputs.model_fields.items() if field.annotation not in (int, float, bool))
 
 
 class AgentCard(FrozenModel):
-    """What the planner and the engine know about an agent."""
+    """The description of an agent for the planner and the engine."""
 
     name: str = Field(pattern=r"^[A-Z][A-Za-z0-9]{1,39}$")
     description: str = Field(description="what it does and when to use it: the planner reads this")
@@ -143,12 +143,12 @@ class AgentCard(FrozenModel):
 
 @dataclass(frozen=True)
 class AgentKit:
-    """The dependencies of an agent. Every step gets a new agent and kit, so an agent may keep state during its step.
+    """The dependencies of an agent. Every step gets a new agent and kit, so an agent may store state during its step.
 
     ``keep`` merges a partial result into the shared context at once, so that it survives a later failure of the step.
-    The final update may contain it again. ``read_before`` holds the ids of the passages that earlier attempts read.
+    The final update may contain it again. ``read_before`` contains the ids of the passages that earlier attempts read.
     ``tools`` returns the tools that the card grants, and ``sources`` lists the kinds of sources that the answer may
-    use. ``wake`` holds the events that woke the agent; None in a step of the plan.
+    use. ``wake`` contains the events that woke the agent. It is None in a step of the plan.
     """
 
     llm: LLM
@@ -166,7 +166,7 @@ class AgentKit:
     def require_prompt(self) -> Prompt:
         """Return the agent's prompt. Raises AgentError if it has no prompt file."""
         if self.prompt is None:
-            raise AgentError("This agent has no prompt file; put it into the prompts folder next to its package.")
+            raise AgentError("This agent has no prompt file. Put it into the prompts folder next to its package.")
         return self.prompt
 
 

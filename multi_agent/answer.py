@@ -1,4 +1,4 @@
-"""The result of a run: the answer with claims, evidence and coverage, or the reason why there is none."""
+"""The result of a run, which is an answer with claims, evidence and coverage, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Status(StrEnum):
 
 
 class Coverage(FrozenModel):
-    """How much of the collection was read for the answer. The summary counts other sources."""
+    """The part of the collection that was read for the answer. ``ExecutionSummary`` counts other sources."""
 
     documents_considered: int = 0
     documents_total: int = 0
@@ -35,10 +35,10 @@ class Coverage(FrozenModel):
 
 
 class Quote(FrozenModel):
-    """An item of evidence in an answer: ``parsed_text[start:end] == quote``, unless a model read it in a picture."""
+    """An item of evidence. ``parsed_text[start:end] == quote``, unless a model read the quote in a picture."""
 
-    number: int = Field(description="in reading order; older runs: in order of document and position")
-    document: str = Field(description="name of the document in its collection; older runs: its path")
+    number: int = Field(description="number in reading order; in older runs, in order of document and position")
+    document: str = Field(description="name of the document in its collection; in older runs, its path")
     document_id: str
     chunk_id: str
     pages: tuple[int, ...]
@@ -47,26 +47,26 @@ class Quote(FrozenModel):
     end: int
     quote: str
     picture: PictureSource | None = Field(
-        default=None, description="where a model read the words, if in the picture of a page; no rule verified them"
+        default=None, description="picture of a page in which a model read the words; they are not verified"
     )
-    origin: Origin | None = Field(default=None, description="its web page or tool; null for a document")
+    origin: Origin | None = Field(default=None, description="the web page or tool; null for a document")
 
     @classmethod
     def of(cls, evidence: Evidence, name: str) -> Quote:
-        """Name the document and drop the fields that only agents need."""
+        """Convert evidence to a quote of the document ``name``. Drops fields that only agents need."""
         return cls(**{**evidence.model_dump(exclude={"name", "why"}), "document": name})
 
     @property
     def name(self) -> str:
-        """The name of the document; for the path in an older run, its last part."""
+        """The name of the document. In older runs, the last part of its path."""
         path = PurePath(self.document)
         return path.name if self.origin is None and path.is_absolute() else self.document
 
 
 class Computed(FrozenModel):
-    """A computation in an answer: the query, its result and the quotes of the records it used."""
+    """A computation in an answer, with its query, its result and the quotes of the records that it used."""
 
-    number: int = Field(description="the answer refers to it as [C1], …")
+    number: int = Field(description="number in the answer, which refers to it as [C1], …")
     purpose: str
     sql: str
     columns: tuple[str, ...]
@@ -77,16 +77,16 @@ class Computed(FrozenModel):
 
     @classmethod
     def of(cls, computation: Computation, names: Mapping[str, str]) -> Computed:
-        """Convert the computation and its evidence. ``names`` has the name of each document by its path."""
+        """Convert the computation and its evidence. ``names`` maps the paths of documents to their names."""
         quotes = tuple(Quote.of(item, names[item.document]) for item in computation.evidence)
         return cls(**{**{name: getattr(computation, name) for name in cls.model_fields}, "evidence": quotes})
 
 
 class Nearest(FrozenModel):
-    """The nearest answer that the documents have, if they do not have the one asked for. The claims state it."""
+    """The nearest answer in the documents, if they do not contain the requested one. The claims state it."""
 
     answer: str = Field(description="the bare value")
-    difference: str = Field(description="how it differs from what was asked, in the model's words")
+    difference: str = Field(description="how it differs from the requested answer, in the model's words")
 
     def __str__(self) -> str:
         return f"{self.answer} ({self.difference})" if self.difference else self.answer
@@ -102,26 +102,26 @@ class SubAnswer(FrozenModel):
 
 
 class SourceCount(FrozenModel):
-    """How many sources of one kind a run used."""
+    """The number of sources of one kind that a run used."""
 
-    cited: int = Field(default=0, description="claims of the answer rest on them")
+    cited: int = Field(default=0, description="sources that support claims of the answer")
     read: int = 0
-    total: int | None = Field(default=None, description="that could be read; null if nobody knows")
+    total: int | None = Field(default=None, description="available sources; null if the number is unknown")
 
 
 class ToolCount(FrozenModel):
-    """How often a run called a tool."""
+    """The number of calls of a tool in a run."""
 
     calls: int = 0
     failed: int = 0
 
 
 class ExecutionSummary(FrozenModel):
-    """Counts of what a run did. ``Answer.usage`` has its model calls, tokens, seconds and cost."""
+    """Statistics of a run. ``Answer.usage`` contains its model calls, tokens, seconds and cost."""
 
-    attempts: int = Field(default=0, description="plans that were run, revisions included")
+    attempts: int = Field(default=0, description="executed plans, including revisions")
     steps: dict[str, dict[str, int]] = Field(
-        default={}, description="by agent: how many of its steps were completed, failed or skipped"
+        default={}, description="number of completed, failed and skipped steps by agent"
     )
     steps_completed: int = 0
     steps_failed: int = 0
@@ -131,17 +131,17 @@ class ExecutionSummary(FrozenModel):
     records: int = 0
     computations: int = 0
     documents: SourceCount = Field(default=SourceCount(), description="of the collection")
-    pages: SourceCount = Field(default=SourceCount(), description="of these documents, in formats with pages")
+    pages: SourceCount = Field(default=SourceCount(), description="pages of documents in formats with pages")
     given_passages: SourceCount = Field(
-        default=SourceCount(), description="given by the caller and not in the collection"
+        default=SourceCount(), description="documents given by the caller that are not in the collection"
     )
     web_pages: SourceCount = SourceCount()
-    tools: dict[str, ToolCount] = Field(default={}, description="by tool that was called")
-    tools_offered: int = Field(default=0, description="different tools that the agents could call")
+    tools: dict[str, ToolCount] = Field(default={}, description="calls by tool")
+    tools_offered: int = Field(default=0, description="number of tools that the agents could call")
     contradictions: int = Field(
         default=0,
         description="pairs of statements that may contradict each other: quotes of different documents, answers to one "
-        "question, and in a vote the chosen answer with each other one",
+        "question, or the chosen answer and another answer in a vote",
     )
 
 
@@ -150,54 +150,54 @@ class VoteGroup(FrozenModel):
 
     answer: str = Field(description="in short")
     voters: tuple[str, ...]
-    weight: float = Field(description="sum over its voters; their number if votes have no weights")
+    weight: float = Field(description="sum of the weights of its voters, or their number if votes have no weights")
 
 
 class Vote(FrozenModel):
-    """How one of several answers to a question was chosen."""
+    """The vote that chose one of several answers to a question."""
 
     groups: tuple[VoteGroup, ...] = Field(description="groups of equal answers; the first was chosen")
-    share: float = Field(description="share of the total weight that the chosen answer has")
+    share: float = Field(description="share of the chosen answer in the total weight")
     method: Literal["weighted", "majority"]
     tie: str = Field(default="", description="how a tie was broken; empty if there was none")
 
 
 class Answer(FrozenModel):
-    """The result of a run; complete in every terminal state."""
+    """The result of a run. It is complete in every terminal state."""
 
     run_id: str
     status: Status
     mode: str = Field(description="fast, high or direct; empty if the run ended before it was chosen")
     question: str
     completed_question: str = Field(
-        default="", description="the question that was researched, if the conversation completed it; else empty"
+        default="", description="the question as completed from the conversation; empty if it was not changed"
     )
     answer: str = Field(default="", description="text with [1] marks; empty if there is none")
     claims: tuple[Claim, ...] = ()
     evidence: tuple[Quote, ...] = ()
     short: str = Field(
-        default="", description="the bare answer, if it needs no sentence; several separated by '; '; else empty"
+        default="", description="the bare answer, with '; ' between several; empty if it needs a sentence"
     )
     nearest: Nearest | None = Field(
-        default=None, description="the nearest answer, if the status is insufficient and there is one"
+        default=None, description="the nearest answer of an insufficient run; null if there is none"
     )
     records: tuple[dict[str, Scalar | None], ...] = ()
     computations: tuple[Computed, ...] = ()
-    on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to questions on the way")
+    on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to intermediate questions")
     confidence: float = Field(default=0.0, ge=0, le=1)
     reasoning: str = Field(default="", description="how the answer was reached, or why the run ended without one")
     looked_for: tuple[str, ...] = ()
     found: str = ""
     missing: tuple[str, ...] = ()
     votes: tuple[Vote, ...] = Field(default=(), description="votes among several answers to one question, in order")
-    searched: Selection | None = Field(default=None, description="the documents that the filter left; null without one")
+    searched: Selection | None = Field(default=None, description="documents that match the filter; null without filter")
     coverage: Coverage = Coverage()
     summary: ExecutionSummary = ExecutionSummary()
     usage: Usage = Usage()
 
     @property
     def layout(self) -> Layout:
-        """The layout of the claims, recognized from the text of the answer."""
+        """The layout of the claims, detected from the text of the answer."""
         if self.answer.startswith("1. "):
             return "numbered_list"
         return "list" if self.answer.startswith("- ") else "prose"
@@ -210,9 +210,9 @@ class Answer(FrozenModel):
 
 
 def status_of(synthesis: Synthesis) -> Status:
-    """Return ANSWERED if the synthesis is sufficient and a claim is supported, else INSUFFICIENT.
+    """Return ANSWERED if the synthesis is sufficient and a claim is supported, otherwise INSUFFICIENT.
 
-    A sufficient answer without claims also counts: the question defines what to answer if nothing is found.
+    A sufficient answer without claims also counts as ANSWERED, because the question defines the answer for that case.
     """
     supported = not synthesis.claims or any(claim.supported for claim in synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and supported else Status.INSUFFICIENT
@@ -227,7 +227,7 @@ def nearest_of(synthesis: Synthesis) -> Nearest | None:
 
 
 def in_short(synthesis: Synthesis) -> str:
-    """Return the answer in one line; for an insufficient one, the nearest answer or what is missing."""
+    """Return the answer in one line. For an insufficient answer, return the nearest answer or what is missing."""
     if synthesis.sufficient:
         return synthesis.short or synthesis.text
     if nearest := nearest_of(synthesis):

@@ -1,7 +1,7 @@
-"""The shared context of a run: all data that its agents share, as one frozen value.
+"""The shared context of a run, a frozen value that contains all data that its agents share.
 
 An agent receives the fields that its card declares to read. It returns a ``ContextUpdate`` with fields that its card
-declares to write. ``context_merge.py`` applies updates; nothing else changes a context.
+declares to write. Only ``context_merge.py`` applies updates to a context.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class PictureSource(FrozenModel):
 class Evidence(FrozenModel):
     """A verbatim quote and its location in the document's parsed text: ``parsed_text[start:end] == quote``.
 
-    If ``picture`` is set, the quote is not verbatim: a model read it in the picture of a page. ``start`` and ``end``
-    are then both the start of the page in its passage, or the span in the indexed description of the page's figures.
+    If ``picture`` is set, the quote is not verbatim, because a model read it in the picture of a page. Then ``start``
+    and ``end`` are both the start of the page in its passage, or the span in the indexed description of the figures.
     """
 
     number: int = Field(
@@ -87,12 +87,12 @@ class Evidence(FrozenModel):
     end: int
     quote: str
     why: str = Field(default="", description="what it shows, in the Extractor's words")
-    picture: PictureSource | None = Field(default=None, description="where it was read, if in the picture of a page")
-    origin: Origin | None = Field(default=None, description="its web page or tool; null for a document")
+    picture: PictureSource | None = Field(default=None, description="picture of a page in which a model read it")
+    origin: Origin | None = Field(default=None, description="the web page or tool; null for a document")
 
     @property
     def place(self) -> Place:
-        """The identity of the evidence, without its number: document id, span, and words of a picture reading."""
+        """The identity of the evidence without its number: document id, span, and words of a picture reading."""
         span = (self.document_id, self.start, self.end)
         return (*span, self.quote) if self.picture else span
 
@@ -102,7 +102,7 @@ Place = tuple[str, int, int] | tuple[str, int, int, str]
 
 
 class Record(FrozenModel):
-    """One extracted row: values by record field, and the span they were read from."""
+    """One extracted row, with values by record field and the span from which they were read."""
 
     values: dict[str, Scalar | None]
     chunk_id: str
@@ -113,7 +113,7 @@ class Record(FrozenModel):
 class Computation(FrozenModel):
     """The result of a query over the extracted records, with the evidence of the records it used."""
 
-    number: int = Field(default=1, ge=1, description="the answer's reference to it; in the order of computing")
+    number: int = Field(default=1, ge=1, description="number in the answer, in the order of computation")
     purpose: str = Field(description="what was computed, in a few words")
     sql: str
     columns: tuple[str, ...]
@@ -131,16 +131,16 @@ class Claim(FrozenModel):
     computations: tuple[int, ...] = ()
     supported: bool
     pictured: bool = Field(
-        default=False, description="whether it rests on what a model read in a picture, which no rule can verify"
+        default=False, description="whether its evidence is text that a model read in a picture, which is unverified"
     )
 
 
 Layout = Literal["prose", "list", "numbered_list"]
-"""How the claims of an answer are set: as one paragraph, or as the entries of a list."""
+"""The layout of the claims of an answer, which is one paragraph or a list."""
 
 
 class Synthesis(FrozenModel):
-    """The answer, or why there is none."""
+    """The answer, or the reason why there is none."""
 
     claims: tuple[Claim, ...]
     short: str = Field(
@@ -162,7 +162,7 @@ class Synthesis(FrozenModel):
     def text(self) -> str:
         """The claims as one text in the chosen layout, each followed by its reference marks or [unsupported].
 
-        Without claims, the short form of a sufficient answer: the question defines it for an empty result.
+        If there are no claims, the short form of a sufficient answer, which the question defines for an empty result.
         """
         if not self.claims:
             return self.short if self.sufficient else ""
@@ -181,7 +181,7 @@ class Wording(FrozenModel):
 
 
 class Finding(FrozenModel):
-    """The answer to a question on the way to the final one."""
+    """The answer to an intermediate question."""
 
     step: str = Field(description="the step that found it")
     question: str
@@ -199,7 +199,7 @@ class Note(FrozenModel):
 
 
 class AgentMessage(FrozenModel):
-    """What an agent said, for the other agents: an event of its step as text."""
+    """An event of an agent's step as text for other agents."""
 
     sender: str
     step: str = Field(default="", description="its step; empty in older runs")
@@ -212,7 +212,7 @@ SEEN_BY_ALL = frozenset({"question", "understanding", "today"})
 
 
 class ResearchContext(FrozenModel):
-    """Everything known in a run. Agents declare which fields they read and write."""
+    """The shared data of a run. Agents declare which fields they read and write."""
 
     question: str
     understanding: Understanding
@@ -229,7 +229,7 @@ class ResearchContext(FrozenModel):
     records: tuple[Record, ...] = Field(default=(), description="typed rows read from the passages")
     read: tuple[str, ...] = Field(default=(), description="'CHUNK_ID/MANNER': passages that were read and how")
     computations: tuple[Computation, ...] = Field(default=(), description="results of queries over the records")
-    findings: tuple[Finding, ...] = Field(default=(), description="answers to questions on the way")
+    findings: tuple[Finding, ...] = Field(default=(), description="answers to intermediate questions")
     notes: tuple[Note, ...] = Field(default=(), description="notes by agents")
     synthesis: Synthesis | None = Field(default=None, description="the answer")
     messages: tuple[AgentMessage, ...] = Field(default=(), description="what agents said")
@@ -258,7 +258,7 @@ class ResearchContext(FrozenModel):
 
 
 class ContextUpdate(FrozenModel):
-    """The fields that an agent changes; all others stay unchanged."""
+    """The fields that an agent changes. All others stay unchanged."""
 
     queries: tuple[str, ...] = ()
     searched: tuple[Wording, ...] = ()

@@ -1,7 +1,7 @@
-"""Apply an agent's update to the shared context of a run.
+"""Applies an agent's update to the shared context of a run.
 
-Collections of identified items (queries, chunks, evidence, …) grow by union, so parallel steps add to each other.
-Single values are replaced.
+Collections of identified items (queries, chunks, evidence, …) are merged by union, so parallel steps do not overwrite
+each other's items. Single values are replaced.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes
 def number_evidence(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """Drop duplicates, sort by document and position, and number from 1.
 
-    The remaining item keeps the reasons (``why``) of all its duplicates: one table row can hold several records.
+    The remaining item keeps the reasons (``why``) of all its duplicates, because a table row can contain several
+    records.
     """
     reasons: dict[Hashable, dict[str, None]] = {}
     items = tuple(evidence)

@@ -1,4 +1,4 @@
-"""The filter of a search or a run: which documents of the collection it may read."""
+"""The filter that restricts which documents of a collection a search or a run may read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DocumentFilter(FrozenModel):
 
     @property
     def is_empty(self) -> bool:
-        """Whether every document passes."""
+        """Whether the filter has no conditions."""
         return next(self._conditions(), None) is None
 
     def choose(self, catalogue: Sequence[CatalogueEntry], collection: str) -> tuple[CatalogueEntry, ...]:
@@ -61,8 +61,8 @@ class DocumentFilter(FrozenModel):
             left = [entry for entry in left if condition.is_met(entry)]
         if not left:
             raise NoDocumentMatches(
-                f"No document of {collection!r} meets all conditions: {self}. Some documents meet each of them alone. "
-                "Leave one out."
+                f"No document of {collection!r} meets all conditions: {self}. Each condition alone matches some "
+                "documents. Remove one of them."
             )
         return tuple(left)
 
@@ -83,7 +83,7 @@ class DocumentFilter(FrozenModel):
 
 
 class Selection(FrozenModel):
-    """The documents that a filter leaves of a collection."""
+    """The documents of a collection that match a filter."""
 
     filter: DocumentFilter
     documents: int = Field(description="number of documents that the run could read")
@@ -94,7 +94,7 @@ class Selection(FrozenModel):
 
 
 class _Condition(NamedTuple):
-    """One condition: its text, whether a document meets it, and what a document has in its place."""
+    """A condition as text, a predicate for documents, and a function that returns the compared values of a document."""
 
     text: str
     is_met: Callable[[CatalogueEntry], bool]
@@ -104,18 +104,18 @@ class _Condition(NamedTuple):
         """Return a sentence with the values that the documents have."""
         values = sorted({value for entry in catalogue for value in self.value(entry)})
         more = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
-        return f" There are: {', '.join(values[:_LISTED])}{more}." if values else " There are none to choose from."
+        return f" Values in the collection: {', '.join(values[:_LISTED])}{more}." if values else " There are no values."
 
 
 def _is_named(patterns: Sequence[str], entry: CatalogueEntry) -> bool:
-    """Return whether the name or its last part matches a pattern. An exact name may contain `[` or `*` itself."""
+    """Return whether the name or its last part matches a pattern. An exact name may contain `[` or `*`."""
     name = _folded(entry.name)
     names = (name, PurePath(name).name)
     return any(each in names or any(fnmatchcase(name, each) for name in names) for each in patterns)
 
 
 def _is_in(folder: Sequence[str], entry: CatalogueEntry) -> bool:
-    """Return whether the path has the parts of the folder in a row, from its root if the folder is absolute."""
+    """Return whether the path contains the parts of the folder consecutively, from the root if it is absolute."""
     parents = PurePath(_folded(entry.path)).parts[:-1]
     return any(parents[at : at + len(folder)] == tuple(folder) for at in range(len(parents)))
 

@@ -1,4 +1,4 @@
-"""The errors of a run, and who must act on each.
+"""The errors of a run, with the person or component that must act on each.
 
 AgentError                      base
 ├── LLMError                    the model's side
@@ -33,7 +33,8 @@ AgentError                      base
 ├── ApprovalNotFound            user: name an existing approval
 ├── ContextViolation            agent's author: it wrote a field it does not declare
 ├── RunNotFound                 user: name an existing run
-└── RunUnderWay                 user: wait until the run has ended
+├── RunUnderWay                 user: wait until the run has ended
+└── RunExists                   user: the run is here already
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class AgentError(Explained):
 
 
 class LLMError(AgentError):
-    """A model call failed after all retries. Holds the usage and the exchanges of all tries."""
+    """A model call failed after all retries. Contains the usage and the exchanges of all attempts."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -76,7 +77,7 @@ class LLMRateLimited(LLMError):
 
 
 class LLMRefused(LLMError):
-    """The endpoint rejected the request itself: wrong key, unknown model, bad request."""
+    """The endpoint rejected the request, for example because of a wrong key or an unknown model."""
 
 
 class InvalidResponse(LLMError):
@@ -92,7 +93,7 @@ class RecordingMissing(LLMError):
 
 
 class PictureUnavailable(AgentError):
-    """The picture of a page cannot be sent to the model: the file is missing, changed or damaged."""
+    """The picture of a page cannot be sent to the model because the file is missing, changed or damaged."""
 
 
 class PlanError(AgentError):
@@ -101,7 +102,7 @@ class PlanError(AgentError):
     def __init__(self, message: str, *, written: str = "", faults: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.written = written
-        """The model's last plan, as JSON; empty for a saved plan."""
+        """The model's last plan as JSON. Empty for a saved plan."""
         self.faults = tuple(faults)
 
 
@@ -173,11 +174,11 @@ class ReferenceFailed(AgentError):
 
 
 class NothingFound(ReferenceFailed):
-    """A step refers to an output that is empty: not found in the documents, or more than one thing."""
+    """A step refers to an output that is empty because nothing, or more than one thing, was found."""
 
 
 class BudgetReached(AgentError):
-    """A budget of the run is used up: model calls, tokens, seconds or cost."""
+    """The run has used up its budget of model calls, tokens, seconds or cost."""
 
 
 class TaskAccessDenied(AgentError):
@@ -194,3 +195,7 @@ class RunNotFound(AgentError):
 
 class RunUnderWay(AgentError):
     """The run has not ended and has no answer yet."""
+
+
+class RunExists(AgentError):
+    """A run with this id is stored already."""

@@ -1,6 +1,6 @@
 """The events of a run as immutable values. The trace of a run is the list of its events.
 
-``Event`` is the envelope; its ``body`` is one of the types below, distinguished by ``type``. Publishers do not depend
+``Event`` is the envelope. Its ``body`` is one of the types below, distinguished by ``type``. Publishers do not depend
 on their subscribers.
 """
 
@@ -20,7 +20,7 @@ from multi_agent.remembered import Remembered
 from multi_agent.request import Request
 from vectorstore.models import Chunk, FrozenModel, Origin
 
-_MAX_PASSAGES = 24  # passages of a search that its event holds
+_MAX_PASSAGES = 24  # passages of a search that its event contains
 _EXCERPT = 200  # characters
 
 
@@ -35,17 +35,17 @@ class RunStarted(FrozenModel):
     remembered: Remembered = Field(
         default=Remembered(), description="preferences, conversation, notes and tool use that apply to the question"
     )
-    today: str = Field(default="", description="the day that the run counts from, as an ISO date")
+    today: str = Field(default="", description="the date of the run for terms such as 'last year', as an ISO date")
 
 
 class RunResumed(FrozenModel):
     """The run was resumed after its process had stopped.
 
-    It starts again from the beginning; the journal answers every model call that had finished.
+    It starts again from the beginning, and the journal answers every model call that had finished.
     """
 
     type: Literal["run_resumed"] = "run_resumed"
-    times: int = Field(ge=1, description="how often it has been resumed, including this time")
+    times: int = Field(ge=1, description="number of times that it was resumed, including this one")
     answered: int = Field(ge=0, description="model calls that the journal can answer")
 
 
@@ -54,11 +54,11 @@ class QuestionCompleted(FrozenModel):
 
     type: Literal["question_completed"] = "question_completed"
     asked: str = Field(description="the question in the person's words")
-    question: str = Field(description="the question, complete in itself")
+    question: str = Field(description="the question with the missing details from the conversation")
 
 
 class PlanRejected(FrozenModel):
-    """The model's plan was invalid; the model gets all its faults."""
+    """The model's plan was invalid. The model gets all its faults."""
 
     type: Literal["plan_rejected"] = "plan_rejected"
     plan: Plan
@@ -71,11 +71,11 @@ class PlanMade(FrozenModel):
     type: Literal["plan_made"] = "plan_made"
     understanding: Understanding
     plan: Plan
-    mode_reason: str = Field(default="", description="only in older runs: why in this mode")
+    mode_reason: str = Field(default="", description="only in older runs: reason for the mode")
 
 
 class AttemptEnded(FrozenModel):
-    """A plan ended: its failed steps, and what the answer lacks."""
+    """A plan ended, with failed steps and missing parts of the answer if there are any."""
 
     type: Literal["attempt_ended"] = "attempt_ended"
     attempt: Attempt
@@ -92,7 +92,7 @@ class PlanRevised(FrozenModel):
 
 
 class RevisionDeclined(FrozenModel):
-    """No further plan is tried although something is missing."""
+    """No other plan is tried although something is missing."""
 
     type: Literal["revision_declined"] = "revision_declined"
     reason: str
@@ -116,12 +116,12 @@ class StepStarted(FrozenModel):
     task: str = Field(default="", description="id of its task; empty in older runs")
     inputs: dict[str, Any] = Field(default={}, description="its inputs, with references resolved")
     tools: tuple[str, ...] = Field(default=(), description="tools that it may call")
-    woken_by: WokenBy | None = Field(default=None, description="what it reacts to; null for a step of the plan")
+    woken_by: WokenBy | None = Field(default=None, description="event to which it reacts; null for a step of the plan")
     heard: tuple[AgentMessage, ...] = Field(default=(), description="reports of other agents in its prompt")
 
 
 class StepSkipped(FrozenModel):
-    """The step did not start: its agent had nothing to do, or a step that it needs gave no output."""
+    """The step did not start because its agent had nothing to do or a step that it needs had no output."""
 
     type: Literal["step_skipped"] = "step_skipped"
     agent: str
@@ -130,7 +130,7 @@ class StepSkipped(FrozenModel):
 
 
 class StepFinished(FrozenModel):
-    """An agent finished its step; ``wrote`` has the changed fields as JSON, chunks without text."""
+    """An agent finished its step. ``wrote`` contains the changed fields as JSON, with chunks without text."""
 
     type: Literal["step_finished"] = "step_finished"
     agent: str
@@ -140,7 +140,7 @@ class StepFinished(FrozenModel):
 
 
 class StepFailed(FrozenModel):
-    """An agent's step ended with an error, or could not start."""
+    """A step of an agent ended with an error, or could not start."""
 
     type: Literal["step_failed"] = "step_failed"
     agent: str
@@ -166,7 +166,7 @@ class ReasoningShared(FrozenModel):
 
 
 class ModelAsked(FrozenModel):
-    """A request is about to be sent to a model; the journal did not answer it.
+    """A request that the journal did not answer is about to be sent to a model.
 
     Clients count the elapsed time from the event's time. The expected figures depend on the machine.
     """
@@ -174,7 +174,7 @@ class ModelAsked(FrozenModel):
     type: Literal["model_asked"] = "model_asked"
     caller: str
     model: str
-    prompt_tokens: int = Field(ge=0, description="estimate, rather too high")
+    prompt_tokens: int = Field(ge=0, description="estimated tokens of the prompt, usually too high")
     expected_seconds: float | None = Field(
         default=None, description="duration expected from earlier calls; null before the first call of the model"
     )
@@ -185,7 +185,7 @@ class ModelAsked(FrozenModel):
 
 
 class ModelCalled(FrozenModel):
-    """A model call succeeded; ``key`` and ``occurrence`` identify it in the journal."""
+    """A model call succeeded. ``key`` and ``occurrence`` identify it in the journal."""
 
     type: Literal["model_called"] = "model_called"
     caller: str
@@ -229,7 +229,7 @@ class FoundPassage(FrozenModel):
     start: int = Field(ge=0, description="offset of the excerpt in the parsed text of its document")
     end: int = Field(gt=0)
     excerpt: str = Field(description="the first words of the passage, at most 200 characters")
-    origin: Origin | None = Field(default=None, description="where it is from, if not from a document")
+    origin: Origin | None = Field(default=None, description="the web page or tool; null for a document")
 
     @classmethod
     def of(cls, chunk: Chunk) -> Self:
@@ -263,7 +263,7 @@ class Searched(FrozenModel):
     def of(
         cls, method: Literal["search", "scan"], queries: Sequence[str], documents: Sequence[str], found: Sequence[Chunk]
     ) -> Self:
-        """Return the event for what a search or scan of ``documents`` found."""
+        """Return the event for the result of a search or scan of ``documents``."""
         return cls(
             method=method,
             documents=tuple(documents),
@@ -283,7 +283,7 @@ class MissingReported(FrozenModel):
 
 
 class ContradictionFound(FrozenModel):
-    """Two statements may contradict each other; the agent's result brought the second one."""
+    """Two statements may contradict each other. The second one is from the agent's result."""
 
     type: Literal["contradiction_found"] = "contradiction_found"
     agent: str
@@ -291,7 +291,7 @@ class ContradictionFound(FrozenModel):
 
 
 class EvidenceRejected(FrozenModel):
-    """A quote is not in its passage; ``final`` if it was dropped, else its passages are read once more."""
+    """A quote is not in its passage. If ``final``, it was dropped, otherwise its passages are read once more."""
 
     type: Literal["evidence_rejected"] = "evidence_rejected"
     quote: str
@@ -299,7 +299,7 @@ class EvidenceRejected(FrozenModel):
     reason: str
     final: bool
     agent: str = Field(default="", description="the agent that gave it; empty in older runs")
-    about: str = Field(default="", description="what it was to show, in the agent's words")
+    about: str = Field(default="", description="purpose of the quote, in the agent's words")
     chunk_ids: tuple[str, ...] = Field(default=(), description="the passages to read once more")
 
 
@@ -315,21 +315,21 @@ class ClaimDrafted(FrozenModel):
     evidence: tuple[Evidence, ...] = Field(description="its evidence; numbers may differ in the answer")
     dropped: tuple[str, ...] = Field(default=(), description="numbers of its sentences that were not shown")
     layout: Literal["prose", "list", "numbered_list"] = Field(default="prose", description="layout of the claims")
-    short: str = Field(default="", description="the bare answer, if it is already written")
+    short: str = Field(default="", description="the bare answer; empty until it is written")
 
 
 class DraftWithdrawn(FrozenModel):
-    """The drafted claims are invalid: the response broke off or was rejected, and the model writes it again."""
+    """The drafted claims are invalid because the response broke off or was rejected. The model writes it again."""
 
     type: Literal["draft_withdrawn"] = "draft_withdrawn"
     agent: str
-    claims: int = Field(description="how many claims were published")
+    claims: int = Field(description="number of published claims")
 
 
 class ClaimChecked(FrozenModel):
     """A claim was rejected as unsupported, judged by a model, or accepted without verification.
 
-    The method ``picture`` marks an unverified claim: it rests on what a model read in the picture of a page.
+    The method ``picture`` marks an unverified claim, whose evidence is text that a model read in the picture of a page.
     """
 
     type: Literal["claim_checked"] = "claim_checked"
@@ -352,7 +352,7 @@ class Computed(FrozenModel):
 
 
 class ToolCalled(FrozenModel):
-    """An agent called a tool; ``key`` and ``occurrence`` connect the call with its result."""
+    """An agent called a tool. ``key`` and ``occurrence`` connect the call with its result."""
 
     type: Literal["tool_called"] = "tool_called"
     agent: str
@@ -386,7 +386,7 @@ class ApprovalRequested(FrozenModel):
     agent: str
     tool: str
     arguments: dict[str, Any]
-    reason: str = Field(description="why the agent wants it, in the model's words")
+    reason: str = Field(description="reason for the call, in the model's words")
 
 
 class ApprovalDecided(FrozenModel):
@@ -395,8 +395,8 @@ class ApprovalDecided(FrozenModel):
     type: Literal["approval_decided"] = "approval_decided"
     approval_id: str
     decision: Literal["approved", "edited", "refused", "timed_out"]
-    arguments: dict[str, Any] = Field(description="the arguments of the call, if it is made")
-    by: str = Field(description="who decided; empty after a timeout")
+    arguments: dict[str, Any] = Field(description="the arguments of the call, if it was approved")
+    by: str = Field(description="name of the person who decided; empty after a timeout")
 
 
 class Voted(Vote):
@@ -452,7 +452,7 @@ Body = Annotated[
 
 
 class Event(FrozenModel):
-    """One event of a run. Numbers start at 1, without gaps, in order of publication."""
+    """An event of a run. Events are numbered from 1 without gaps in the order of publication."""
 
     run_id: str
     number: int = Field(ge=1)

@@ -1,4 +1,4 @@
-"""The library protocol: how agents search and read a collection of documents."""
+"""The library protocol, with which agents search and read a collection of documents."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class CatalogueEntry(FrozenModel):
     title: str = ""
     chunks: int = Field(ge=0)
     pages: int = Field(default=0, ge=0, description="0 for formats without pages")
-    given: bool = Field(default=False, description="whether it consists of passages that the caller gave")
+    given: bool = Field(default=False, description="whether the caller gave its passages")
     facts: tuple[str, ...] = Field(default=(), description="kind, issuer, period and currency, as far as known")
-    language: str = Field(default="", description="ISO 639-1 code; empty if it is unknown")
+    language: str = Field(default="", description="ISO 639-1 code; empty if unknown")
     path: str = Field(default="", description="path of the document as ingested")
     type: str = Field(default="", description="type of its file, such as pdf")
-    dated: date | None = Field(default=None, description="its stated date or period, else when its file was changed")
+    dated: date | None = Field(default=None, description="stated date or period, otherwise date of last file change")
     tags: tuple[str, ...] = ()
-    version: str = Field(default="", description="hash of its content; empty for passages that the caller gave")
+    version: str = Field(default="", description="hash of the content; empty for passages that the caller gave")
 
 
 class Library(Protocol):
@@ -48,7 +48,7 @@ class Library(Protocol):
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
         """Return the best ``limit`` chunks over all queries, best first.
 
-        ``documents``, if any, are the only ones to search, by name or id.
+        With ``documents``, search only these documents, given by name or id.
         """
         ...
 
@@ -66,5 +66,5 @@ class Library(Protocol):
 
 
 def within(query: str, documents: Sequence[str]) -> str:
-    """Return the query with the documents that the search was limited to."""
+    """Return the query with the documents to which the search was limited."""
     return f"{query} (in {', '.join(documents)})" if documents else query

@@ -1,4 +1,4 @@
-"""Messages between agents: events that agents can listen to, and the entries that select them.
+"""Messages between agents, which are events that agents can listen to, and the entries that select them.
 
 A card lists event types in ``listens_to``, each for all agents or for one:
 
@@ -46,10 +46,10 @@ Listened = Annotated[str, AfterValidator(_require_heard)]
 
 
 class Wake(FrozenModel):
-    """Why an agent runs without a step in the plan."""
+    """The reason why an agent runs without a step in the plan."""
 
     events: tuple[Event, ...] = Field(min_length=1, description="what it heard")
-    earlier: int = Field(default=0, ge=0, description="how often it has reacted before in the same attempt")
+    earlier: int = Field(default=0, ge=0, description="number of its earlier reactions in the same attempt")
 
     @property
     def is_chained(self) -> bool:
@@ -58,7 +58,7 @@ class Wake(FrozenModel):
 
 
 def message_of(event: Event) -> AgentMessage | None:
-    """Return the event as a message for other agents; None if no agent can listen to it."""
+    """Return the event as a message for other agents, or None if no agent can listen to it."""
     content = _CONTENTS.get(type(event.body))
     if content is None:
         return None

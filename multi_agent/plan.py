@@ -1,6 +1,6 @@
 """Plans and their outcomes. A plan has a goal and steps, each with its agents, its task and the steps it waits for.
 
-This module holds only values. The planner makes plans, ``orchestrator/planning/validation.py`` checks them and the
+This module contains only values. The planner makes plans, ``orchestrator/planning/validation.py`` checks them and the
 executor runs them.
 
 An input or an instruction may reference an output of an earlier step as ``@{outputs.STEP.FIELD}``. The step then waits
@@ -59,15 +59,15 @@ class Step(FrozenModel):
 
     id: str = Field(pattern=STEP_ID)
     agents: tuple[str, ...] = Field(min_length=1)
-    instruction: str = Field(description="empty for an agent that reads none")
+    instruction: str = Field(description="instruction for the agent; empty if the agent reads none")
     needs: tuple[str, ...] = Field(default=(), description="ids of the steps that must be finished before")
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
-    final: bool = Field(default=False, description="delivers the answer itself")
+    final: bool = Field(default=False, description="whether the step writes the answer itself")
     why: str = Field(default="", description="only in older plans: why it is needed")
 
     @property
     def task(self) -> list[JsonValue]:
-        """Instruction and inputs: the parts that may hold references."""
+        """The instruction and the inputs, which may contain references."""
         return [self.instruction, self.inputs]
 
     @property
@@ -77,17 +77,17 @@ class Step(FrozenModel):
 
     @property
     def after(self) -> tuple[str, ...]:
-        """Ids of the steps that this step waits for: the steps it needs and the steps whose outputs it references."""
+        """Ids of the steps that this step waits for, because it needs them or references their outputs."""
         return tuple(dict.fromkeys((*self.needs, *(reference.step for reference in find_references(self.task)))))
 
 
 class Parameter(FrozenModel):
-    """A value that a template needs besides the question."""
+    """A value that a template needs in addition to the question."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
-    meaning: str = Field(description="what the value is: the model reads this to find it in a question")
+    meaning: str = Field(description="meaning of the value, with which a model finds it in a question")
     default: str | None = Field(
-        default=None, description="the value if neither the person nor the question gives one; null: then it is missing"
+        default=None, description="value if neither the person nor the question gives one; null for a required value"
     )
 
 
@@ -97,7 +97,7 @@ class Plan(FrozenModel):
     goal: str
     mode: Mode = "high"
     steps: tuple[Step, ...] = Field(min_length=1)
-    parameters: tuple[Parameter, ...] = Field(default=(), description="of a template: values besides the question")
+    parameters: tuple[Parameter, ...] = Field(default=(), description="values of a template besides the question")
 
     def before(self, step: Step) -> frozenset[str]:
         """Return the ids of all steps that ``step`` waits for, directly or through other steps."""
@@ -113,15 +113,15 @@ class Plan(FrozenModel):
 
     @property
     def fingerprint(self) -> frozenset[str]:
-        """Agents with their instructions and inputs, without step ids. Equal for two plans with the same tasks."""
+        """The agents with their instructions and inputs, without step ids. Equal for plans with the same tasks."""
         tasks = ([sorted(step.agents), " ".join(step.instruction.split()), step.inputs] for step in self.steps)
         return frozenset(json.dumps(each, sort_keys=True).casefold() for each in tasks)
 
 
 class PlanExample(FrozenModel):
-    """A saved plan, or one that worked, for a similar question."""
+    """A saved plan, or a plan that worked for a similar question."""
 
-    name: str = Field(default="", description="empty for one that was not saved under a name")
+    name: str = Field(default="", description="name of a saved plan; empty for other plans")
     question: str
     plan: Plan
     similarity: float = 1.0
@@ -137,14 +137,14 @@ class FailedStep(FrozenModel):
 
 
 class Attempt(FrozenModel):
-    """One plan that was run, and its outcome."""
+    """A plan that was executed, and its outcome."""
 
     number: int
     plan: Plan
     failed: tuple[FailedStep, ...] = ()
     missing: tuple[str, ...] = ()
     verdict: str = ""
-    """Why the answer did not suffice, in the words of the agent that wrote it."""
+    """Why the answer was insufficient, in the words of the agent that wrote it."""
 
 
 def texts_of(value: JsonValue) -> Iterator[str]:

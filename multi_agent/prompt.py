@@ -1,4 +1,4 @@
-"""Prompts: Markdown files with strict placeholders, one per agent. A hash identifies each in the trace.
+"""Prompts, which are Markdown files with strict placeholders, one per agent. The trace identifies them by a hash.
 
 A file has the parts ``# System`` and ``# User``, and ``# Again`` if the agent can ask for corrections. Placeholders are
 ``$name``; write ``$$`` for a dollar sign. Text that is the same in all calls of a step comes first, so that endpoints
@@ -32,7 +32,7 @@ class Prompt:
         self.hash = hashlib.sha256(source.encode()).hexdigest()[:12]
         self._system, self._user, self._again = (Template((part or "").strip()) for part in parts.groups())
         if not all(part.is_valid() for part in (self._system, self._user, self._again)):
-            raise AgentError(f"Prompt {name!r} has a dollar sign without a placeholder; write $$ for a dollar sign.")
+            raise AgentError(f"Prompt {name!r} has a dollar sign without a placeholder. Write $$ for a dollar sign.")
 
     @classmethod
     def find(cls, package: str, stem: str) -> Prompt | None:
@@ -45,7 +45,7 @@ class Prompt:
         """Return one of Candor's own prompts. Raises AgentError if its file is missing."""
         path = files("multi_agent").joinpath("prompts", f"{stem}.md")
         if not path.is_file():
-            raise AgentError(f"The prompt multi_agent/prompts/{stem}.md is missing; install Candor again.")
+            raise AgentError(f"The prompt multi_agent/prompts/{stem}.md is missing. Install Candor again.")
         return cls(stem, path.read_text(encoding="utf-8"))
 
     @staticmethod

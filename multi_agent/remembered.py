@@ -1,4 +1,4 @@
-"""The memory entries of a run. ``memory`` stores them; ``prompts/show_remembered.py`` renders them."""
+"""The memory entries of a run. ``memory`` stores them, and ``prompts/show_remembered.py`` renders them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SHORT = 400  # characters of a question or an answer in a conversation
 
 
 class Exchange(FrozenModel):
-    """An earlier question of the same conversation with its answer in short."""
+    """An earlier question of the same conversation with its short answer."""
 
     question: str
     answer: str
 
     @classmethod
     def in_short(cls, question: str, answer: str) -> Self:
-        """Return the exchange with both texts cut at a word."""
+        """Return the exchange with both texts shortened at a word."""
         return cls(
             question=shorten(question, _SHORT, placeholder=" …"), answer=shorten(answer, _SHORT, placeholder=" …")
         )
@@ -33,7 +33,7 @@ class ToolUse(FrozenModel):
     """A tool call of a run that ended with an answer, without the values of its arguments."""
 
     call: str = Field(description="the tool and the names of the arguments: `web_search(limit, query)`")
-    purpose: str = Field(description="why the agent called it, in the model's words")
+    purpose: str = Field(description="reason for the call, in the model's words")
     run_id: str
 
     @property
@@ -43,20 +43,20 @@ class ToolUse(FrozenModel):
 
 
 class Remembered(FrozenModel):
-    """Preferences, conversation, notes and tool use that apply to one question. Nothing in it is evidence.
+    """Preferences, conversation, notes and tool use that apply to one question. They are never evidence.
 
-    Only the supervisor reads ``preferences`` and ``conversation``: agents get their tasks and the shared context.
-    Agents whose card says ``reads_memory`` also read ``how_to`` and ``tool_uses``.
+    Only the supervisor reads ``preferences`` and ``conversation``. Agents get their tasks and the shared context.
+    Agents with ``reads_memory`` on their card also read ``how_to`` and ``tool_uses``.
     """
 
-    preferences: tuple[str, ...] = Field(default=(), description="what the person wants of every answer")
+    preferences: tuple[str, ...] = Field(default=(), description="wishes of the person for every answer")
     conversation: tuple[Exchange, ...] = Field(
         default=(), description="the last questions of the conversation, in order"
     )
-    how_to: tuple[str, ...] = Field(default=(), description="notes of people on how such questions are worked on")
-    tool_uses: tuple[ToolUse, ...] = Field(default=(), description="tool use that led to answers of similar questions")
+    how_to: tuple[str, ...] = Field(default=(), description="notes of people on how to research such questions")
+    tool_uses: tuple[ToolUse, ...] = Field(default=(), description="tool use that led to answers to similar questions")
 
 
 def words_to_look_up(question: str, conversation: Sequence[Exchange]) -> str:
-    """Return the last question and this one, to find similar entries: "And his time?" alone names no subject."""
+    """Return the last question and this one, because a question such as "And his time?" has no subject."""
     return " ".join((*(each.question for each in conversation[-1:]), question))

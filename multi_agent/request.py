@@ -1,4 +1,4 @@
-"""A research request: the question and how to research it."""
+"""A research request, which contains the question and its options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST = 20_000
 MOST_RESULTS = 100
 LONGEST_RESULT = 20_000
 LONGEST_RESULTS = 400_000
-"""Maximum number of given passages, and maximum characters of one and of all. Add larger texts to the collection."""
+"""Maximum number of given passages, and maximum characters of one and of all. Larger texts should be ingested."""
 
 
 class RagResult(FrozenModel):
@@ -47,46 +47,46 @@ class Fork(FrozenModel):
 
 
 class Request(FrozenModel):
-    """A question with its options. In mode ``auto`` triage chooses between ``fast`` and ``high``."""
+    """A question with its options. In mode ``auto``, triage chooses between ``fast`` and ``high``."""
 
     question: str
     mode: Literal["auto", "fast", "high", "direct"] = "auto"
-    agent: str = Field(default="", description="in mode direct: the only agent that is asked")
+    agent: str = Field(default="", description="the only agent that is asked (mode `direct`)")
     agents: tuple[str, ...] = Field(
-        default=(), description="in mode direct: several agents that are asked the same question, or `@all` for all "
+        default=(), description="agents that are asked the same question (mode `direct`), or `@all` for all agents "
         "that can answer alone; a vote chooses among their answers")  # fmt: skip
-    model: str = Field(default="", description="named model endpoint, for all agents without their own")
+    model: str = Field(default="", description="named model endpoint for all agents without their own")
     session: str = Field(
-        default="", max_length=100, description="name of a conversation; its earlier questions complete this one"
+        default="", max_length=100, description="name of a conversation, whose earlier questions complete this one"
     )
     conversation: tuple[Exchange, ...] = Field(
         default=(),
         max_length=EXCHANGES,
-        description="earlier questions and answers that the caller keeps itself, oldest first: they complete this one",
+        description="earlier questions and answers that complete this question, oldest first",
     )
     continues: str = Field(
         default="",
         max_length=64,
-        description="id of an earlier run of the same collection: its question and answer, and the conversation before "
-        "them, complete this question",
+        description="id of an earlier run of the same collection, whose question, answer and conversation complete "
+        "this question",
     )
     template: str = Field(default="", description="name of a saved plan to follow")
     inputs: dict[str, str] = Field(
-        default={}, description="values of the saved plan's parameters; the model finds the others in the question"
+        default={}, description="values of the saved plan's parameters; a model finds the others in the question"
     )
     today: date | None = Field(
-        default=None, description="the day from which 'last year' is counted; by default the day the run starts"
+        default=None, description="date for terms such as 'last year'; by default, the day on which the run starts"
     )
     samples: int | None = Field(default=None, ge=1, le=32, description="instead of `research.samples`")
-    strict: bool = Field(default=False, description="leave out what only comes close to an answer")
+    strict: bool = Field(default=False, description="omit findings that only come close to an answer")
     sources: tuple[Source, ...] = Field(
-        default=("documents",), min_length=1, description="what the answer may rest on, instead of `research.sources`"
+        default=("documents",), min_length=1, description="sources of the answer, instead of `research.sources`"
     )
     filter: DocumentFilter | None = Field(
-        default=None, description="the documents of the collection that the run may read; null for all"
+        default=None, description="filter for the documents that the run may read; null for all documents"
     )
     rag_results: tuple[RagResult, ...] = Field(
-        default=(), description="passages that the caller already has, best first; agents read them before others"
+        default=(), description="passages of the caller, best first, which agents read before others"
     )
     search: bool = Field(default=True, description="search the collection in addition to `rag_results`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
@@ -101,21 +101,21 @@ class Request(FrozenModel):
             raise AgentError("The question is empty.")
         if len(self.question) > LONGEST:
             raise AgentError(
-                f"The question has {len(self.question):,} characters; the maximum is {LONGEST:,}. Ingest long texts as "
-                "a document and ask about that."
+                f"The question has {len(self.question):,} characters, but the maximum is {LONGEST:,}. Ingest long "
+                "texts as a document and ask about that document."
             )
         if self.agent and self.agents:
             raise AgentError("Name one agent in `agent` or several in `agents`, not both.")
         if self.mode == "direct" and not (self.agent or self.agents):
             raise AgentError("Mode 'direct' needs an agent's name.")
         if self.mode != "direct" and (self.agent or self.agents):
-            raise AgentError("Agents that you name are asked directly. Leave out the mode, or the names.")
+            raise AgentError("Named agents are asked directly. Omit the mode or the names.")
         if self.template and self.mode in ("fast", "direct"):
             raise AgentError(f"A saved plan runs in mode 'high', not in {self.mode!r}.")
         if self.inputs and not self.template:
-            raise AgentError("Inputs are values of a saved plan's parameters; name the saved plan, too.")
+            raise AgentError("Inputs are values of a saved plan's parameters. Also name the saved plan.")
         if self.filter and "documents" not in self.sources:
-            raise AgentError("`filter` chooses documents of the collection. Add 'documents' to `sources`.")
+            raise AgentError("`filter` selects documents of the collection. Add 'documents' to `sources`.")
         self._check_results()
         wanted = None if self.filter and self.filter.is_empty else self.filter
         return self.model_copy(update={"question": self.question.strip(), "filter": wanted})
@@ -123,24 +123,24 @@ class Request(FrozenModel):
     def _check_results(self) -> None:
         """Raise AgentError if there is nothing to read or given passages are not allowed, blank or over the limits."""
         if not self.search and not self.rag_results:
-            raise AgentError("There is nothing to read: `search` is false. Give passages in `rag_results`, or search.")
+            raise AgentError("There is nothing to read, because `search` is false and `rag_results` is empty.")
         if self.rag_results and "documents" not in self.sources:
             raise AgentError("The passages of `rag_results` count as documents. Add 'documents' to `sources`.")
         if (count := len(self.rag_results)) > MOST_RESULTS:
             raise AgentError(
-                f"`rag_results` has {count} passages; the maximum is {MOST_RESULTS}. Give the best ones, or ingest "
-                "the documents."
+                f"`rag_results` has {count} passages, but the maximum is {MOST_RESULTS}. Send only the best ones, or "
+                "ingest the documents."
             )
         for number, each in enumerate(self.rag_results, start=1):
             if not each.text.strip() or not each.source.strip():
-                raise AgentError(f"Passage {number} of `rag_results` has a blank text or source. Fill in both.")
+                raise AgentError(f"Passage {number} of `rag_results` has a blank text or source. Set both.")
             if len(each.text) > LONGEST_RESULT:
                 raise AgentError(
-                    f"Passage {number} of `rag_results` has {len(each.text):,} characters; the maximum is "
-                    f"{LONGEST_RESULT:,}. Divide it, or ingest its document."
+                    f"Passage {number} of `rag_results` has {len(each.text):,} characters, but the maximum is "
+                    f"{LONGEST_RESULT:,}. Split it, or ingest its document."
                 )
         if (size := sum(len(each.text) for each in self.rag_results)) > LONGEST_RESULTS:
             raise AgentError(
-                f"`rag_results` has {size:,} characters in all; the maximum is {LONGEST_RESULTS:,}. Give fewer "
+                f"`rag_results` has {size:,} characters in total, but the maximum is {LONGEST_RESULTS:,}. Send fewer "
                 "passages, or ingest the documents."
             )

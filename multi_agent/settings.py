@@ -1,4 +1,4 @@
-"""Settings of a run. The defaults suit a laptop with a small local model; raise them for larger models."""
+"""Settings of a run. The defaults are for a laptop with a small local model. Raise them for larger models."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ SUPERVISORS = ("Conversation", "Triage", "Planner", "Explainer", "Consensus")
 """The parts of the supervisor that call a model, by their names in traces and `agent_models`."""
 
 
-_WINDOW_SHARE = 6  # passages take a sixth of the window, since a small model reads slowly; about ten by default
-_MOST_PASSAGE_TOKENS = 16_000  # per call
-_TOKENS_PER_PICTURE = 8_192  # of the window; the picture itself takes up to 1,800 of them
-_MOST_PICTURES = 4  # per call
-_TOKENS_PER_FOUND_PASSAGE = 270  # about the size of a passage of English prose
+_WINDOW_SHARE = 6  # passages use a sixth of the window (about ten passages by default), as small models read slowly
+_MOST_PASSAGE_TOKENS = 16_000  # maximum tokens of passages per call
+_TOKENS_PER_PICTURE = 8_192  # tokens of the window for each picture, which itself uses up to 1,800
+_MOST_PICTURES = 4  # maximum pictures per call
+_TOKENS_PER_FOUND_PASSAGE = 270  # approximate size of a passage of English prose
 
 
 class Budget(SettingsGroup):
-    """What a run may spend; None means unlimited. Checked before each model call."""
+    """The limits of a run. None means unlimited. Checked before each model call."""
 
     model_calls: int | None = Field(default=None, ge=1)
-    tokens: int | None = Field(default=None, ge=1, description="of prompts and responses together")
-    seconds: float | None = Field(default=None, gt=0, description="since the run started")
-    cost: float | None = Field(default=None, gt=0, description="by the prices in the endpoint's settings")
+    tokens: int | None = Field(default=None, ge=1, description="maximum tokens of prompts and responses together")
+    seconds: float | None = Field(default=None, gt=0, description="maximum seconds since the start of the run")
+    cost: float | None = Field(default=None, gt=0, description="maximum cost, by the prices in the endpoint's settings")
 
 
 class ResearchSettings(SettingsGroup):
-    """How much a run reads and how often it retries."""
+    """The amounts that a run reads, its retries and its agents."""
 
     renamed: ClassVar[dict[str, str]] = {
         "call_tokens": "tokens_per_call",
@@ -41,53 +41,51 @@ class ResearchSettings(SettingsGroup):
     }
 
     agent_packages: tuple[str, ...] = Field(
-        default=(), description="further Python packages with agent modules; their prompts are in the folder "
+        default=(), description="additional Python packages with agent modules; their prompts are in the folder "
         "`prompts` next to the package")  # fmt: skip
     passages: int = Field(
-        default=24, ge=1, description="passages that a search returns to the agents, over all queries"
+        default=24, ge=1, description="passages that a search returns to the agents, for all queries together"
     )
     passages_per_call: int = Field(default=12, ge=1, description="maximum passages per call of the Extractor")
-    tokens_per_call: int = Field(default=2730, ge=200, description="maximum tokens of passages per call; if it is not "
-        "set, a sixth of the model's context window, at most 16,000")  # fmt: skip
-    sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector looks at")
-    scan_limit: int = Field(default=2000, ge=1, description="maximum chunks of a scan; more is an error")
-    catalogue_limit: int = Field(default=15, ge=0, description="maximum documents listed for triage and planner; with "
-        "more, the documents of as many passages that a search for the question finds")  # fmt: skip
-    plan_retries: int = Field(default=2, ge=0, description="how often the model may correct an invalid plan")
+    tokens_per_call: int = Field(default=2730, ge=200, description="maximum tokens of passages per call; by "
+        "default, a sixth of the model's context window, at most 16,000")  # fmt: skip
+    sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector reads")
+    scan_limit: int = Field(default=2000, ge=1, description="maximum chunks of a scan; a larger scan is an error")
+    catalogue_limit: int = Field(default=15, ge=0, description="maximum documents listed for triage and planner; a "
+        "larger collection lists the documents of the best passages for the question")  # fmt: skip
+    plan_retries: int = Field(default=2, ge=0, description="number of times the model may correct an invalid plan")
     step_timeout_s: float = Field(default=900, gt=0, description="maximum seconds of one step")
-    step_retries: int = Field(default=1, ge=0, description="how often a step is retried after a transient error")
-    max_revisions: int = Field(default=2, ge=0, description="how often a plan is revised when something is missing")
-    samples: int = Field(default=1, ge=1, le=32, description="how often the final answer is written, for a vote")
-    reader_passages: int = Field(default=10, ge=1, description="passages that the Reader finds per question; if it is "
-        "not set, one for each 270 of `tokens_per_call`")  # fmt: skip
+    step_retries: int = Field(default=1, ge=0, description="retries of a step after a transient error")
+    max_revisions: int = Field(default=2, ge=0, description="maximum revisions of a plan if something is missing")
+    samples: int = Field(default=1, ge=1, le=32, description="number of times the final answer is written, for a vote")
+    reader_passages: int = Field(default=10, ge=1, description="passages that the Reader finds per question; by "
+        "default, one for each 270 of `tokens_per_call`")  # fmt: skip
     pictures_per_call: int = Field(default=2, ge=0, le=8, description="pictures of pages that the Reader sends with "
-        "their text, if the model takes pictures (`vision` of its endpoint); if it is not set, one for each 8,192 "
+        "their text, if the model supports pictures (`vision` of its endpoint); by default, one for each 8,192 "
         "tokens of the model's context window, at most 4")  # fmt: skip
-    check_claims: bool = Field(default=False, description="whether a model call checks the claims that rules can "
-        "neither confirm nor reject; for capable models")  # fmt: skip
+    check_claims: bool = Field(default=False, description="check claims that rules can neither confirm nor reject with "
+        "a model call; for capable models")  # fmt: skip
     records_shown: int = Field(default=30, ge=1, description="records shown to the Analyst before it writes SQL")
-    sql_rows: int = Field(default=100, ge=1, description="rows kept of a computation's result")
+    sql_rows: int = Field(default=100, ge=1, description="maximum rows in the result of a computation")
     sql_seconds: float = Field(default=5, gt=0, description="maximum seconds of a query over the records")
-    sql_retries: int = Field(default=2, ge=0, description="how often the model may correct an invalid query")
+    sql_retries: int = Field(default=2, ge=0, description="number of times the model may correct an invalid query")
     plan_examples: int = Field(
         default=2, ge=0, description="plans that worked on similar questions, shown to the planner"
     )
-    remember_plans: bool = Field(
-        default=True, description="whether to keep plans and tool use that led to an answer as examples"
-    )
+    remember_plans: bool = Field(default=True, description="store plans and tool use that led to an answer as examples")
     disabled_agents: tuple[str, ...] = Field(default=(), description="agents that no plan may use")
     agent_models: dict[str, str] = Field(
         default={}, description="named endpoints (`[llms.NAME]`) by agent, or by `Conversation`, "
         "`Triage`, `Planner`, `Explainer` and `Consensus`, the parts of the supervisor")  # fmt: skip
-    sources: tuple[Source, ...] = Field(default=("documents",), min_length=1, description="what an answer may rest on, "
-        "if the question does not say: documents, web, tools")  # fmt: skip
+    sources: tuple[Source, ...] = Field(default=("documents",), min_length=1, description="sources of answers, "
+        "unless the question selects others: documents, web, tools")  # fmt: skip
     agent_weights: dict[str, Annotated[float, Field(ge=0, le=1000)]] = Field(
-        default={}, description="weights of votes by agent, also of built-in ones; 1 by default"
+        default={}, description="weights of votes by agent, including built-in agents; 1 by default"
     )
-    plan_tools: tuple[str, ...] = Field(default=(), description="tools that a plan may call in a step of their own, "
-        "such as `download_file`; dangerous ones still need approval")  # fmt: skip
-    reactions: bool = Field(default=True, description="whether agents hear what others report, and react to it: a "
-        "second search for what is missing, a second reading after a rejected quote")  # fmt: skip
+    plan_tools: tuple[str, ...] = Field(default=(), description="tools that a plan may call as a step, such as "
+        "`download_file`; dangerous ones still need approval")  # fmt: skip
+    reactions: bool = Field(default=True, description="let agents react to reports of others, with a second search for "
+        "missing information or a second reading after a rejected quote")  # fmt: skip
     budget: Budget = Budget()
 
     def for_window(self, context_window: int) -> Self:

@@ -1,7 +1,7 @@
-"""Passages from outside the collection: web pages that were read, results of tools, and passages of the caller.
+"""Passages from outside the collection, which are from web pages, results of tools, or given by the caller.
 
-They are numbered, quoted and checked like passages of documents. ``Chunk.origin`` holds their origin. Spans are offsets
-in the text of the page, in the result, or in the joined passages that the caller gave from one source.
+They are numbered, quoted and checked like passages of documents. ``Chunk.origin`` contains their origin. Spans are
+offsets in the text of the page, in the result, or in the joined passages that the caller gave from one source.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TAGS = range(0xE0000, 0xE0080)
 
 
 def page_passages(url: str, read_at: datetime, title: str, text: str) -> tuple[Chunk, ...]:
-    """Return the passages of a page; none if its text is blank.
+    """Return the passages of a page. Return none if its text is blank.
 
     Long pages are split at the ends of paragraphs, and long paragraphs at the ends of sentences.
     """
@@ -57,7 +57,7 @@ def source_of(origin: Origin | None) -> Source:
 
 
 def describe_origin(origin: Origin) -> str:
-    """Return the origin of a quote for people: the page and the time it was read, or the tool and its arguments."""
+    """Describe the origin of a quote for people, by the page and its time of access or the tool and its arguments."""
     if isinstance(origin, WebPage):
         return f"web page {origin.url}, read {origin.read_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     if isinstance(origin, GivenPassage):
@@ -131,7 +131,7 @@ def _chunk(source: str, name: str, origin: Origin, title: str, text: str, index:
 
 
 def _cut(text: str) -> Iterator[Span]:
-    """Yield the spans of the passages. Each holds as many whole paragraphs as fit."""
+    """Yield the spans of the passages. Each contains as many whole paragraphs as fit."""
     current: Span | None = None
     for part in _parts(text):
         if current and part.end - current.start > _PASSAGE_CHARACTERS:

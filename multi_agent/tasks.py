@@ -5,7 +5,7 @@ The executor of a run creates and deletes task data. An agent reads the data of 
     task = kit.get_task_data(task_id)
     task.inputs.method
 
-Messages refer to tasks by id. This queue is in memory; a durable one can implement the same protocol.
+Messages refer to tasks by id. This queue is in memory. A durable queue can implement the same protocol.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GetTaskData = Callable[[str], "TaskData"]
 
 
 class NoInputs(FrozenModel):
-    """No inputs: the agent needs only its instruction."""
+    """The inputs of an agent that needs only its instruction."""
 
 
 class TaskData(FrozenModel):
@@ -45,9 +45,9 @@ class TaskData(FrozenModel):
     instruction: str
     sample: int | None = Field(default=None, description="number of the sample, if the step runs several times")
     streams_claims: bool = Field(
-        default=False, description="whether claims are published while they are written, since they answer the run"
+        default=False, description="whether claims are published while they are written, because they answer the run"
     )
-    wake: Wake | None = Field(default=None, description="what the agent reacts to; null in a step of the plan")
+    wake: Wake | None = Field(default=None, description="events to which the agent reacts; null in a step of the plan")
     inputs: SerializeAsAny[BaseModel] = Field(default_factory=NoInputs)
 
 
@@ -85,10 +85,10 @@ class TaskStorage:
                 task = self._tasks.get(task_id)
             if task is None:
                 raise TaskAccessDenied(
-                    f"There is no task {task_id!r}: it was never created, or its run has ended and its data is deleted."
+                    f"There is no task {task_id!r}. It was never created, or its run has ended and its data is deleted."
                 )
             if task.agent != agent:
-                raise TaskAccessDenied(f"Task {task_id!r} is not {agent}'s; an agent reads its own task data only.")
+                raise TaskAccessDenied(f"Task {task_id!r} is not {agent}'s task. Agents may read only their own tasks.")
             return task
 
         return get_task_data
@@ -107,7 +107,7 @@ class SubTask(FrozenModel):
 
 
 class ErrorDetails(FrozenModel):
-    """Why a task failed. ``ends_run`` is ``no`` if another plan could still succeed."""
+    """The reason why a task failed. ``ends_run`` is ``no`` if another plan could still succeed."""
 
     message: str
     type: str = ""

@@ -12,7 +12,7 @@ To add a tool, add a file with a class like this to a tools package:
 
         async def __call__(self, given: CityInput) -> ToolResult: …
 
-``toolbox/granted_tool.py`` wraps every tool: it publishes and journals calls, limits their time, and gets approvals for
+``toolbox/granted_tool.py`` wraps every tool. It publishes and journals calls, limits their time, and gets approvals for
 dangerous tools. Tools of MCP servers implement the same protocol.
 """
 
@@ -44,11 +44,11 @@ class ToolCard(FrozenModel):
     dangerous: bool = Field(default=False, description="whether each call needs approval")
     fetches: str = Field(
         default="",
-        description="name of the argument that is a web address to fetch; one that the model wrote needs approval",
+        description="name of the argument that is a URL to fetch; a URL that the model wrote needs approval",
     )
     source: Source = Field(default="tools", description="the kind of evidence that its results are")
     lacks: Callable[[ToolSettings], str] | None = Field(
-        default=None, description="returns why the settings do not allow its use and what to set, or an empty text"
+        default=None, description="function that returns why the settings do not allow its use, or an empty text"
     )
 
     def unavailable(self, settings: ToolSettings) -> str:
@@ -64,9 +64,9 @@ class ToolResult(FrozenModel):
 
     text: str = ""
     passages: tuple[Chunk, ...] = Field(default=(), description="passages of documents, web pages or this result")
-    sources: tuple[str, ...] = Field(default=(), description="web addresses of the text")
+    sources: tuple[str, ...] = Field(default=(), description="URLs of the text")
     links: tuple[str, ...] = Field(
-        default=(), description="web addresses that it found; the run may fetch them without approval"
+        default=(), description="URLs that it found, which the run may fetch without approval"
     )
     file: str = Field(default="", description="name of the file of the run that it wrote")
 

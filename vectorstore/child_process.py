@@ -1,7 +1,7 @@
-"""Child processes: a fresh interpreter that runs one function and is connected to this process by pipes.
+"""Child processes that run one function in a new interpreter and communicate with this process through pipes.
 
-Owns how child processes start, how they end, and how their exit is described. What a child may use (memory, network,
-time) is set by the module that starts it. POSIX only.
+This module starts and ends child processes and describes how they exited. The module that starts a child sets its
+limits on memory, network and time. POSIX only.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ _MB = 1 << 20
 
 
 class ChildProcess:
-    """A fresh interpreter that runs ``target`` ("package.module:function").
+    """A new interpreter that runs ``target`` ("package.module:function").
 
     The function is called with its ends of the connections, then with ``arguments`` (JSON values). The child has this
     process's ``sys.path`` but none of its threads or loaded modules. It starts its own session, so Ctrl-C in the
     terminal reaches only this process. The kernel kills the child when this process ends, even by SIGKILL.
 
-    The child gets the variables of ``child_environment``, so no key.
+    The environment of the child is ``child_environment``, which contains no keys.
 
-    With ``capture_output``, stdout and stderr of the child go to a temporary file. Otherwise both go to the stderr of
-    this process.
+    With ``capture_output``, the child writes stdout and stderr to a temporary file. Otherwise it writes both to the
+    stderr of this process.
 
     >>> with ChildProcess("package.module:main", connections=1) as child:
     ...     child.connections[0].send("request")
@@ -112,9 +112,9 @@ class ChildProcess:
         return self._process.pid
 
     def rss_mb(self, *, with_children: bool = False) -> float:
-        """Return the resident memory in MB; 0 after the process has ended.
+        """Return the resident memory in MB, or 0 after the process has ended.
 
-        ``with_children`` adds the processes that it started. Finding them takes milliseconds.
+        ``with_children`` adds the memory of the processes that it started. Finding them takes milliseconds.
         """
         import psutil
 
@@ -148,7 +148,7 @@ class ChildProcess:
 
     @property
     def exit_description(self) -> str:
-        """The signal or status that the process ended with: "SIGSEGV", "exit status 3". Empty while it runs."""
+        """The signal or exit status of the process, such as "SIGSEGV" or "exit status 3". Empty while it runs."""
         status = self._process.poll()
         if status is None:
             return ""
@@ -191,9 +191,10 @@ def _resident_mb(process: psutil.Process) -> float:
 
 
 def child_environment(*, network: bool = False) -> dict[str, str]:
-    """Return the variables of this process that a child process needs: paths, languages, options of libraries.
+    """Return the environment variables of this process that a child process needs.
 
-    It is a list of what is allowed, so that no key or password is passed on. ``network`` adds proxies and certificates.
+    Only listed variables (paths, languages, options of libraries) are passed on, so the child gets no key or password.
+    ``network`` adds proxies and certificates.
     """
     names = _NAMES + _NETWORK_NAMES if network else _NAMES
     prefixes = _PREFIXES + _NETWORK_PREFIXES if network else _PREFIXES

@@ -11,7 +11,7 @@ from vectorstore.errors import StoreUnavailable
 
 
 def used_space(path: Path) -> int:
-    """Return the disk space of the files in bytes; the engine's files are sparse."""
+    """Return the disk space of the files in bytes. The engine's files are sparse, so it is less than their length."""
     return sum(file.stat().st_blocks * 512 for file in path.rglob("*"))
 
 

@@ -4,7 +4,7 @@
     FOLDER/papers/shard/            Qdrant's segments and write-ahead log; see optimizer.py for its copies
     FOLDER/papers.lock, .owner      see lock.py
 
-Owns all use of the engine, its errors and its files. ``qdrant_schema.py`` defines payloads and filters.
+Only this module uses the engine, its errors and its files. ``qdrant_schema.py`` defines payloads and filters.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class EdgeCollection:
         return self._open_shard is None
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their vectors; replace those with the same id. Durable on return."""
+        """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)
         with self._writing:
             for start in range(0, len(chunks), BATCH):
@@ -194,7 +194,7 @@ class EdgeCollection:
         return {str(record.id): _dense(record.vector) for record in records}
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(self)``: only a wrapper that hides chunks needs more."""
+        """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
         return read(self)
 
     def optimize(self) -> None:
@@ -328,7 +328,7 @@ def _dense(vector: Any) -> Vectors:
 
 
 def _create(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
-    """Create a collection, after deleting what an interrupted attempt left."""
+    """Create a collection. First deletes the files of an interrupted attempt."""
     if path.exists():
         shutil.rmtree(path)
     path.mkdir()

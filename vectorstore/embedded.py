@@ -1,8 +1,9 @@
 """The embedded collections of a folder, for any number of processes.
 
-Only one process can open an embedded collection (``edge.py``). While a process serves the folder, the others use all
-of its collections through it (``remote/``), also those it has not opened yet: else a command would lock them for it.
-Without such a process, a command opens the collection itself.
+Only one process can open an embedded collection (``edge.py``). While one process serves the folder, all other processes
+use its collections through that process (``remote/``). This includes collections that the serving process has not
+opened yet, because a command that opens a collection locks it. If no process serves the folder, a command opens the
+collection itself.
 """
 
 from __future__ import annotations
@@ -67,13 +68,13 @@ class EmbeddedStore:
         try:
             return action(self._edge)
         except CollectionLocked as locked:
-            try:  # a service may have started since
+            try:  # a service may have started in the meantime
                 return self._call_service(action)
             except ServiceGone:
                 raise locked from None
 
     def _call_service(self, action: Callable[[VectorStore], T]) -> T:
-        """Raises ServiceGone if no process serves the folder."""
+        """Run the action in the process that serves the folder. Raises ServiceGone if there is none."""
         address = read_address(self._folder)
         if address is None:
             raise ServiceGone

@@ -37,7 +37,7 @@ class StoreError(Explained):
 
 
 class CollectionNotFound(StoreError):
-    """There is no collection with this name. The remedy lists the ``known`` ones; the message names no other."""
+    """There is no collection with this name. The remedy lists the ``known`` collections, but the message does not."""
 
     def __init__(self, name: str, known: Sequence[str] | None = None) -> None:
         self.name = name

@@ -1,7 +1,7 @@
-"""The lock of an embedded collection, and the owner it names.
+"""The lock of an embedded collection, which records its owner.
 
-Only one process may open a collection. Qdrant Edge's own check for a second opener comes too late: it has changed files
-by then, and the next flush of the first process fails.
+Only one process may open a collection. Qdrant Edge detects a second process too late. By then it has changed files, and
+the next flush of the first process fails.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ _REMEDY = (
 class CollectionLock:
     """Locks the collection at ``path`` until ``release``. Raises CollectionLocked, which names the owner.
 
-    The operating system drops the lock when its process dies. The files ``NAME.lock`` and ``NAME.owner`` are next to
-    the collection's folder, not inside it: dropping a collection must not delete a lock that a process waits for.
+    The operating system releases the lock when its process dies. The files ``NAME.lock`` and ``NAME.owner`` are next to
+    the collection's folder and not inside it, because dropping a collection must not delete a lock that another process
+    waits for.
     """
 
     def __init__(self, path: Path) -> None:
         self._owner = path.with_name(f"{path.name}.owner")
-        # Not thread-local: another thread than the opening one may close the collection. No soft lock, which would
-        # outlive a killed process: on a file system without locks, opening fails with an OSError.
+        # The lock is not thread-local, because another thread may close the collection. It is not a soft lock, because
+        # a soft lock outlives a killed process. On a file system without locks, opening fails with an OSError.
         self._lock = FileLock(path.with_name(f"{path.name}.lock"), thread_local=False, fallback_to_soft=False)
         try:
             self._lock.acquire(timeout=0)
@@ -63,7 +64,7 @@ def _message(path: Path, owner: Path) -> str:
 def _describe_owner(owner: Path) -> str:
     try:
         process = json.loads(owner.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # the owner has just taken the lock and not written its name yet
+    except (OSError, ValueError):  # the owner has just acquired the lock and not written its name yet
         return "another process"
     same = " (this process)" if process["pid"] == os.getpid() else ""
     return f"process {process['pid']}{same}, `{process['command']}`, since {process['since']}"

@@ -92,16 +92,16 @@ class GivenPassage(FrozenModel):
 
 
 Origin = Annotated[WebPage | ToolOutput | GivenPassage, Field(discriminator="kind")]
-"""The source of a passage that is not from a document of the collection."""
+"""The source of a passage that does not belong to a document of the collection."""
 
 
 class Chunk(FrozenModel):
-    """One passage of a document, of a web page or of a tool's result, or one that the caller gave."""
+    """A passage of a document, a web page or a tool's result, or a passage that the caller gave."""
 
     id: str = Field(description="UUID, deterministic in document, version and position: the point id in Qdrant")
     document_id: str = Field(description="stable id of the document")
     document: str = Field(description="path of the document as ingested")
-    name: str = Field(description="path relative to the folder that was ingested: what people and prompts see")
+    name: str = Field(description="path relative to the ingested folder, shown to people and in prompts")
     version: str = Field(description="SHA-256 of the file's content, hex")
     index: int = Field(ge=0, description="position among the document's chunks, from 0")
     text: str = Field(min_length=1)
@@ -109,14 +109,14 @@ class Chunk(FrozenModel):
     end: int = Field(gt=0)
     kind: ChunkKind = ChunkKind.PROSE
     title: str = Field(default="", description="the document's title, empty if it has none")
-    about: str = Field(default="", description="issuer and period of the document, where the title lacks them")
+    about: str = Field(default="", description="issuer and period of the document, if the title lacks them")
     section: tuple[str, ...] = Field(default=(), description="headings above the passage, outermost first")
     sections: tuple[SectionStart, ...] = Field(default=(), description="sections that begin inside it, in order")
-    page_spans: tuple[PageSpan, ...] = Field(default=(), description="pages it touches; empty if the format has none")
-    header: TableHeader | None = Field(default=None, description="for later rows of a split table: its header")
+    page_spans: tuple[PageSpan, ...] = Field(default=(), description="pages it is on; empty if the format has no pages")
+    header: TableHeader | None = Field(default=None, description="header of the table, for later rows of a split table")
     metadata: dict[str, Scalar] = Field(default_factory=dict)
     origin: Origin | None = Field(
-        default=None, description="where it is from, if not from a document; such passages are not indexed"
+        default=None, description="source of a passage that is not from a document; such passages are not indexed"
     )
 
     @property
@@ -132,18 +132,18 @@ class Chunk(FrozenModel):
 
     @property
     def described_page(self) -> int | None:
-        """The page whose figures this passage describes in a model's words; None for the document's own text."""
+        """The page whose figures a model described in this passage. None for the document's own text."""
         page = self.metadata.get(DESCRIBED_PAGE)
         return page if isinstance(page, int) else None
 
     @property
     def reading_text(self) -> str:
-        """The passage with the header of its table."""
+        """The passage, preceded by the header of its table if it has one."""
         return f"{self.header.text}\n{self.text}" if self.header else self.text
 
     @property
     def embedded_text(self) -> str:
-        """The text to embed: the passage below a line ``title › about › section``, which is not part of its span."""
+        """The text to embed: a line ``title › about › section``, which is not part of the span, then the passage."""
         path = " › ".join(part for part in (self.title, self.about, *self.section) if part)
         return f"{path}\n{self.reading_text}" if path else self.reading_text
 
@@ -160,7 +160,7 @@ class Chunk(FrozenModel):
         return next(reversed(tuple(begun)), self.section)
 
     def pages_of(self, start: int, end: int) -> tuple[int, ...]:
-        """Return the numbers of the pages that the span [start, end) is on, ascending."""
+        """Return the numbers of the pages that contain the span [start, end), ascending."""
         return tuple(page.number for page in self.page_spans if page.start < end and start < page.end)
 
 
@@ -182,7 +182,7 @@ class ChunkFilter(FrozenModel):
     """Selects chunks that meet every given condition. An empty filter selects all chunks."""
 
     documents: tuple[str, ...] = Field(default=(), description="any of these document ids")
-    positions: tuple[int, int] | None = Field(default=None, description="from the first to the last of these indexes")
+    positions: tuple[int, int] | None = Field(default=None, description="first and last index in the document")
     folder: str | None = Field(default=None, description="the document is in this folder, at any depth")
     kinds: tuple[ChunkKind, ...] = Field(default=(), description="any of these kinds")
     metadata: dict[str, Scalar] = Field(default_factory=dict, description="each key has this value")
@@ -192,7 +192,7 @@ class ChunkFilter(FrozenModel):
 
 
 class SearchMode(StrEnum):
-    """The ranking of chunks."""
+    """The way in which a search ranks chunks."""
 
     HYBRID = "hybrid"
     DENSE = "dense"

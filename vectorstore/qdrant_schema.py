@@ -1,7 +1,7 @@
 """The Qdrant schema of a collection: vector names, payload, filters and ranking depth.
 
-Both stores return the same results because everything that decides a result is here or in ``text/bm25.py``. The stores
-only translate it for their client.
+This module and ``text/bm25.py`` define everything that affects search results, so both stores return the same results.
+The stores only translate the definitions for their clients.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def to_payload(chunk: Chunk) -> Payload:
 
 
 def from_payload(payload: Payload) -> Chunk:
-    """Return the chunk that ``to_payload`` was given."""
+    """Return the chunk from which ``to_payload`` created the payload."""
     return Chunk.model_validate({key: value for key, value in payload.items() if key not in (FOLDERS, TERMS, LANGUAGE)})
 
 
@@ -73,17 +73,17 @@ def excluded_keywords(where: ChunkFilter) -> list[tuple[str, list[str]]]:
 
 
 def _term(key: str, value: Scalar) -> str:
-    """Return a metadata entry as one keyword. JSON distinguishes "1", 1 and true, and one index serves all keys."""
+    """Return a metadata entry as one keyword in JSON, which distinguishes "1", 1 and true. All keys share one index."""
     return json.dumps([key, value], ensure_ascii=False)
 
 
 def rank(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, float]]:
-    """Return the best ``limit`` pairs of (id, score). Equal scores, unordered in Qdrant, are ordered by id."""
+    """Return the best ``limit`` pairs of (id, score). Orders equal scores by id, because Qdrant does not order them."""
     return sorted(scored, key=lambda point: (-point[1], point[0]))[:limit]
 
 
 def to_hits(ranking: Iterable[tuple[str, float]], payloads: Mapping[str, Payload]) -> list[Hit]:
-    """Return the ranked chunks, without those deleted between the search and the read of the payloads."""
+    """Return the ranked chunks. Leaves out chunks deleted between the search and the read of the payloads."""
     return [
         Hit(chunk=from_payload(payloads[chunk_id]), score=score) for chunk_id, score in ranking if chunk_id in payloads
     ]
@@ -104,7 +104,7 @@ def validate_query(spec: CollectionSpec, mode: SearchMode, vector: Vectors | Non
         raise ValueError(f"a {mode.value} search needs the query's vector")
     if vector.shape != (spec.dimension,):
         raise CollectionMismatch(
-            f"The query's vector has shape {vector.shape}, but collection {spec.name!r} holds vectors of "
+            f"The query's vector has shape {vector.shape}, but collection {spec.name!r} contains vectors of "
             f"{spec.dimension} dimensions from {spec.embedding_model!r}. Search it with that model."
         )
 

@@ -1,7 +1,7 @@
 """The vector store in a Qdrant server or cluster, through ``qdrant-client``.
 
 A collection of Candor is a Qdrant collection with its specification in the metadata. Other collections on the server
-are ignored. Owns all use of the client and its errors. ``qdrant_schema.py`` defines payloads and filters.
+are ignored. Only this module uses the client and its errors. ``qdrant_schema.py`` defines payloads and filters.
 """
 
 from __future__ import annotations
@@ -135,11 +135,11 @@ class ServerCollection:
 
     @property
     def closed(self) -> bool:
-        """Always False: a request needs no open collection."""
+        """Always False, because requests to a server need no open collection."""
         return False
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their vectors; replace those with the same id. Durable on return."""
+        """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)
         for start in range(0, len(chunks), BATCH):
             rows = vectors[start : start + BATCH].tolist()
@@ -189,14 +189,14 @@ class ServerCollection:
         return {str(record.id): _dense(record.vector) for record in records}
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(self)``: only a wrapper that hides chunks needs more."""
+        """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
         return read(self)
 
     def optimize(self) -> None:
-        """Do nothing: the server builds indexes in the background."""
+        """Do nothing. The server builds indexes in the background."""
 
     def close(self) -> None:
-        """Do nothing: the server has no locks, and the store owns the client."""
+        """Do nothing. The server has no locks, and the store closes the client."""
 
     def __enter__(self) -> Self:
         return self

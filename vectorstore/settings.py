@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 _CREDENTIALS = re.compile(r"""(://|^['"]?(?=[^/\s'"]*:[^/\s'"]*@))[^/\s'"]*@""")
-"""What comes before the host of a URL, also of one without `http://`."""
+"""The scheme and credentials before the host of a URL. The scheme is optional."""
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
 
 class SettingsGroup(BaseModel):
-    """Base of the settings classes: frozen, rejects unknown keys, reads renamed keys with a warning."""
+    """Base of the settings classes. Instances are frozen. Unknown keys are rejected, renamed keys cause a warning."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,28 +39,28 @@ class SettingsGroup(BaseModel):
 
 
 def without_password(text: str) -> str:
-    """Return a URL, or a text with URLs, with `***` for their names and passwords."""
+    """Replace user names and passwords in the URLs of a text with `***`."""
     return _CREDENTIALS.sub(r"\1***@", text)
 
 
 class EmbeddingSettings(SettingsGroup):
-    """Which model embeds passages and queries, and how."""
+    """The model that embeds passages and queries, and its options."""
 
     model: str = Field(
         default=DEFAULT_MODEL,
-        description="the bundled all-MiniLM-L6-v2, or the hub id or folder of any sentence-transformers model",
+        description="hub id or folder of a sentence-transformers model; by default, the bundled all-MiniLM-L6-v2",
     )
     precision: Literal["auto", "bfloat16", "float32"] = Field(
         default="auto",
-        description="of the passages' computation: auto is bfloat16 where the CPU computes it, float32 elsewhere",
+        description="number format for embedding passages; auto is bfloat16 if the CPU supports it, otherwise float32",
     )
     device: str = Field(default="cpu", description="PyTorch device, such as cpu, cuda or mps")
-    batch_size: int = Field(default=8, gt=0, description="passages computed at once; more pay on a GPU only")
+    batch_size: int = Field(default=8, gt=0, description="passages per batch; larger batches are faster only on a GPU")
 
 
 class VectorStoreSettings(SettingsGroup):
-    """Where collections live, and the model that embeds them."""
+    """The location of collections, and the model that embeds them."""
 
-    url: str | None = Field(default=None, description="of a Qdrant server; none means embedded in this process")
-    api_key: SecretStr | None = Field(default=None, description="of the Qdrant server")
+    url: str | None = Field(default=None, description="URL of a Qdrant server; without it, Qdrant runs in this process")
+    api_key: SecretStr | None = Field(default=None, description="API key of the Qdrant server")
     embedding: EmbeddingSettings = EmbeddingSettings()

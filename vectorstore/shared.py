@@ -1,7 +1,7 @@
-"""A store whose collections can be opened several times in one process: all users share one open collection.
+"""A store whose collections can be opened several times in one process. All users share one open collection.
 
-An embedded collection can be open only once. The process that serves its collections to others needs them for itself
-at the same time.
+An embedded collection can be open only once, but a process that serves its collections to other processes also uses
+them itself.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from vectorstore.wrapper import CollectionWrapper
 
 @dataclass
 class _Opened:
-    """A collection that is open, and the number of its users."""
+    """An open collection and the number of its users."""
 
     collection: Collection
     users: int = 0
 
 
 class SharedStore:
-    """Wraps a store. A collection is closed with its last user."""
+    """Wraps a store. A collection is closed when its last user closes it."""
 
     def __init__(self, store: VectorStore) -> None:
         self._store = store
@@ -67,13 +67,13 @@ class SharedStore:
         with self._lock:
             opened.users -= 1
             if not opened.users:
-                if self._opened.get(name) is opened:  # else it was dropped, and perhaps created again
+                if self._opened.get(name) is opened:  # otherwise it was dropped, and perhaps created again
                     del self._opened[name]
                 opened.collection.close()
 
 
 class SharedCollection(CollectionWrapper):
-    """One user's handle of an open collection. Closing it closes the collection only if nobody else uses it."""
+    """A user's handle of an open collection. Closing the last handle closes the collection."""
 
     def __init__(self, collection: Collection, leave: Callable[[], None]) -> None:
         super().__init__(collection)

@@ -31,11 +31,11 @@ class Collection(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether it must be opened again before its next use."""
+        """Whether the collection must be opened again before its next use."""
         ...
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their dense vectors (shape (len(chunks), dimension)); replace those with the same id.
+        """Write chunks with their dense vectors (shape (len(chunks), dimension)). Replaces chunks with the same id.
 
         Durable on return. Raises CollectionMismatch for a wrong shape, StoreUnavailable if writing fails.
         """
@@ -68,7 +68,7 @@ class Collection(Protocol):
         ...
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the dense vectors of the given chunks by chunk id; missing chunks are left out."""
+        """Return the dense vectors of the given chunks by chunk id. Leaves out chunks that do not exist."""
         ...
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
@@ -79,7 +79,7 @@ class Collection(Protocol):
         ...
 
     def optimize(self) -> None:
-        """Build indexes after a large upsert. Searches work without them, more slowly."""
+        """Build indexes after a large upsert. Searches work without them, but are slower."""
         ...
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class Collection(Protocol):
 
 
 class VectorStore(Protocol):
-    """A place for collections."""
+    """A store of collections, in files or on a server."""
 
     def create(self, spec: CollectionSpec) -> Collection:
         """Open the collection, creating it if it does not exist.

@@ -1,4 +1,4 @@
-"""A collection that passes every call on to another one. Base of wrappers, which override what they change."""
+"""Base class for wrappers of collections. It delegates every call to the wrapped collection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
 
 class CollectionWrapper:
-    """Passes every call on to the wrapped collection."""
+    """Delegates every call to the wrapped collection. Subclasses override the calls that they change."""
 
     def __init__(self, collection: Collection) -> None:
         self._wrapped = collection

@@ -1,7 +1,7 @@
 """API keys in SQL: their rights, expiry and daily limits.
 
-A key is ``candor_ID_SECRET``. Only the SHA-256 of the secret is stored. The secret is 256 random bits and cannot be
-guessed, so a slow password hash would only cost time with every request.
+A key is ``candor_ID_SECRET``. Only the SHA-256 of the secret is stored. The secret has 256 random bits and cannot be
+guessed, so a slow password hash would only delay every request.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Keys:
         match = _KEY.fullmatch(sent)
         key_id, secret = match.groups() if match else ("", sent)
         row = self._row(key_id)
-        # Compared also without a row, so that the response time does not reveal whether the id exists.
+        # The secret is compared even without a row, so that the response time does not reveal whether the id exists.
         matches = hmac.compare_digest(_hash(secret), row["secret_hash"] if row else _DUMMY_HASH)
         now = datetime.now(UTC)
         if row is None or not matches or not (key := _key(row)).valid(now):
@@ -158,7 +158,7 @@ class Keys:
         return Caller(key=key.id, name=key.name, rights=key.rights, limits=key.limits)
 
     def uploads_left(self, caller: Caller) -> int | None:
-        """Return the bytes that the caller may still upload today; None without a limit."""
+        """Return the bytes that the caller may still upload today, or None without a limit."""
         limit = caller.limits.upload_bytes_per_day
         return None if limit is None else max(limit - self.get(caller.key).uploaded_today, 0)
 

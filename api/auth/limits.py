@@ -1,4 +1,4 @@
-"""Daily token limits of API keys: checked before a run starts, and applied to its budget."""
+"""Daily token limits of API keys. They are checked before a run starts and limit the budget of the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def has_tokens(trace: Trace, key: str, limits: Limits) -> bool:
 def limit_budget(trace: Trace, key: str, limits: Limits, request: Request, default: Budget) -> Request:
     """Return the request with a budget of at most the tokens that the key has left today.
 
-    ``default`` is the budget of requests without their own. Concurrent runs may each use all that is left.
+    ``default`` is the budget of requests that set none. Concurrent runs may each use all remaining tokens.
     """
     left = _tokens_left(trace, key, limits)
     if left is None:
@@ -38,7 +38,7 @@ def limit_budget(trace: Trace, key: str, limits: Limits, request: Request, defau
 
 
 def _tokens_left(trace: Trace, key: str, limits: Limits) -> int | None:
-    """Return None for a key without a token limit."""
+    """Return the number of tokens left today, or None for a key without a token limit."""
     if limits.tokens_per_day is None:
         return None
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

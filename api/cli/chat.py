@@ -1,4 +1,4 @@
-"""Runs ``candor chat``: reads lines, executes commands and answers all other lines as questions of one session."""
+"""Runs ``candor chat``, which reads lines, executes commands and answers all other lines as questions of a session."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HELP = {
 
 
 class Chat:
-    """A chat in the terminal. ``options`` are those of ``candor ask``; an empty ``session`` starts a new one."""
+    """A chat in the terminal. ``options`` are the options of ``candor ask``. An empty ``session`` starts a new one."""
 
     def __init__(
         self, candor: Candor, collection: str | None, options: dict[str, Any], home: Path | None, *, as_json: bool

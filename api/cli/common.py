@@ -29,11 +29,21 @@ CollectionOption = Annotated[
         "--collection", "-c", help="Collection. Required if there are several.", autocompletion=complete_collections
     ),
 ]
+AgentOption = Annotated[str, typer.Option("--agent", help="Ask only this agent.")]
+ModelOption = Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")]
+SourcesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sources",
+        help="Sources of answers, separated by commas: documents, web, tools. Default: research.sources.",
+        show_default=False,
+    ),
+]
 RunId = Annotated[str, typer.Argument(help="Run id, or a unique prefix of it.", autocompletion=complete_runs)]
 
 
 class _ListByDefault(TyperGroup):
-    """A group that runs its ``list`` command, with the given options, if no command is named."""
+    """A command group that runs its ``list`` command with the given options if no command is named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Typer's context type is private
         bare = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
@@ -46,7 +56,7 @@ def command() -> typer.Typer:
 
 
 def command_group(name: str, summary: str) -> typer.Typer:
-    """Build the app of a command group; ``candor NAME`` alone runs its ``list``."""
+    """Build the app of a command group. ``candor NAME`` without a command runs ``list``."""
     return typer.Typer(
         name=name,
         cls=_ListByDefault,

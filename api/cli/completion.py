@@ -1,7 +1,7 @@
 """Shell completion of collection names and run ids.
 
-The shell calls this at every press of Tab, so it reads the SQLite database of the data folder directly: it opens no
-collection, imports no SQLAlchemy and changes nothing. With Postgres, names are not completed.
+The shell calls this module each time the user presses Tab. For speed, it reads the SQLite database of the data folder
+directly, does not open a collection and does not import SQLAlchemy. With Postgres, names are not completed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def complete_runs(context: typer.Context, incomplete: str) -> list[tuple[str, st
 
 
 def _query(context: typer.Context, query: str) -> list[Any]:
-    """Return the rows; none if there is no database, or one that cannot be read now."""
+    """Return the rows. Return none if there is no database or it cannot be read now."""
     from api.settings import find_home
     from api.storage.home import DATABASE
 

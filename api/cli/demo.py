@@ -1,8 +1,8 @@
-"""The demo: ingests the sample documents and answers three questions, with recorded or live model responses.
+"""The demo, which ingests the sample documents and answers three questions with recorded or live model responses.
 
-A recording holds the responses of a model to the calls of these questions. Everything else runs for real. A replay
-matches calls by agent and response type, so changed prompts do not break it; they are reported. Make a new recording
-when the prompts have changed: ``candor demo --live --record sample_docs/recording.jsonl``.
+A recording contains the model's responses to the calls of these questions. Everything else is executed. A replay
+matches calls by agent and response type, so it also works with changed prompts, but reports them. After a change of
+prompts, make a new recording with ``candor demo --live --record sample_docs/recording.jsonl``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COLLECTION = "sample_docs"
 QUESTIONS = 3
 RECORDING = "recording.jsonl"
 _TODAY = date(2026, 11, 22)
-"""The date in the prompts. With another date, they would not match the recording."""
+"""The date in the prompts. Prompts with another date would not match the recording."""
 
 REPLAYED = (
     "The model's responses are replayed from a recording (answered by hand, from the prompts alone). Everything else "
@@ -44,7 +44,7 @@ REPLAYED = (
 
 
 class DemoResult(FrozenModel):
-    """Data folder and answers of the demo, and the replayed calls with prompts that differ from the recording."""
+    """The data folder and answers of the demo, and the replayed calls whose prompts differ from the recording."""
 
     home: str
     collection: str
@@ -141,7 +141,7 @@ def demo_questions() -> list[str]:
 
 
 def _settings(home: Path | None, *, check_claims: bool) -> Any:
-    """Return settings that give the same prompts on every machine: own data folder, float32, default agents.
+    """Return settings that produce the same prompts on every machine: own data folder, float32, default agents.
 
     Plan examples are off, because they would change the prompts of a second demo. ``check_claims`` is on for a
     recording and its replay, because the recorded model is capable.

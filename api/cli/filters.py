@@ -1,4 +1,4 @@
-"""The options that choose documents, for ``candor search``, ``ask`` and ``chat``."""
+"""The options of ``candor search``, ``ask`` and ``chat`` that select documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Documents = Annotated[
     typer.Option(
         "--document",
         metavar="GLOB",
-        help="Read only documents of this name; * and ? stand for any characters. Repeatable: any of the names.",
+        help="Read only documents with this name (wildcards * and ?). Repeatable: any of the names.",
     ),
 ]
 Folder = Annotated[
@@ -27,13 +27,13 @@ Folder = Annotated[
     typer.Option(
         "--folder",
         metavar="PATH",
-        help="Read only documents in this folder, at any depth. The end of its path will do.",
+        help="Read only documents in this folder, at any depth. The end of its path is sufficient.",
     ),
 ]
 Types = Annotated[
     list[str] | None,
     typer.Option(
-        "--type", metavar="TYPE", help="Read only files of this type, as `candor documents` shows it. Repeatable: any."
+        "--type", metavar="TYPE", help="Read only files of this type, as in `candor documents`. Repeatable: any type."
     ),
 ]
 Since = Annotated[
@@ -42,8 +42,8 @@ Since = Annotated[
         "--since",
         formats=["%Y-%m-%d", "%Y-%m", "%Y"],
         metavar="DATE",
-        help="Read only documents from this day on. Their date is the date or period that they state, else the day "
-        "(UTC) on which the file was changed.",
+        help="Read only documents of this day or later. The date of a document is the date or period that it states, "
+        "otherwise the day (UTC) of the last file change.",
     ),
 ]
 Tags = Annotated[
@@ -59,7 +59,7 @@ def make_filter(
     since: datetime | None,
     tags: list[str] | None,
 ) -> DocumentFilter | None:
-    """Return the filter of the options; None if none is given. Raises UsageError for an invalid value."""
+    """Return the filter for the options, or None without options. Raises UsageError for an invalid value."""
     from pydantic import ValidationError
 
     from multi_agent.document_filter import DocumentFilter
@@ -78,6 +78,6 @@ def make_filter(
 
 
 def _folder(written: str) -> str:
-    """Return the absolute path of a folder that is written from here (`.`, `../x`) or from home (`~/x`)."""
+    """Resolve a folder that is relative to the working directory (`.`, `../x`) or the home directory (`~/x`)."""
     from_here = written.split("/")[0] in (".", "..")
     return os.path.abspath(written) if from_here else str(Path(written).expanduser())

@@ -1,4 +1,4 @@
-"""Shows an ingest on the command line: a progress bar, a summary, a dry run, and watching folders.
+"""Ingests on the command line, with a progress bar and a summary. Also dry runs, and watching folders.
 
 The first Ctrl-C stops the ingest after the files that are being read. The second one stops it at once.
 """
@@ -44,10 +44,10 @@ def run_ingest(
     progress: bool,
     stop: threading.Event | None = None,
 ) -> IngestReport:
-    """Ingest, showing the progress on standard error. The report of an ingest that Ctrl-C stopped is ``cancelled``.
+    """Ingest and show the progress on standard error. If Ctrl-C stops the ingest, its report is ``cancelled``.
 
-    ``stop`` is an event that Ctrl-C sets already. Raises IngestError, StoreError, UsageError; Exit after a second
-    Ctrl-C.
+    ``stop`` is an event that an existing handler sets on Ctrl-C. Raises IngestError, StoreError, UsageError, and Exit
+    after a second Ctrl-C.
     """
     request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
     try:
@@ -57,7 +57,7 @@ def run_ingest(
             )  # fmt: skip
     except KeyboardInterrupt:
         print_message(
-            _interruption(f"collection {collection!r} holds {_count_indexed(candor, collection)} complete documents")
+            _interruption(f"collection {collection!r} has {_count_indexed(candor, collection)} complete documents")
         )
         raise typer.Exit(INTERRUPTED) from None
     if progress:
@@ -70,7 +70,7 @@ def run_ingest(
 
 
 def exit_code(report: IngestReport) -> int:
-    """Return the exit code of a command that ingests: 130 after Ctrl-C, 1 if a file failed, else 0."""
+    """Return the exit code of a command that ingests: 130 after Ctrl-C, 1 if a file failed, otherwise 0."""
     return INTERRUPTED if report.cancelled else int(bool(report.failed))
 
 
@@ -95,7 +95,7 @@ def run_dry(
     tags: Sequence[str],
     progress: bool,
 ) -> Plan:
-    """Show what an ingest would do. Raises IngestError, UsageError."""
+    """Print the plan of an ingest without executing it. Raises IngestError, UsageError."""
     request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
     plan = candor.ingest.plan(request)
     if progress:
@@ -107,9 +107,9 @@ def run_dry(
 def run_watch(
     candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool, tags: Sequence[str]
 ) -> None:
-    """Ingest, and again after every change below the paths, until interrupted.
+    """Ingest, then ingest again after every change below the paths until interrupted.
 
-    The collection is closed between two ingests, so that it can be searched. Raises IngestError, StoreError.
+    The collection is closed between ingests so that other processes can search it. Raises IngestError, StoreError.
     """
     import watchfiles
 
@@ -126,7 +126,7 @@ def run_watch(
                     run_ingest(
                         candor, paths, collection, retry_failed=retry, sync=sync, tags=tags, progress=True, stop=stop
                     )
-            except IngestError as error:  # the next change may resolve it, for example in a folder that is empty now
+            except IngestError as error:  # the next change may resolve it, for example if the folder is still empty
                 print_message(f"candor: {error}")
             if first:
                 print_message(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
@@ -137,8 +137,8 @@ def run_watch(
 def _until_interrupted(given: threading.Event | None = None) -> Iterator[threading.Event]:
     """Yield an event that the first Ctrl-C sets. The second Ctrl-C raises KeyboardInterrupt.
 
-    Yields ``given`` if it is set by Ctrl-C already. Threads other than the main one get no Ctrl-C. A process that was
-    started with SIGINT ignored goes on ignoring it.
+    Yields ``given`` if an existing handler sets it on Ctrl-C. Only the main thread receives Ctrl-C. A process that was
+    started with SIGINT ignored continues to ignore it.
     """
     stop = given or threading.Event()
     previous = signal.getsignal(signal.SIGINT)
@@ -242,7 +242,7 @@ def describe(progress: Progress) -> str:
 
 
 def _time_left(progress: Progress) -> str:
-    """Estimate the time left from the bytes of the files that are still to be read."""
+    """Estimate the time left from the number of bytes that remain to be read."""
     if not progress.bytes_done or progress.bytes_done >= progress.bytes_total:
         return ""
     seconds = round(progress.seconds * (progress.bytes_total / progress.bytes_done - 1))

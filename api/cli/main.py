@@ -1,4 +1,4 @@
-"""The ``candor`` command: finds the commands, runs one, and turns errors into messages and exit codes.
+"""The ``candor`` command, which finds and runs commands and converts errors to messages and exit codes.
 
 Modules in ``api/cli/commands`` are discovered automatically. Each defines ``app`` with ``command()`` or
 ``command_group()`` of ``api/cli/common.py``. A folder is a group, and its docstring is the group's help. Results go to
@@ -80,7 +80,7 @@ app = make_app()
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 success, 1 failure, 2 wrong usage. Expected errors print one paragraph."""
+    """Run the command line. Exit codes: 0 success, 1 failure, 2 wrong usage. Print expected errors as one paragraph."""
     os.umask(0o077)  # files of the data folder, exports and logs contain documents
     as_json = "--json" in sys.argv
     try:
@@ -103,7 +103,7 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _expected() -> tuple[type[Exception], ...]:
-    """Return the errors that carry a message for the user. All others are bugs and keep their traceback."""
+    """Return the error classes whose messages are for users. Other errors are bugs and are shown with a traceback."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from ingest.errors import IngestError

@@ -38,7 +38,7 @@ from api.workers.panel import Panel
 
 
 def make_app(candor: Candor) -> FastAPI:
-    """Build the application. It starts jobs and the researcher when it is served, and opens collections on demand."""
+    """Build the application. At startup it starts the jobs and the researcher. It opens collections on demand."""
     mcp, metrics = mcp_transports.Endpoint(), Metrics()
 
     @asynccontextmanager
@@ -73,7 +73,7 @@ def make_app(candor: Candor) -> FastAPI:
 
 
 def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
-    """Add the middleware. Each one wraps those added before it, so a request passes the last one first."""
+    """Add the middleware. Each middleware wraps the ones added before it, so the last one handles a request first."""
     settings = candor.settings.service
     # Innermost: the error must be raised inside the route, which turns it into the route's kind of error.
     app.add_middleware(BodyLimit, max_bytes=settings.request_bytes)
@@ -86,16 +86,16 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
         is_valid=lambda key: candor.keys.is_valid(key),
         needs_key=settings.needs_key,
     )
-    # Before the database is asked for the key, so that waiting requests cost nothing.
+    # Before the key is looked up in the database, so that waiting requests cost nothing.
     app.add_middleware(RequestQueue)
     # Counts rejected requests and the time in the queue, too.
     app.add_middleware(MetricsMiddleware, metrics=metrics)
-    # Outermost: requests of foreign pages reach nothing, and every response gets the security headers.
+    # Outermost: rejects requests of foreign pages first, and adds the security headers to every response.
     app.add_middleware(HostOriginCheck, hosts=settings.hosts)
 
 
 async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> AppState:
-    """Start the jobs and the researcher; ``stack`` stops them in reverse order."""
+    """Start the jobs and the researcher. ``stack`` stops them in reverse order."""
     await asyncio.to_thread(lambda: candor.engine)  # upgrades the schema before the research process opens it
     pool, jobs = CollectionPool(candor.collections), Jobs(JobQueue(candor.settings))
     stack.push_async_callback(asyncio.to_thread, pool.close)

@@ -1,6 +1,6 @@
-"""Limits on connections: how many there may be, and how long a client may take to send a request.
+"""Limits the number of connections, and the time in which a client must send a request.
 
-uvicorn limits requests, not connections: without a limit, idle connections use up the file descriptors of the process.
+uvicorn limits requests but not connections. Without a limit, idle connections use up the process's file descriptors.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from api.settings import ServiceSettings
 BACKLOG = 64
 """Connections that asyncio accepts before it runs their protocols, which may refuse them."""
 _RESERVED = 256
-"""File descriptors for everything else: accepted connections, database, collections, worker processes, uploads."""
+"""File descriptors reserved for everything else: accepted connections, database, collections, workers, uploads."""
 _MOST_FILES = 65_536
-"""The limit on open files where the system sets none."""
+"""The limit on open files if the system sets none."""
 _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
     b"Content-Type: text/plain; charset=utf-8\r\n\r\nToo many connections. Try again in a few seconds.\n"
@@ -27,7 +27,7 @@ _REFUSAL = (
 
 
 class ConnectionLimits:
-    """Counts the open connections of a service, in all and by address."""
+    """Counts the open connections of a service, in total and by address."""
 
     def __init__(self, service: ServiceSettings) -> None:
         self.header_timeout_s, self.stall_timeout_s = service.header_timeout_s, service.stall_timeout_s
@@ -37,14 +37,14 @@ class ConnectionLimits:
         self._open: Counter[str] = Counter()
 
     def admit(self, address: str) -> bool:
-        """Count a new connection unless a limit is reached; return whether it was counted."""
+        """Count a new connection unless a limit is reached. Return whether it was counted."""
         if self._open.total() >= self._most or self._open[address] >= self._most_each:
             return False
         self._open[address] += 1
         return True
 
     def release(self, address: str) -> None:
-        """Forget a counted connection."""
+        """Remove a connection from the counts."""
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]
@@ -54,7 +54,7 @@ def make_protocol(limits: ConnectionLimits) -> type[H11Protocol]:
     """Return uvicorn's HTTP protocol with these limits."""
 
     class LimitedProtocol(H11Protocol):
-        """Refuses connections over the limits. Closes those that do not send a request, or stop in the middle of it."""
+        """Refuses connections over the limits. Closes connections that do not send a complete request in time."""
 
         _admitted: str | None = None
         _timer: asyncio.TimerHandle | None = None

@@ -37,7 +37,7 @@ from multi_agent.toolbox.toolbox import Toolbox
 
 @dataclass(frozen=True)
 class AppState:
-    """What the dependencies return. ``app.py`` builds it when the service starts."""
+    """The objects that the dependencies return. ``app.py`` creates them when the service starts."""
 
     settings: Settings
     agents: Agents
@@ -65,7 +65,7 @@ class AppState:
     uploads: Uploads
 
 
-# Dependencies are coroutines: FastAPI calls others in a thread, which costs more than the call itself.
+# Dependencies are coroutines, because FastAPI runs other functions in a thread, which costs more than the call itself.
 def _part(name: str) -> Any:
     async def get(connection: HTTPConnection) -> Any:
         return getattr(connection.app.state.parts, name)

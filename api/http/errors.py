@@ -24,7 +24,7 @@ def problem_response(problem: Problem, headers: Mapping[str, str] | None = None)
 
 
 def add_exception_handlers(app: FastAPI, headers: dict[str, str]) -> None:
-    """Answer every error with a problem. ``headers`` are added to status 500, which passes no middleware."""
+    """Respond to every error with a problem. ``headers`` are added to status 500, which bypasses the middleware."""
 
     async def expected(_: Request, error: Exception) -> Response:
         return problem_response(problem_of(error), error.headers if isinstance(error, Refused) else None)

@@ -1,8 +1,8 @@
 """The request and response models of OpenAI's chat API, and the conversion of answers to them.
 
 A model is a collection (``papers``) or a collection with an agent (``papers:Reader``). The last user message is the
-question; the user and assistant messages before it complete the question. The answer is a text with citation marks and
-sources. The mark of each quote has an annotation with a link to the evidence. Chat clients show Markdown, so all text
+question. Earlier user and assistant messages complete the question. The answer is a text with citation marks and
+sources. The mark of each quote has an annotation with a link to the evidence. Chat clients render Markdown, so all text
 of documents and models is escaped.
 """
 
@@ -26,7 +26,7 @@ from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel
 
 _IGNORED_MESSAGES = "Messages with the role 'system' or 'developer' are ignored."
-_NO_ANSWER = "The documents do not hold a complete answer."
+_NO_ANSWER = "The documents do not contain a complete answer."
 # These parameters would change the answer. Others control how a language model writes; they are accepted and ignored.
 _UNSUPPORTED_PARAMETERS = ("tools", "functions", "response_format", "audio", "logprobs", "web_search_options")
 
@@ -50,7 +50,7 @@ class ChatMessage(BaseModel):
         if isinstance(self.content, str) or self.content is None:
             return self.content or ""
         if other := [part.type for part in self.content if part.type != "text"]:
-            raise UsageError(f"A question must be text; a part has the type {other[0]!r}.")
+            raise UsageError(f"A question must be text, but a part of it has the type {other[0]!r}.")
         return "\n".join(part.text for part in self.content)
 
 
@@ -73,10 +73,10 @@ class ChatRequest(BaseModel):
     stream_options: StreamOptions | None = None
     n: int | None = Field(default=1, ge=1, description="Must be 1.")
     sources: tuple[Source, ...] | None = Field(
-        default=None, min_length=1, description="What the answer may rest on, instead of `research.sources`."
+        default=None, min_length=1, description="Sources of the answer, instead of `research.sources`."
     )
     filter: DocumentFilter | None = Field(
-        default=None, description="The documents of the collection that the run may read; null for all."
+        default=None, description="Filter for the documents that the run may read. Null: all documents."
     )
 
     @property
@@ -86,12 +86,12 @@ class ChatRequest(BaseModel):
 
     @property
     def note(self) -> str:
-        """A note on the ignored part of the request; empty if nothing is ignored."""
+        """A note on the ignored part of the request. Empty if nothing is ignored."""
         return _IGNORED_MESSAGES if any(each.role in ("system", "developer") for each in self.messages) else ""
 
     @property
     def conversation(self) -> tuple[Exchange, ...]:
-        """The last questions before the current one, with their answers. Raises UsageError if a message is not text."""
+        """The latest previous questions with their answers. Raises UsageError if a message is not text."""
         asked = [at for at, message in enumerate(self.messages) if message.role == "user"]
         return tuple(
             Exchange.in_short(self.messages[at].text, self._answer_between(at, after)) for at, after in pairwise(asked)
@@ -125,7 +125,7 @@ class ChatModel(FrozenModel):
 
     id: str
     object: Literal["model"] = "model"
-    created: int = Field(default=0, description="Always 0; collections have no creation date.")
+    created: int = Field(default=0, description="Always 0, because collections have no creation date.")
     owned_by: str = "candor"
 
 
@@ -192,9 +192,9 @@ class About(FrozenModel):
     status: Status
     confidence: float
     url: str = Field(description="Page of the run in the viewer.")
-    note: str = Field(default="", description="What part of the request was ignored.")
+    note: str = Field(default="", description="The part of the request that was ignored.")
     completed_question: str = Field(
-        default="", description="The question that was researched, if the conversation completed it; else empty."
+        default="", description="The question as completed from the conversation. Empty if it was not changed."
     )
 
 
@@ -247,7 +247,7 @@ class Reply:
         return [self.chunk({"role": "assistant", "content": ""}), *note]
 
     def progress_chunk(self, line: str) -> dict[str, Any]:
-        """Return a line of progress. Clients show it as Markdown, too."""
+        """Return a line of progress, escaped because clients render it as Markdown."""
         return self.chunk({"reasoning_content": f"{escaped(line)}\n"})
 
     def last_chunks(self, run: RunSummary, answer: Answer) -> list[dict[str, Any]]:

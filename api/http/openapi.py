@@ -12,8 +12,8 @@ from api.problems import FailedRun, Problem
 
 ABOUT = """Cited, checked and explained answers from your own documents.
 
-Ask with `POST /v1/research`; follow the run with `GET /v1/runs/{run_id}/events`. Every error is a problem
-(`application/problem+json`) that says what happened and what to do."""
+Ask questions with `POST /v1/research`. Follow a run with `GET /v1/runs/{run_id}/events`. Every error response is a
+problem (`application/problem+json`) that describes the error and what to do."""
 _SECURITY = {
     "key": {
         "type": "http", "scheme": "bearer", "description": "A key of `POST /v1/keys`. Not needed on localhost.",

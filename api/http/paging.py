@@ -1,4 +1,4 @@
-"""The ``Link`` header of lists that are sent page by page."""
+"""The ``Link`` header of paginated lists."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ PAGED: dict[int | str, dict[str, Any]] = {
 
 
 def link_next(request: Request, response: Response, **following: object) -> None:
-    """Name the next page: the requested address with these query parameters."""
+    """Set the ``Link`` header to the URL of the next page, which has these query parameters."""
     url = request.url.include_query_params(**following)
     response.headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'

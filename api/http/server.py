@@ -1,4 +1,4 @@
-"""Serves the application: opens the socket, checks keys and certificate, and shuts down in order."""
+"""The HTTP server. Opens the socket, checks keys and certificate, and shuts down in order."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from api.settings import LOOPBACK, ServiceSettings
 
 _GRACE_S = 5  # for connections that stay open after the runs are paused
 _SWITCH_S = 0.0005
-"""The thread switch interval; see docs/concurrency.md."""
+"""The thread switch interval. See docs/concurrency.md."""
 
 
 class Server(uvicorn.Server):
-    """Pauses the runs before it waits for connections, because connections that follow a run end with it."""
+    """A uvicorn server that pauses the runs at shutdown, because connections that follow a run stay open otherwise."""
 
     def __init__(self, app: FastAPI, service: ServiceSettings) -> None:
         super().__init__(
@@ -51,9 +51,10 @@ class Server(uvicorn.Server):
 
 
 def serve(candor: Candor, tell: Callable[[str], None]) -> None:
-    """Serve until a signal ends the process; ``tell`` receives the URL.
+    """Serve until a signal ends the process. ``tell`` receives the URL.
 
-    Raises UsageError if it cannot or must not listen there, or if another service uses the data folder or the database.
+    Raises UsageError if the address cannot or must not be used, or if another service uses the data folder or the
+    database.
     """
     _ = (
         candor.trace,
@@ -78,7 +79,7 @@ def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=2048)
-        # asyncio does this only for sockets made with the protocol's number; without it each answer waits 40 ms.
+        # asyncio does this only for sockets created with the protocol's number. Without it, responses are 40 ms later.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         return listener
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Rejects a JSON body without its header, and text that cannot be stored, in every parameter and JSON body.
+"""Rejects JSON bodies without a JSON header, and parameters and JSON bodies with text that cannot be stored.
 
-Postgres stores no U+0000 in text. UTF-8 encodes no half of a surrogate pair, but JSON can contain one.
+Postgres cannot store U+0000 in text. UTF-8 cannot encode half of a surrogate pair, but JSON can contain one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from starlette.exceptions import HTTPException
 
 _INVALID = re.compile("[\0\ud800-\udfff]")
 _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])|\xed[\xa0-\xbf]")
-"""What a JSON body contains if one of its texts is invalid."""
+"""A pattern that matches every JSON body with an invalid text."""
 _MESSAGE = "A text cannot contain the character U+0000 or half of a surrogate pair"
 
 Location = tuple[str | int, ...]
 
 
 async def require_json_header(connection: HTTPConnection) -> None:
-    """Check the header of a JSON body; a dependency of every route. Raises RequestValidationError."""
+    """Check the header of a JSON body. A dependency of every route. Raises RequestValidationError."""
     body = connection.scope["route"].body_field if isinstance(connection, Request) else None
     if not isinstance(connection, Request) or body is None or isinstance(body.field_info, Form):
         return
@@ -39,7 +39,7 @@ async def require_json_header(connection: HTTPConnection) -> None:
 
 
 async def require_valid_text(connection: HTTPConnection) -> None:
-    """Check the path, the query and the JSON body of a request; a dependency of every route.
+    """Check the path, the query and the JSON body of a request. A dependency of every route.
 
     Raises RequestValidationError with the location of each invalid text, HTTPException (404) for the path.
     """
@@ -63,7 +63,7 @@ async def _may_be_invalid(request: Request) -> bool:
 
 
 async def _json(request: Request) -> Any:
-    """Return the body, which FastAPI has parsed already; None if it is not JSON, which FastAPI reports."""
+    """Return the body as parsed by FastAPI. Return None if it is not JSON, which FastAPI reports."""
     try:
         return await request.json()
     except ValueError:
@@ -71,7 +71,7 @@ async def _json(request: Request) -> Any:
 
 
 def _invalid_texts(value: Any, location: Location) -> Iterator[Location]:
-    """Yield the locations of invalid texts in a JSON value; for an object's key, the location of the object."""
+    """Yield the locations of invalid texts in a JSON value. The location of a key is that of its object."""
     waiting = [(location, value)]
     while waiting:
         location, value = waiting.pop()

@@ -25,7 +25,7 @@ class EvaluationProgress(FrozenModel):
 
     asked: int
     questions: int
-    right: float | None = Field(default=None, description="running mean; None until an answer has been scored")
+    right: float | None = Field(default=None, description="running mean score; None until an answer has been scored")
 
 
 class EvaluationJobs:
@@ -50,7 +50,7 @@ class EvaluationJobs:
         return {"evaluation": spec.evaluation, "state": state.value}
 
     async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
-        """Do nothing: finished rows are stored, and the evaluation can be resumed."""
+        """Do nothing, because finished rows are stored and the evaluation can be resumed."""
 
     def _limits(self, key: str) -> Limits:
         return self._keys.get(key).limits if key else Limits()

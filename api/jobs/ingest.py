@@ -19,14 +19,14 @@ from vectorstore.errors import StoreError
 
 
 class IngestJobs:
-    """The handler of ingest jobs. The ledger knows which files are already done."""
+    """The handler of ingest jobs. The ledger records which files are already done."""
 
     def __init__(self, ingest: IngestService, pool: CollectionPool, jobs: Jobs) -> None:
         self._ingest, self._pool = ingest, pool
         jobs.register(JobKind.INGEST, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
-        """Ingest, and return the report. Raises JobFailed."""
+        """Ingest and return the report. Raises JobFailed."""
         spec, stop = IngestJobSpec.model_validate_json(job.spec.content), threading.Event()
 
         def report_progress(progress: Progress) -> None:
@@ -47,7 +47,7 @@ class IngestJobs:
         return report.model_dump(mode="json")
 
     async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
-        """Do nothing: an ingest stores only finished files, in the ledger and the collection."""
+        """Do nothing, because an ingest stores only finished files."""
 
 
 async def submit_ingest(jobs: Jobs, spec: IngestJobSpec, caller: Caller, idempotency_key: str | None = None) -> Job:

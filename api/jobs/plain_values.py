@@ -1,6 +1,6 @@
-"""How DBOS stores the values of jobs: as JSON. Pickles of older versions are read, but only plain values in them.
+"""Makes DBOS store the values of jobs as JSON. Of the pickles of older versions, it reads only plain values.
 
-Unpickling can run code, and anybody who may write into a shared database may write a pickle there.
+Unpickling can execute code, and everybody who can write to a shared database can store a pickle there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def json_serializer() -> Serializer:
-    """Return the serializer for new values. From now on DBOS restores no objects from pickles."""
+    """Return the serializer for new values. Also prevents DBOS from loading objects from pickles."""
     from dbos import DBOSPortableJSONSerializer
     from dbos._serialization import DefaultSerializer
 

@@ -1,5 +1,6 @@
-"""The job queue on DBOS: its database, its queues, and one workflow per kind of job. Only this file and
-``plain_values.py`` know DBOS.
+"""The job queue on DBOS: its database, its queues, and one workflow per kind of job.
+
+Only this module and ``plain_values.py`` use DBOS.
 
 A process has at most one DBOS instance, and therefore at most one service. It can call ``launch`` and ``destroy``
 repeatedly.
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 
 FILE = "jobs.db"
 _EXECUTOR_FILE = "jobs.owner"  # the executor id under which DBOS knows the service of this home folder
-_FORMAT = "1"  # version of the stored job format; DBOS leaves jobs of another version to the Candor that wrote them
+_FORMAT = "1"  # version of the stored job format; DBOS ignores jobs of other versions
 _THREADS = 64
 _TICKS = 600_000_000  # 69 days in units of 10 ms
 _POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0}
-"""Polling intervals. Research is interactive; each poll costs about 3 ms of CPU time even when the queue is empty."""
+"""Polling intervals. Research is interactive. Each poll costs about 3 ms of CPU time, even if the queue is empty."""
 _STATUSES = {
     "ENQUEUED": JobStatus.WAITING,
     "DELAYED": JobStatus.WAITING,
@@ -64,7 +65,7 @@ class JobQueue:
         self._last_tick = 0
 
     async def launch(self, execute: Callable[[str], Awaitable[str]]) -> None:
-        """Start passing job specs, as JSON, to ``execute``; unfinished jobs of this home folder come first.
+        """Start passing job specs as JSON to ``execute``, beginning with unfinished jobs of this home folder.
 
         Raises HomeError, SQLAlchemyError.
         """
@@ -85,7 +86,7 @@ class JobQueue:
 
         for kind in self.limits:
             _register_workflow(kind.value, execute)
-        if self._settings.database_url is not None:  # the database may also hold the queues of other services
+        if self._settings.database_url is not None:  # the database may also contain the queues of other services
             DBOS.listen_queues([self._queue_name(kind) for kind in self.limits])
         DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
         for kind, concurrency in self.limits.items():
@@ -101,7 +102,7 @@ class JobQueue:
 
     @property
     def limits(self) -> Mapping[JobKind, int]:
-        """How many jobs of each kind run at once."""
+        """The maximum number of concurrent jobs of each kind."""
         service = self._settings.service
         return {
             JobKind.RESEARCH: service.concurrent_runs,
@@ -118,7 +119,7 @@ class JobQueue:
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
 
     async def enqueue(self, spec: JobSpec) -> bool:
-        """Add a job. Return False if a job with the same id exists; it is left unchanged."""
+        """Add a job. Return False if a job with the same id exists, which stays unchanged."""
         from dbos import DBOS, error
 
         attributes = {"kind": spec.kind.value, "collection": spec.collection, "key": spec.key, "at": time.time()}
@@ -182,14 +183,14 @@ class JobQueue:
         await DBOS.resume_workflow_async(spec.id, queue_name=self._queue_name(spec.kind))
 
     def _queue_name(self, kind: JobKind) -> str:
-        """Return the queue's name. Services on a shared database have separate queues: uploads are in their homes."""
+        """Return the queue's name. Services on a shared database have separate queues, because uploads are local."""
         return kind.value if self._settings.database_url is None else f"{kind.value} of {self.executor}"
 
     def _dbos_priority(self, rank: int) -> int:
         """Return DBOS's priority number, which orders the jobs of one key by rank, then by time.
 
         DBOS orders by this number, then by creation time, which its SQLite tables store in whole seconds. The number
-        therefore includes the time. It wraps every 69 days; jobs that wait at that moment are overtaken once.
+        therefore includes the time. It wraps around every 69 days, and newer jobs then start before waiting ones.
         """
         self._last_tick = max(self._last_tick + 1, int(time.time() * 100))
         return rank * _TICKS + self._last_tick % _TICKS
@@ -214,7 +215,7 @@ def _to_job(found: WorkflowStatus) -> Job:
 
 
 def _error_text(error: Exception | str | None) -> str | None:
-    """Return the message of an error. DBOS returns the stored text of a pickled one."""
+    """Return the message of an error. DBOS returns pickled errors of older versions as text."""
     if isinstance(error, str):
         return "The job's record is a Python object, which Candor does not load. Send the request again."
     return str(error) if error else None
@@ -245,8 +246,8 @@ def _executor_id(home: Path) -> str:
 def _database_url(settings: Settings) -> str:
     """Return the URL of DBOS's tables: a schema of its own in Candor's Postgres database, or an SQLite file.
 
-    On SQLite DBOS has its own file because it writes at any time: in ``candor.db`` it would block the event loop,
-    which stores the events of all runs there.
+    On SQLite, DBOS has its own file because it writes at any time. In ``candor.db``, its writes would block the event
+    loop, which stores the events of all runs there.
     """
     if settings.database_url is not None:
         return settings.database_url.get_secret_value()

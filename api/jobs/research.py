@@ -1,7 +1,7 @@
-"""Research runs as jobs of the service: start, follow, cancel and resume them.
+"""Research runs as jobs of the service, which can be started, followed, cancelled and resumed.
 
-A run does not depend on the request that started it: when the client disconnects, the run continues. Nor does it depend
-on the process: when the service stops or is killed, the run is paused, and the next start of the service resumes it.
+A run continues after the client that started it disconnects. When the service stops or is killed, the run is paused,
+and the next start of the service resumes it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WAITING_POLL_S = 5.0  # for a waiting run: it usually starts in this process, wh
 
 
 class LiveRun:
-    """The subscribers of a run, and whether this process works on it."""
+    """The subscribers of a run, and a flag that is set while this process works on it."""
 
     def __init__(self) -> None:
         self.active = False
@@ -51,7 +51,7 @@ class LiveRun:
             subscription.put(event)
 
     def close(self) -> None:
-        """Mark the run as not active here, and wake its subscribers to read its state from the database."""
+        """Mark the run as not active in this process, and wake its subscribers to read its state from the database."""
         self.active = False
         for subscription in self.subscriptions:
             subscription.put(None)
@@ -73,7 +73,7 @@ class Runs:
         jobs.register(JobKind.RESEARCH, self)
 
     async def recover(self) -> None:
-        """End runs whose job has ended, but whose own end could not be stored because the database was down."""
+        """Store the end of runs whose jobs have ended, for example while the database was down."""
         for run in self._trace.unfinished():
             try:
                 job = await self._jobs.get(run.run_id)
@@ -123,14 +123,14 @@ class Runs:
         return await asyncio.to_thread(self._trace.answer, run_id)
 
     async def cancel(self, run_id: str) -> RunSummary:
-        """Cancel a run; an ended run stays unchanged. Raises RunNotFound; NotOurs if it belongs to another process."""
+        """Cancel a run. A run that has ended stays unchanged. Raises RunNotFound, NotOurs."""
         run = await asyncio.to_thread(self._trace.run, run_id)
         if not run.ended:
             try:
                 await self._jobs.cancel(run.run_id)
             except JobNotFound as error:
                 raise NotOurs(
-                    f"Run {run.run_id!r} belongs to another process, such as a command line; cancel it there."
+                    f"Run {run.run_id!r} belongs to another process, such as a command line. Cancel it there."
                 ) from error
         return await asyncio.to_thread(self._trace.run, run.run_id)
 
@@ -240,7 +240,7 @@ class Runs:
 
 
 def _poll_interval(live: LiveRun, run: RunSummary) -> float:
-    """Return how long to wait for an event before reading what another process may have stored."""
+    """Return the time to wait for an event before reading events that another process may have stored."""
     if live.active:
         return IDLE_S
     return WAITING_POLL_S if run.status == WAITING else POLL_S

@@ -1,4 +1,4 @@
-"""The tools of the MCP server: search, research, reading documents, and past runs.
+"""The tools of the MCP server, for search, research, reading documents and past runs.
 
 The tools are the same over stdio and over HTTP. The transports differ in the caller and in the ``Backend``. The
 docstrings and field descriptions of tools are prompts: the client's model reads them.
@@ -56,7 +56,7 @@ class Backend(Protocol):
         ...
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
-        """Return the answer, whatever its status; send the run's events to ``tell``. Raises AgentError, StoreError."""
+        """Return the answer with any status. Sends the run's events to ``tell``. Raises AgentError, StoreError."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The transports of the MCP server: HTTP under ``/mcp`` in the service, or stdio.
+"""The transports of the MCP server, which are HTTP under ``/mcp`` in the service and stdio.
 
 Over HTTP, the tools use the collections and runs of the service. Over stdio, a separate process serves one local client
 and keeps a collection open only during a call, so that other processes can change it in between.
@@ -67,7 +67,7 @@ class Endpoint:
 
 
 async def serve_stdio(candor: Candor) -> None:
-    """Answer the client on standard input and output until it closes them. Nothing else may write there."""
+    """Serve one client on standard input and output until it closes them. Nothing else may write to standard output."""
 
     async def local_caller(_: Context[Any, Any]) -> Caller:
         return LOCAL_CALLER
@@ -86,7 +86,7 @@ async def _request_caller(ctx: Context[Any, Any]) -> Caller:
 
 @dataclass(frozen=True)
 class _ServiceBackend:
-    """Uses the service's open collections, and starts runs as jobs of the service."""
+    """Uses the service's open collections and starts runs as jobs of the service."""
 
     pool: CollectionPool
     runs: Runs
@@ -103,7 +103,7 @@ class _ServiceBackend:
 
 
 class _LocalBackend:
-    """Opens collections for the first of the concurrent calls, and closes them after the last."""
+    """Opens a collection for the first of several concurrent calls and closes it after the last."""
 
     def __init__(self, collections: Collections, panel: PanelFactory) -> None:
         self._collections, self._panel = collections, panel

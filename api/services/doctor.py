@@ -1,4 +1,4 @@
-"""Shows the settings in force, and checks every part."""
+"""Shows the current settings and checks every part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SECRET = "set, not shown"
 
 
 class Diagnosis(FrozenModel):
-    """The settings in force, without secrets, and one check for each part."""
+    """The current settings without secrets, and one check for each part."""
 
     settings: dict[str, Any]
     settings_file: str = Field(description="path of the candor.toml in the data folder")
@@ -40,7 +40,7 @@ class Diagnosis(FrozenModel):
 
 
 class Setup(FrozenModel):
-    """What a new user still has to do: make a model reachable, and add documents."""
+    """The state of the setup, which shows a new user whether a model is reachable and documents exist."""
 
     provider: str = Field(description="`ollama`, `openai` or `local`")
     model: str
@@ -51,19 +51,19 @@ class Setup(FrozenModel):
 
     @property
     def reachable(self) -> bool:
-        """Whether the model can be asked."""
+        """Whether the endpoint responds and offers the model."""
         return all(check.ok for check in self.checks)
 
 
 class Trial(FrozenModel):
-    """The checks of the default endpoint, which sent requests to the model, and how long they took."""
+    """The results and the duration of a trial of the default endpoint, which sends requests to the model."""
 
     checks: tuple[Check, ...]
     seconds: float
 
 
 class Doctor:
-    """Checks the parts. Building a part can fail, so each is passed as a function that returns it."""
+    """Checks the parts. Each part is passed as a function that returns it, because building a part can fail."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Doctor:
         return Diagnosis(settings=settings, settings_file=str(self._settings.home / FILE), checks=checks)
 
     async def setup(self) -> Setup:
-        """Report which model is set, whether it is there, and the number of collections. Asks the model nothing.
+        """Return the default model, its checks and the number of collections. Sends no request to the model.
 
         Raises StoreError.
         """

@@ -11,7 +11,7 @@ from api.settings import Settings
 from api.storage.home import DATABASE, create_home
 from api.storage.upgrade import upgrade_schema
 
-_BUSY_TIMEOUT_MS = 10_000
+_BUSY_TIMEOUT_MS = 60_000  # upgrades of the schema take seconds on a busy machine
 
 
 def open_database(settings: Settings) -> sql.Engine:
@@ -50,6 +50,6 @@ def _configure_sqlite(connection: Any, _: object) -> None:
 
 
 def _reject_long_pattern(context: sql.engine.ExceptionContext) -> None:
-    """Raise UsageError for a text that is too long to search for: the database works, the input is wrong."""
+    """Raise UsageError for a search text that is too long. Otherwise it would be reported as a database error."""
     if "pattern too complex" in str(context.original_exception):
         raise UsageError("An id, name or text to search for is too long. Send fewer than 20,000 characters.")

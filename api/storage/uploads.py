@@ -1,7 +1,7 @@
-"""Uploaded files: their folder, their names, and how they are stored and deleted.
+"""Stores and deletes uploaded files.
 
     HOME/uploads/papers/reports/2024.pdf      a file of the collection `papers`, under the name that the client sent
-    HOME/uploads/.origins/papers/a.pdf        the web address that `a.pdf` of `papers` was downloaded from
+    HOME/uploads/.origins/papers/a.pdf        the URL from which `a.pdf` of `papers` was downloaded
     HOME/uploads/.incoming/123-8f3a…/0        a file that process 123 is receiving
 
 A file is moved to its final path only after the whole upload has arrived. Unfinished uploads are deleted.
@@ -55,26 +55,26 @@ class Uploads:
             shutil.rmtree(folder, ignore_errors=True)
 
     def accept(self, collection: str, received: Mapping[PurePosixPath, Path]) -> list[Path]:
-        """Move received files to their final paths, replacing files of the same name, and return these paths.
+        """Move received files to their final paths and return these paths. Replaces files with the same name.
 
-        Raises UsageError before any file is moved if a folder has the same name, or a file the name of a parent folder,
-        on the disk or among the received files.
+        Raises UsageError before any file is moved if a file and a folder have the same name, on the disk or among the
+        received files.
         """
         folder = self.folder(collection)
         for name in received:
             _check_free(folder, name)
             if parent := next((each for each in name.parents if each in received), None):
                 raise UsageError(
-                    f"The upload contains the file {str(parent)!r} and a file in a folder of that name, {str(name)!r}. "
-                    "Rename one."
+                    f"The upload contains the file {str(parent)!r} and, in a folder with the same name, the file "
+                    f"{str(name)!r}. Rename one."
                 )
         with _translate_errors(folder):
             return [self._move(path, folder / name) for name, path in received.items()]
 
     def add_copy(self, collection: str, name: PurePosixPath, file: Path, url: str) -> Path:
-        """Store a copy of a file of a run. ``url`` is its web address; empty if a tool wrote it.
+        """Store a copy of a file of a run. ``url`` is the URL of a downloaded file, and empty if a tool wrote the file.
 
-        Replaces an earlier download from the same address. Raises UsageError if another file has this name.
+        Replaces an earlier download from the same URL. Raises UsageError if another file has this name.
         """
         path = self.folder(collection) / name
         _check_free(self.folder(collection), name)
@@ -93,7 +93,7 @@ class Uploads:
         return path
 
     def url(self, path: Path) -> str:
-        """Return the web address that a file was downloaded from; empty if there is none."""
+        """Return the URL from which a file was downloaded, or an empty string."""
         if not path.is_relative_to(self._folder):
             return ""
         with _translate_errors(path), suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""The contract of a researcher: what runs the service's research and evaluation jobs.
+"""The contract of a researcher, which runs the research and evaluation jobs of the service.
 
 Implementations: ``in_process.py`` and ``subprocess.py``.
 """
@@ -23,11 +23,11 @@ class ResearchTask(FrozenModel):
 
     run_id: str
     request: Request
-    key: str = Field(description="id of the API key that asked; selects preferences and conversations")
+    key: str = Field(description="id of the API key that started it; selects preferences and conversations")
 
 
 class EvaluationJobSpec(FrozenModel):
-    """The stored specification of an evaluation job; the evaluation itself is stored separately."""
+    """The stored specification of an evaluation job. The evaluation itself is stored separately."""
 
     evaluation: str
     parallel: int = Field(default=4, ge=1, le=256)
@@ -38,7 +38,7 @@ class EvaluationTask(FrozenModel):
     """An evaluation to start or to resume."""
 
     spec: EvaluationJobSpec
-    key: str = Field(description="id of the API key that asked; its runs belong to it")
+    key: str = Field(description="id of the API key that started it, to which its runs belong")
     limits: Limits = Field(description="of that key")
 
 
@@ -46,7 +46,7 @@ class Researcher(Protocol):
     """Runs research and evaluations over collections that the service has open.
 
     Cancelling a call ends the run at once and stores its state. If ``is_pausing`` returns True at that moment, the run
-    can be resumed. Progress is published in order, before the call returns.
+    can be resumed. All progress is published in order before the call returns.
     """
 
     @property
@@ -56,13 +56,13 @@ class Researcher(Protocol):
 
     @property
     def unavailable_reason(self) -> str:
-        """Why research is known to be unavailable now; empty if it is available."""
+        """The reason why research is currently unavailable. Empty if it is available."""
         ...
 
     async def research(
         self, task: ResearchTask, collection: str, publish: Subscriber, is_pausing: Callable[[], bool]
     ) -> None:
-        """Run until the end, which is stored. Raises AgentError, StoreError, ResearchLost."""
+        """Execute the run until it has ended and its answer is stored. Raises AgentError, StoreError, ResearchLost."""
         ...
 
     async def evaluate(

@@ -1,4 +1,4 @@
-"""Opens the researcher that the settings choose."""
+"""Opens the researcher that the settings select."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vectorstore.store import Vectors
 async def open_researcher(
     settings: Settings, embed: Callable[[str], Vectors], pool: CollectionPool, make_panel: Callable[[], Panel]
 ) -> AsyncIterator[Researcher]:
-    """Yield the researcher and close it at the end, when no task may be running.
+    """Yield the researcher and close it at the end of the block, when no task may be running.
 
     ``make_panel`` builds the panel for research in this process.
     """

@@ -1,8 +1,8 @@
 """The messages between the service and its research process.
 
-They use two connections. The first carries tasks to the process and their progress back, in order. On the second the
-process requests what only the service has: open collections and the embedding model. Large responses there do not
-delay events on the first.
+They use two connections. The first carries tasks to the process, and their progress back in order. On the second, the
+process requests operations on open collections and the embedding model, which only the service has. Therefore large
+responses do not delay events.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Operation = Literal["index", "search", "around", "scan", "page_picture", "embed"
 
 @dataclass(frozen=True)
 class StartTask:
-    """Service: start or resume a task."""
+    """Message of the service to start or resume a task."""
 
     task: int
     spec: ResearchTask | EvaluationTask
@@ -27,7 +27,7 @@ class StartTask:
 
 @dataclass(frozen=True)
 class CancelTask:
-    """Service: end a task at once; with ``pausing``, leave it resumable."""
+    """Message of the service to end a task at once. With ``pausing``, the task can be resumed."""
 
     task: int
     pausing: bool
@@ -35,17 +35,17 @@ class CancelTask:
 
 @dataclass(frozen=True)
 class Stop:
-    """Service: exit. No task is running and none will follow."""
+    """Message of the service to exit. No task is running and none will follow."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """Research process: it can receive tasks. The service sends none before."""
+    """Message of the research process that it can receive tasks. The service sends no task before."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Research process: an event of a run, or a row of an evaluation."""
+    """Message of the research process with an event of a run or a row of an evaluation."""
 
     task: int
     item: Any
@@ -53,7 +53,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class TaskEnded:
-    """Research process: the last message about a task."""
+    """The last message of the research process about a task."""
 
     task: int
     result: Any = None
@@ -62,7 +62,7 @@ class TaskEnded:
 
 @dataclass(frozen=True)
 class ServiceRequest:
-    """Research process: describe, search or read the task's collection, draw a page, or embed a query."""
+    """Request of the research process to describe, search or read the collection, draw a page, or embed a query."""
 
     number: int
     task: int
@@ -72,7 +72,7 @@ class ServiceRequest:
 
 @dataclass(frozen=True)
 class ServiceResponse:
-    """Service: the result of a request."""
+    """Response of the service to a request."""
 
     number: int
     result: Any = None

@@ -18,13 +18,13 @@ class Panel:
 
     def __init__(self, factory: PanelFactory, evaluations: Evaluations) -> None:
         self._factory, self._evaluations = factory, evaluations
-        self._models = factory.models()  # one for all runs: the request limit of each endpoint applies to their sum
-        self._database_slot = asyncio.Lock()  # a hundred concurrent runs read the catalog one after the other
+        self._models = factory.models()  # shared by all runs, so the request limit of an endpoint applies to their sum
+        self._database_slot = asyncio.Lock()  # makes concurrent runs read the catalog one after the other
 
     async def research(
         self, task: ResearchTask, library: Library, publish: Subscriber, is_pausing: Callable[[], bool]
     ) -> None:
-        """Start or resume a run; see ``Researcher.research``."""
+        """Start or resume a run. See ``Researcher.research``."""
         async with self._database_slot:
             orchestrator = await asyncio.to_thread(self._factory.orchestrator, library, self._models, task.key)
         await orchestrator.research(task.request, publish, run_id=task.run_id, pausing=is_pausing)
@@ -32,7 +32,7 @@ class Panel:
     async def evaluate(
         self, task: EvaluationTask, library: Library, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
     ) -> State:
-        """Start or resume an evaluation; see ``Researcher.evaluate``."""
+        """Start or resume an evaluation. See ``Researcher.evaluate``."""
         result = await asyncio.to_thread(self._evaluations.store.get, task.spec.evaluation)
         return await self._evaluations.resume(
             library, result, parallel=task.spec.parallel, budget=task.spec.budget, publish=publish,

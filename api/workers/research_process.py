@@ -1,4 +1,4 @@
-"""The service's side of a research process: starts it, sends it tasks, serves its requests, and handles its end."""
+"""Manages a research process for the service. Starts it, sends it tasks, serves its requests, and handles its end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from vectorstore.store import Vectors
 log = logging.getLogger(__name__)
 
 # See docs/concurrency.md for the next two.
-_MAX_REQUESTS = min(4, max(1, (os.cpu_count() or 1) // 2))  # of the process, served at once
+_MAX_REQUESTS = min(4, max(1, (os.cpu_count() or 1) // 2))  # maximum concurrent requests of the process
 _NICENESS = 5
 _EXIT_TIMEOUT_S = 5.0
 
@@ -72,13 +72,13 @@ class ResearchProcess:
 
     @property
     def start_failure(self) -> str:
-        """How the process ended, if it ended before it was ready; else empty."""
+        """A description of how the process ended before it was ready. Empty if it became ready."""
         return self._end_message() if self.ended and not self._was_ready else ""
 
     async def run(
         self, spec: ResearchTask | EvaluationTask, library: Library, publish: Publish, is_pausing: Callable[[], bool]
     ) -> Any:
-        """Run a task and return its result. Raises what the task raised; ResearchLost if the process ends first."""
+        """Run a task and return its result. Raises the task's error, or ResearchLost if the process ends first."""
         await asyncio.shield(self._ready)
         if self.ended:
             raise ResearchLost(self._end_message())
@@ -95,7 +95,7 @@ class ResearchProcess:
                 with suppress(asyncio.CancelledError):  # the cancellation was sent; wait for its confirmation
                     await asyncio.wait({ending})
             raise
-        except Exception:  # ``publish`` raised: cancel the task and raise the error as the task's own
+        except Exception:  # ``publish`` raised, so the task is cancelled and fails with this error
             self._tasks.send(CancelTask(task, pausing=False))
             await _publish_until_ended(inbox, _discard)
             raise
@@ -110,7 +110,7 @@ class ResearchProcess:
         self._stopping = True
         if self._ready.done():
             self._tasks.send(Stop())
-        else:  # it has just been started and does not receive yet
+        else:  # the process has just been started and cannot receive messages yet
             self._process.kill()
         await asyncio.to_thread(self._close)
 
@@ -121,7 +121,7 @@ class ResearchProcess:
         self._process.close()
         self._threads.shutdown(cancel_futures=True)
 
-    # Messages of the process
+    # Messages from the process
 
     def _receive(self, message: Ready | Progress | TaskEnded) -> None:
         if not isinstance(message, Ready):
@@ -151,7 +151,7 @@ class ResearchProcess:
                 return self._embed(*request.arguments)
 
     def _respond(self, number: int, done: Future[Any]) -> None:
-        if done.cancelled():  # the service ends
+        if done.cancelled():  # the service is shutting down
             return
         error = done.exception()
         self._requests.send(

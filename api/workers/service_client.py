@@ -1,4 +1,4 @@
-"""The research process's access to what only the service has: open collections and the embedding model."""
+"""A client with which the research process uses the service's open collections and embedding model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ServiceClient:
         self._channel.open()
 
     def call(self, operation: Operation, task: int, *arguments: Any) -> Any:
-        """Return the result from the service. Raises what the service raised."""
+        """Return the result of the operation. Raises the exception that the service raised."""
         number, response = next(self._numbers), Future[Any]()
         self._pending[number] = response
         self._channel.send(ServiceRequest(number, task, operation, arguments))
@@ -57,7 +57,7 @@ class RemoteLibrary:
     task: int
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
-        return list_catalogue(self.ledger, self.collection)  # read from the database, which both processes can open
+        return list_catalogue(self.ledger, self.collection)  # reads the database directly
 
     def index(self) -> Mapping[str, str]:
         settings: Mapping[str, str] = self.service.call("index", self.task)

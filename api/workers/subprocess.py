@@ -1,7 +1,8 @@
 """Research in a child process, which keeps the service responsive for searches and reads.
 
-All runs and evaluations share that process, so they share the request limit of each model endpoint. The process opens
-no collection, because only one process may, and loads no embedding model; it requests both from the service.
+All runs and evaluations share that process, so they share the request limit of each model endpoint. The process does
+not open collections, because only one process may open them, and does not load the embedding model. It uses both
+through the service.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class SubprocessResearcher:
         self._closing = False
 
     async def start(self) -> None:
-        """Start the process. It is ready a second or two later; this call does not wait for that."""
+        """Start the process without waiting until it is ready, which takes a second or two."""
         await self._running_process()
 
     async def research(
@@ -56,7 +57,7 @@ class SubprocessResearcher:
 
     @property
     def unavailable_reason(self) -> str:
-        """How the last process ended, if it was never ready. The next task starts a new process."""
+        """A description of how the last process ended if it was never ready. The next task starts a new process."""
         return self._process.start_failure if self._process else ""
 
     async def close(self) -> None:
@@ -83,8 +84,8 @@ class SubprocessResearcher:
             except ResearchLost as error:
                 lost = error
         raise ResearchLost(
-            f"{lost} It was the second process to end during this task, which is not tried again: the task may be the "
-            "cause, for example when it exhausts memory. See the service's log."
+            f"{lost} This was the second process that ended during this task, so the task is not retried. The task may "
+            "be the cause, for example because it exhausts memory. See the service's log."
         )
 
     async def _running_process(self) -> ResearchProcess:

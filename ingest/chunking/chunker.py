@@ -49,7 +49,10 @@ class Source(FrozenModel):
 
 
 class Chunker:
-    """Creates chunks for one embedding model: ``count_tokens`` is its tokenizer, ``budget`` the tokens per chunk."""
+    """Splits documents into chunks for one embedding model.
+
+    ``count_tokens`` counts tokens with the model's tokenizer. ``budget`` is the maximum number of tokens per chunk.
+    """
 
     def __init__(self, count_tokens: TokenCounter, budget: int, overlap: int = 0) -> None:
         self.count_tokens = count_tokens
@@ -58,7 +61,7 @@ class Chunker:
 
     @property
     def fingerprint(self) -> str:
-        """Name of the algorithm and its settings. Equal fingerprints mean equal chunks."""
+        """Name of the algorithm and its settings. Chunkers with the same fingerprint produce the same chunks."""
         return f"{ALGORITHM}/{self.budget}" + (f"/overlap-{self.overlap}" if self.overlap else "")
 
     def chunk(self, parsed: ParsedDocument, source: Source) -> list[Chunk]:
@@ -101,7 +104,7 @@ class _Chunking:
     # Packing
 
     def _partition(self, segments: Sequence[Segment]) -> list[Sequence[Segment]]:
-        """Return the segments of each chunk: the partition with the lowest cost that fits the budget."""
+        """Return the segments of each chunk. Chooses the partition with the lowest cost that fits the budget."""
         costs = [0.0, *[inf] * len(segments)]  # costs[n]: cost of the best partition of the first n segments
         begins = [0] * (len(segments) + 1)  # begins[n]: first segment of the last chunk of that partition
         for first in range(len(segments)):
@@ -216,7 +219,7 @@ class _Chunking:
 
 
 class _Section:
-    """The section path of a growing chunk: the headings that apply to all of its text."""
+    """The section path of a growing chunk, which contains the headings above all of its text."""
 
     def __init__(self, first: Segment) -> None:
         self._begins_with_heading = first.kind is BlockKind.HEADING
@@ -234,7 +237,7 @@ class _Section:
 
 
 def _section_starts(path: tuple[str, ...], group: Sequence[Segment]) -> Iterator[SectionStart]:
-    """Yield each place where the section differs from the one before; at first, from the path of the chunk."""
+    """Yield each place where the section changes. The first segment is compared with the path of the chunk."""
     for segment in group:
         if segment.section != path:
             path = segment.section

@@ -30,7 +30,7 @@ class Outline:
 
     @cached_property
     def title(self) -> str:
-        """The title fact, the first heading or the file name: the first one that contains a word.
+        """The title fact, the first heading or the file name. The first of these that contains a word is used.
 
         For a PDF, the file name comes before the first heading. The reader infers headings from the layout, and forms
         of one kind all start with the same heading ("UNITED STATES SECURITIES AND EXCHANGE COMMISSION").
@@ -47,7 +47,7 @@ class Outline:
 
     @cached_property
     def about(self) -> str:
-        """Issuer and period as printed, unless the title contains them; ``""`` if the context line has no room."""
+        """Issuer and period as printed, unless the title contains them. Empty if the context line has no room."""
         facts = [self._parsed.facts[name].printed for name in (ISSUER, PERIOD) if name in self._parsed.facts]
         lacking = ", ".join(fact for fact in facts if _letters(fact) not in _letters(self.title))
         tokens = self._count([f"{self.title} › {lacking}"])[0]

@@ -1,6 +1,7 @@
-"""Divides a parsed document into segments: sentences of prose, lines of lists and code, rows of tables.
+"""Divides a parsed document into segments, which are sentences of prose, lines of lists and code, and rows of tables.
 
-Each segment has the cost of beginning a chunk with it: nothing before a heading, much between a caption and its table.
+Each segment has a cost for starting a chunk with it. The cost is zero for a heading and high between a caption and its
+table.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _HEADER_SHARE = 2  # a table's header takes at most half of the budget
 _SEGMENT_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget are joined
 _CAPTION_SHARE = 5  # a paragraph next to a table is its caption if it takes at most a fifth of the budget
 
-# Costs of the boundary at which a chunk begins. Their order is the principle; the values were found by experiment.
+# Costs of the boundary at which a chunk begins. The values were found by experiment; only their order has a reason.
 _BEFORE_HEADING = 0.0
 _BETWEEN_BLOCKS = 0.1
 _BETWEEN_SENTENCES = 0.4
@@ -47,9 +48,9 @@ class Segment:
     kind: BlockKind
     section: tuple[str, ...]
     cost: float
-    """Cost of the boundary before it."""
+    """Cost of the boundary before the segment."""
     continues: bool = False
-    """Whether the boundary before it is inside a block of sentences, so that overlap with the last ones makes sense."""
+    """Whether the boundary before the segment is inside a block of sentences. Only there, chunks may overlap."""
     header: TableHeader | None = None
     header_tokens: int = 0
 
@@ -92,7 +93,7 @@ class Segmenter:
         if BlockKind.TABLE not in (above.kind, block.kind) and (
             self._is_caption(index, index + 1, sizes) or self._is_caption(index - 1, index - 2, sizes)
         ):
-            return _BETWEEN_BLOCKS  # it belongs to the table on its other side
+            return _BETWEEN_BLOCKS  # the caption belongs to the table on its other side
         return _BETWEEN_BLOCKS if self._is_sentences(above) and self._is_sentences(block) else _NEXT_TO_OTHER
 
     def _is_caption(self, index: int, neighbour: int, sizes: Sequence[int]) -> bool:
@@ -190,10 +191,11 @@ def boundary_of(kind: BlockKind) -> re.Pattern[str]:
 
 
 class _Weights:
-    """The tokens of parts of a text, as the splitter can work with them.
+    """The numbers of tokens of parts of a text, at least 1 and for a single character at most ``room``.
 
-    It repeats a part of zero tokens, such as an accent alone, in the next chunk, and fails at a character that has more
-    tokens than ``room``. Counting each of many short parts alone would take minutes, so ``add`` counts them together.
+    The splitter would repeat a part of zero tokens, such as a single accent, in the next chunk. It would fail on a
+    character of more than ``room`` tokens. Counting many short parts separately would take minutes, so ``add`` counts
+    them together.
     """
 
     def __init__(self, count_tokens: TokenCounter, room: int) -> None:

@@ -173,7 +173,7 @@ def _compressed_entries(path: Path, max_bytes: int) -> Entries:
 
 
 class _ShortFields(policy.Compat32):
-    """Rejects mails with a very long field of a part: Python reads its parameters in a time that grows with the square.
+    """Rejects mails with a very long field of a part, because Python needs quadratic time to read its parameters.
 
     Other fields, such as a long list of recipients, are not read here.
     """
@@ -181,7 +181,7 @@ class _ShortFields(policy.Compat32):
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
         if name.lower().startswith("content-") and len(value) > _MAX_FIELD:
-            raise ValueError(f"its field {name} has {len(value):,} characters; the limit is {_MAX_FIELD:,}")
+            raise ValueError(f"its field {name} has {len(value):,} characters, but the limit is {_MAX_FIELD:,}")
         return name, value
 
 

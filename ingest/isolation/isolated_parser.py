@@ -1,4 +1,4 @@
-"""Parsing and chunking in worker processes, behind the contracts of the parser and the chunker."""
+"""Implementations of the parser and the chunker that work in worker processes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class IsolatedParser:
         self._parser = load_parser(parser_name, options)
         self.name = self._parser.name
         self.pool = WorkerPool(self.name, options, timeout_s=timeout_s, memory_mb=memory_mb, cancelled=cancelled)
-        """The processes, which also chunk and unpack. That work does not count as one of the ``workers``."""
+        """The pool of worker processes, which also chunk and unpack. That work does not count towards ``workers``."""
         self._slots = threading.BoundedSemaphore(workers)
         self._max_text_mb = max_text_mb
 
@@ -80,7 +80,7 @@ class IsolatedParser:
 
 
 class IsolatedChunker(Chunker):
-    """A chunker that works in a worker process. Tokens are counted in this process, which has the model."""
+    """A chunker that works in a worker process. This process counts the tokens, because it has the model."""
 
     def __init__(self, chunker: Chunker, pool: WorkerPool, max_passages: int) -> None:
         super().__init__(chunker.count_tokens, chunker.budget, chunker.overlap)

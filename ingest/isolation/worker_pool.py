@@ -1,4 +1,4 @@
-"""Work on untrusted files in worker processes: a file that hangs, crashes or exhausts memory fails alone.
+"""Processes untrusted files in worker processes. A file that hangs, crashes or exhausts memory affects no other file.
 
 Owns the pool of worker processes: each starts when first needed, is reused, and is replaced after it was killed or has
 grown. The code inside them is in ``worker.py``.
@@ -79,7 +79,7 @@ class WorkerPool:
                 first = False
 
     def close(self) -> None:
-        """Kill all workers; what they work on raises ParserUnavailable. May be called again."""
+        """Kill all workers. Their current requests raise ParserUnavailable. May be called again."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -98,7 +98,7 @@ class WorkerPool:
 
     @contextmanager
     def _worker(self) -> Iterator[_Worker]:
-        """Yield a worker that nobody else uses. It is used again unless it is in an unknown state or has grown."""
+        """Yield a worker for exclusive use. It is reused unless its state is unknown or its memory has grown."""
         worker = self._acquire()
         reusable = False
         try:
@@ -143,7 +143,7 @@ class WorkerPool:
 
 
 class _Worker:
-    """One worker process. One thread uses it at a time; only ``kill`` may be called from another."""
+    """One worker process. Only one thread may use it at a time, but ``kill`` may be called from other threads."""
 
     def __init__(self, parser_name: str, timeout_s: float, memory_mb: int, cancelled: Callable[[], bool]) -> None:
         self._parser_name = parser_name
@@ -156,7 +156,7 @@ class _Worker:
             raise ParserUnavailable(f"The parser process cannot be started: {error}.") from error
         [self._connection] = self._process.connections
         self.is_ready = False
-        """Whether it waits for a request."""
+        """Whether the worker waits for a request."""
         self.kill, self.close, self.rss_mb = self._process.kill, self._process.close, self._process.rss_mb
 
     def start(self, options: ParserOptions) -> None:
@@ -173,7 +173,7 @@ class _Worker:
         raise ParserUnavailable(f"The parser process for {self._parser_name!r} does not start: {reason}.")
 
     def run(self, request: Request, count_tokens: TokenCounter | None = None) -> Any:
-        """Return the result of the request, or raise its error. The worker can be used again if it ``is_ready``."""
+        """Return the result of the request, or raise its error. The worker can be reused if it ``is_ready``."""
         self._process.clear_output()
         self.is_ready = False
         try:

@@ -1,12 +1,14 @@
-"""The ledger: the state of every file, and its parsed text.
+"""The ledger, which records the state and the parsed text of every file.
 
-It decides what searches see. A document is replaced in three steps, so that a search sees one version of it, whole:
+The ledger controls which versions of a document searches return. An ingest replaces a document in three steps, so that
+a search always returns chunks of exactly one version:
 
-1. The ledger hides the new *indexed version* (content, parser and chunking), and its chunks are written to the store.
+1. The ledger hides the new *indexed version* (content, parser and chunking). Then the ingest writes its chunks to the
+   store.
 2. One transaction shows the new version and hides the old one.
-3. The old chunks are deleted from the store.
+3. The ingest deletes the old chunks from the store.
 
-If the process is killed between two steps, the store has hidden chunks. The next ingest publishes or deletes them.
+If the process is killed between two steps, the store contains hidden chunks. The next ingest publishes or deletes them.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _BLOCKS = TypeAdapter(tuple[Block, ...])
 _PAGES = TypeAdapter(tuple[PageSpan, ...])
 _SHOWN = 5
 
-# Built once, because every search runs them.
+# Statements that every search executes, so they are built only once.
 _HIDDEN = select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == bindparam("collection"))
 _CHANGES = select(CHANGES.c.number).where(CHANGES.c.collection == bindparam("collection"))
 
@@ -80,7 +82,7 @@ class Ledger:
                 connection.execute(insert(DOCUMENTS), [_row(record) for record in records])
 
     def advance(self, collection: str, document: str, state: DocumentState, stage: Stage, attempts: int) -> None:
-        """Update how far a file has come, and the number of the attempt."""
+        """Update the state, stage and number of attempts of a file."""
         values: dict[str, Any] = {
             "state": state, "stage": stage, "attempts": attempts, "updated_at": datetime.now(UTC)
         }  # fmt: skip
@@ -88,9 +90,9 @@ class Ledger:
             connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(values))
 
     def requeue_unfinished(self, collection: str) -> None:
-        """Take back the files that an interrupted ingest has started: no document stays in an intermediate state.
+        """Reset the files that an interrupted ingest left in an intermediate state.
 
-        The record of a document with an indexed version keeps describing that version.
+        The record of a document with an indexed version still describes that version.
         """
         columns = DOCUMENTS.c
         indexed = columns.chunks > 0
@@ -104,7 +106,7 @@ class Ledger:
             connection.execute(update(DOCUMENTS).where(*started).values(values))
 
     def touch(self, collection: str, document: str, *, name: str, modified: float, read_at: float) -> None:
-        """Record that the file has the content that is indexed, and its current name."""
+        """Record that the content of the file is the indexed content, and record its current name."""
         values: dict[str, Any] = {
             "state": DocumentState.INDEXED, "stage": Stage.STORING, "reason": "", "name": name,
             "modified": modified, "read_at": read_at, "updated_at": datetime.now(UTC),
@@ -122,7 +124,7 @@ class Ledger:
     ) -> None:
         """Show an indexed version to searches and hide the ``superseded`` one, in one transaction.
 
-        ``moved_from`` is the document of the same content whose file was moved here; it is removed.
+        ``moved_from`` is the document with the same content whose file was moved to this path. It is removed.
         """
         with database(), self._engine.begin() as connection:
             for table in (DOCUMENTS, TEXTS):
@@ -147,7 +149,7 @@ class Ledger:
     def tag(
         self, collection: str, documents: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> None:
-        """Add tags to documents, and remove others. Records of these documents need not exist yet."""
+        """Add and remove tags of documents. The documents need no record yet."""
         with database(), self._engine.begin() as connection:
             change_tags(connection, collection, documents, add=add, remove=remove)
 
@@ -162,7 +164,7 @@ class Ledger:
             _hide(connection, collection, document, version)
 
     def unhide(self, collection: str, versions: Sequence[str]) -> None:
-        """Forget hidden versions whose chunks were deleted."""
+        """Delete the entries of hidden versions whose chunks were deleted from the store."""
         with database(), self._engine.begin() as connection:
             for version in versions:
                 connection.execute(delete(HIDDEN).where(*_is_version(collection, version)))
@@ -181,7 +183,7 @@ class Ledger:
             return connection.execute(_CHANGES, {"collection": collection}).scalar() or 0
 
     def embedded(self, collection: str, digests: Sequence[str]) -> dict[str, str]:
-        """Return the chunk that was last embedded from the text with each digest. The store may have deleted it."""
+        """Return, by the digest of a text, the chunk that was last embedded from it. The store may have deleted it."""
         columns = PASSAGES.c
         query = select(columns.digest, columns.chunk).where(
             columns.collection == collection, columns.digest.in_(digests)
@@ -190,7 +192,7 @@ class Ledger:
             return {row.digest: row.chunk for row in connection.execute(query)}
 
     def note_embedded(self, collection: str, chunks: Mapping[str, str]) -> None:
-        """Record which stored chunk has the vector of the text with each digest."""
+        """Record which stored chunk has the vector of a text. ``chunks`` maps digests of texts to chunk ids."""
         columns = PASSAGES.c
         rows = [{"collection": collection, "digest": digest, "chunk": chunk} for digest, chunk in chunks.items()]
         with database(), self._engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""What the ledger keeps of a document, and how documents and their indexed versions are identified."""
+"""The ledger's records of documents, and the ids of documents and indexed versions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vectorstore.models import FrozenModel, PageSpan, Scalar
 _DOCUMENT_NAMESPACE = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
 
 INDEX_VERSION = "edition"
-"""Metadata key of every chunk: the indexed version of its document that it belongs to."""
+"""Metadata key of the indexed version that a chunk belongs to."""
 
 
 class DocumentState(StrEnum):
-    """How far a file has come. The first four last only while an ingest runs, or after it was killed."""
+    """The state of a file. The first four states occur only during an ingest, or after an ingest was killed."""
 
     DISCOVERED = "discovered"
     PARSING = "parsing"
@@ -39,7 +39,7 @@ STARTED = (DocumentState.PARSING, DocumentState.CHUNKING, DocumentState.EMBEDDIN
 
 
 class Stage(StrEnum):
-    """The step that a file is in, or failed in."""
+    """The current step of a file, or the step at which it failed."""
 
     READING = "reading"
     PARSING = "parsing"
@@ -86,9 +86,9 @@ class DocumentRecord(FrozenModel):
 
     @property
     def dated(self) -> date | None:
-        """The date that the document states, else its period, else the day (UTC) on which its file was changed.
+        """The date that the document states, otherwise its period, otherwise the day (UTC) of the last file change.
 
-        None if the file was never read. An incomplete date counts as its last day.
+        An incomplete date counts as its last day. None if the file was never read.
         """
         for name in (DATE, PERIOD):
             if name in self.facts and (stated := _last_day(self.facts[name].value)):
@@ -102,7 +102,7 @@ class DocumentRecord(FrozenModel):
 
 
 class DocumentSummary(NamedTuple):
-    """The part of a record that decides whether a file has to be read again."""
+    """The fields of a record that determine whether a file has to be read again."""
 
     id: str
     path: str
@@ -142,7 +142,7 @@ class DocumentText(FrozenModel):
 
 
 def _last_day(stated: str) -> date | None:
-    """Return the last day of a date in ISO form that may lack its day or month; None if it is no date."""
+    """Return the last day of an ISO date, year and month, or year. Return None if the text is none of these."""
     try:
         year, month, day = (*map(int, stated.split("-")), 0, 0)[:3]
         month = month or 12

@@ -1,4 +1,4 @@
-"""Tags of documents: words that people give them. They belong to the document's id, so another ingest keeps them."""
+"""Tags that people add to documents. They are stored by document id, so another ingest keeps them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tag_names(written: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_tags(connection: Connection, collection: str) -> dict[str, tuple[str, ...]]:
-    """Return the tags of every document of the collection that has some, by document id."""
+    """Return the tags of every tagged document in the collection, by document id."""
     found: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
     query = select(TAGS.c.id, TAGS.c.tag).where(TAGS.c.collection == collection).order_by(TAGS.c.id, TAGS.c.tag)
     for document, tag in connection.execute(query):
@@ -41,7 +41,7 @@ def read_tags(connection: Connection, collection: str) -> dict[str, tuple[str, .
 def change_tags(
     connection: Connection, collection: str, documents: Sequence[str], *, add: Sequence[str], remove: Sequence[str]
 ) -> None:
-    """Add tags to documents, and remove others. A tag that is already there, or missing, stays so."""
+    """Add and remove tags of documents. Ignores added tags that exist and removed tags that do not."""
     changed = [
         {"in_collection": collection, "of": document, "called": tag}
         for document in dict.fromkeys(documents)

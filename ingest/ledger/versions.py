@@ -1,6 +1,6 @@
-"""What searches see of a collection while an ingest changes it: the live version of every document, whole.
+"""A view of a collection that contains only the live version of every document while an ingest changes the collection.
 
-The ledger knows which indexed versions are hidden. The docstring of ``ledger.py`` describes how a document is replaced.
+The ledger stores which indexed versions are hidden. ``ledger.py`` describes how a document is replaced.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class LiveCollection(CollectionWrapper):
         return self.consistent_read(lambda now: now.count(where))
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return what ``read`` finds in a consistent state of the live versions.
+        """Return the result of ``read`` on a consistent state of the live versions.
 
-        An ingest may publish a document during the read, which would then see two versions of it, or none. The read is
-        repeated until the ledger's change counter is the same before and after it. Comparing the hidden versions would
-        not be enough: a document may be replaced completely during one read.
+        If an ingest publishes a document during the read, the read can return two versions of it, or none. The read is
+        repeated until the ledger's change counter is the same before and after it. A comparison of the hidden versions
+        would not be sufficient, because a document can be replaced completely during one read.
         """
         name, counter = self.spec.collection, -1
         while counter != (current := self._ledger.changes(name)):
@@ -53,7 +53,7 @@ class LiveCollection(CollectionWrapper):
 
 
 class _Snapshot(LiveCollection):
-    """The live versions while a fixed set of versions is hidden."""
+    """A view of the live versions with a fixed set of hidden versions."""
 
     def __init__(self, collection: Collection, ledger: Ledger, hidden: tuple[str, ...]) -> None:
         super().__init__(collection, ledger)
@@ -80,7 +80,7 @@ class _Snapshot(LiveCollection):
 def remove_document(
     collection: Collection, ledger: Ledger, document: DocumentRecord | DocumentSummary, reason: str
 ) -> None:
-    """Delete the chunks of a document. The ledger keeps its record, with the reason."""
+    """Delete the chunks of a document. The ledger keeps its record with the reason."""
     name = collection.spec.collection
     ledger.remove(name, document.id, document.index_version, reason)
     collection.delete(ChunkFilter(documents=(document.id,)))
@@ -88,7 +88,7 @@ def remove_document(
 
 
 def delete_hidden_chunks(collection: Collection, ledger: Ledger, name: str) -> None:
-    """Delete the chunks that are hidden under this name: replaced ones, and those of an ingest that was killed."""
+    """Delete the hidden chunks of the collection ``name``. These were replaced, or left behind by a killed ingest."""
     hidden = ledger.hidden(name)
     for version, document in hidden.items():
         collection.delete(ChunkFilter(documents=(document,), metadata={INDEX_VERSION: version}))

@@ -1,8 +1,8 @@
 """Renders a page of a PDF or an image, and locates a part of the parsed text on it.
 
-Runs in its own process, started by ``renderer.py``: a file that crashes, hangs or exhausts memory fails only its own
+``renderer.py`` runs this module in a child process. A file that crashes it, hangs or exhausts memory affects no other
 image. Text is compared by letters and digits only, because white space, hyphens, ligatures and table marks differ
-between a page and its parsed text. Text that occurs more than once is not highlighted unless its context is unique.
+between a page and its parsed text. Text that occurs more than once is highlighted only if its context is unique.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Rectangle = tuple[float, float, float, float]
 
 
 def main(connection: Connection, memory_mb: int, cpu_s: int) -> None:
-    """Render the requested page; send its description as JSON, then the image."""
+    """Render the requested page. Send its description as JSON, then the image."""
     confine_process()
     resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
@@ -45,7 +45,7 @@ def main(connection: Connection, memory_mb: int, cpu_s: int) -> None:
 
 
 def render_page(request: PageRequest) -> tuple[RenderedPage, bytes]:
-    """Return the page and its PNG image; the image is empty for scale 0."""
+    """Return the page and its PNG image. The image is empty for scale 0."""
     with Path(request.path).open("rb") as file:
         is_pdf = b"%PDF-" in file.read(1024)
     return _render_pdf(request) if is_pdf else _render_image(request)
@@ -106,7 +106,7 @@ def _highlight(image: Image, boxes: Sequence[PageBox]) -> Image:
 
 def _png(image: Image) -> bytes:
     out = io.BytesIO()
-    image.save(out, "PNG", compress_level=1)  # fast: a reader waits for it
+    image.save(out, "PNG", compress_level=1)  # fast, because a person waits for the image
     return out.getvalue()
 
 
@@ -114,7 +114,7 @@ def _png(image: Image) -> bytes:
 
 
 def _locate_marks(page: PdfPage, request: PageRequest) -> tuple[tuple[PageBox, ...], ...]:
-    """Return the boxes of each mark, in fractions of the page; none if its location is uncertain."""
+    """Return the boxes of each mark in fractions of the page. A mark with an uncertain location has no boxes."""
     if all(start >= end for start, end in request.marks):
         return ((),) * len(request.marks)
     text_page = page.get_textpage()
@@ -130,7 +130,7 @@ def _locate_marks(page: PdfPage, request: PageRequest) -> tuple[tuple[PageBox, .
 
 
 def _locate(text: str, start: int, end: int, letters: str) -> list[tuple[int, int]]:
-    """Return the span of text[start:end] in the letters of the page, if it is unique with some context."""
+    """Return the span of text[start:end] in the letters of the page if the text with some context is unique."""
     before, target, after = fold(text[:start]), fold(text[start:end]), fold(text[end:])
     if not target:
         return []
@@ -144,7 +144,7 @@ def _locate(text: str, start: int, end: int, letters: str) -> list[tuple[int, in
 
 
 def _locate_by_parts(text: str, start: int, end: int, letters: str) -> list[tuple[int, int]]:
-    """Locate each line and table cell by itself: the parsed text of a table may order cells differently."""
+    """Locate each line and table cell separately, because the parsed text of a table may order cells differently."""
     found: list[tuple[int, int]] = []
     for part in re.finditer(r"[^\n|]+", text[start:end]):
         span = _locate(text, start + part.start(), start + part.end(), letters)
@@ -205,7 +205,7 @@ def _merge_lines(characters: Iterator[_Rectangle]) -> list[_Rectangle]:
 
 
 def _to_box(page: PdfPage, rectangle: _Rectangle) -> PageBox:
-    """Convert to fractions of the page as shown: rotated and cropped, from its upper left corner."""
+    """Convert to fractions of the displayed (rotated and cropped) page, from its upper left corner."""
     import pypdfium2.raw as pdfium
 
     x, y = c_int(), c_int()

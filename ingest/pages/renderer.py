@@ -30,7 +30,7 @@ class PageRenderer:
         self._slots = asyncio.Semaphore(_MAX_PROCESSES)
 
     async def render(self, request: PageRequest) -> tuple[RenderedPage, bytes]:
-        """Return the page and its PNG image; the image is empty for scale 0. Raises PageNotShown."""
+        """Return the page and its PNG image. The image is empty for scale 0. Raises PageNotShown."""
         async with self._slots:
             page, image = await self._run(request)
         if page.error:
@@ -76,7 +76,7 @@ def draw_for_model(path: Path, page: int) -> bytes:
 def make_page_request(
     path: Path, page: int, text: str, spans: Sequence[PageSpan], marks: Sequence[Mark], scale: float
 ) -> PageRequest:
-    """Return the request for a page that highlights the part of each mark, a span of ``text``, on it."""
+    """Return the request for a page on which the marks, spans of ``text``, are highlighted."""
     parts = [span for span in spans if span.number == page]
     if not parts:
         return PageRequest(path=str(path), page=page, marks=((0, 0),) * len(marks), scale=scale)

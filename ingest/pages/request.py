@@ -1,4 +1,4 @@
-"""Defines the request for a page image and its result, which the renderer and its child process exchange."""
+"""The request for a page image and its result, exchanged by the renderer and its child process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PageBox = tuple[float, float, float, float]
 
 
 Mark = tuple[int, int]
-"""Start and end of a text to highlight; nothing if they are equal."""
+"""Start and end of a text to highlight. An empty span highlights nothing."""
 
 
 class PageRequest(FrozenModel):
@@ -32,7 +32,7 @@ class RenderedPage(FrozenModel):
     width: float = Field(default=0.0, description="in points, or in pixels of an image")
     height: float = 0.0
     marks: tuple[tuple[PageBox, ...], ...] = Field(
-        default=(), description="the boxes of each mark; none if its position is uncertain"
+        default=(), description="the boxes of each mark; empty for a mark with an uncertain position"
     )
     error: str = ""
 

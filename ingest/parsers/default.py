@@ -42,7 +42,9 @@ class DocumentParser:
             warnings=warnings,
         )
         if not document.text:
-            raise EmptyDocument(f"{path} holds no text. If its program shows text, export it as PDF and ingest that.")
+            raise EmptyDocument(
+                f"{path} contains no text. If its program shows text, export it as PDF and ingest that."
+            )
         return document
 
     def version_of(self, path: PurePath, mime_type: str = "") -> str:

@@ -1,7 +1,7 @@
-"""The folders that the service may read: no link, and no change while it reads, leads it to other places.
+"""Restricts the service to the folders that it may read, even if somebody creates links while it reads.
 
-A path is resolved once. Then each folder of the resolved path is opened inside the one before, without following
-links, so that a link that somebody puts there in between is refused.
+A path is resolved once. Then each folder of the resolved path is opened relative to its parent, without following
+links. This refuses a link that somebody creates after the path was resolved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Outside(PermissionError):
-    """A path leads out of the folders that the service may ingest from."""
+    """A path is outside the folders that the service may ingest from."""
 
     def __init__(self) -> None:
         super().__init__(errno.EPERM, "it leads out of the folders that the service may ingest from")
@@ -24,14 +24,17 @@ class Outside(PermissionError):
 
 @dataclass(frozen=True)
 class Boundary:
-    """The folders that an ingest may read: ``roots`` without ``own``, Candor's data, but with ``uploads`` in it."""
+    """The folders that an ingest may read.
+
+    An ingest may read ``roots`` except Candor's data folder ``own``, and the folder ``uploads`` inside ``own``.
+    """
 
     roots: tuple[Path, ...]
     own: Path
     uploads: Path
 
     def require(self, path: Path) -> None:
-        """Raise Outside unless the place that the path leads to is inside, or does not exist."""
+        """Raise Outside if the resolved path exists and is outside the folders."""
         if not self._holds(Path(os.path.realpath(path))):
             raise Outside
 
@@ -44,13 +47,13 @@ class Boundary:
             os.close(opened)
 
     def is_upload(self, path: Path) -> bool:
-        """Return whether the file was uploaded: nobody else writes to that folder."""
+        """Return whether the file was uploaded. Only the service writes to the folder of uploads."""
         return path.is_relative_to(self.uploads)
 
     def open(self, path: Path, *, known: bool = False) -> int:
         """Return a descriptor of the file or folder.
 
-        A ``known`` document may be outside, if no part of its path is a link. Raises Outside, OSError.
+        A ``known`` document may be outside the folders if no part of its path is a link. Raises Outside, OSError.
         """
         real = Path(os.path.realpath(path, strict=True))
         if not self._holds(real) and not (known and real == path and not self._is_own(real)):
@@ -58,12 +61,12 @@ class Boundary:
         try:
             return self._descend(real)
         except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENOTDIR):  # a link was put there after the path was resolved
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):  # somebody created a link after the path was resolved
                 raise Outside from error
             raise
 
     def _descend(self, real: Path) -> int:
-        """Open the path part by part. Follows no link, and does not enter Candor's data under any other name."""
+        """Open the path part by part. Does not follow links and does not enter Candor's data under another name."""
         own = None if self._is_upload_place(real) else _place(os.stat(self.own))
         folder = os.open(real.anchor, os.O_RDONLY | os.O_CLOEXEC)
         for index, part in enumerate(real.parts[1:], start=2):

@@ -1,7 +1,7 @@
-"""The steps of a container through an ingest: archives, and messages with attachments.
+"""The ingest of a container, which is an archive or a message with attachments.
 
-Its members are ingested like other files. A container finishes after all of its members, so that it is opened again if
-the ingest is killed before.
+Members are ingested like other files. A container is marked as finished only after all of its members, so that the next
+ingest opens it again if this ingest is killed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EXTRACT = "If you trust it, extract it yourself and ingest it."
 
 
 class ContainerIngest:
-    """Starts the members of open containers, and closes the containers."""
+    """Starts the members of open containers and closes the containers."""
 
     def __init__(self, documents: DocumentIngest, collection: Collection, ledger: Ledger) -> None:
         self._documents = documents
@@ -43,13 +43,13 @@ class ContainerIngest:
                     return self._documents.start(file, 0, Verdict.NEW, state)
                 outcome = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
                 self._record_member(file, outcome, f"{file.document} was not extracted: {reason}. {_EXTRACT}", state)
-        except FileError as error:  # the members before it are ingested
+        except FileError as error:  # earlier members are still ingested
             container.result.error = error
         self._close_if_done(container, state)
         return None
 
     def close_finished(self, state: IngestState) -> None:
-        """Count finished members off their containers, and close the containers that are done."""
+        """Remove finished members from the counts of their containers, and close finished containers."""
         while state.finished:
             container = state.containers.get(state.finished.pop().found.container)
             if container and container.unpacking:
@@ -57,12 +57,12 @@ class ContainerIngest:
                 self._close_if_done(container, state)
 
     def close(self, state: IngestState) -> None:
-        """Remove the extracted members that are left when the ingest ends."""
+        """Delete the remaining extracted members at the end of the ingest."""
         for container in state.containers.values():
             self._documents.release(container)
 
     def _close_if_done(self, container: DocumentInProgress, state: IngestState) -> None:
-        """If all members are done, remove documents that the container no longer contains, and finish the container."""
+        """If all members are done, finish the container and remove documents that it no longer contains."""
         unpacking = container.unpacking
         if unpacking is None or unpacking.open or _is_open(container):
             return
@@ -85,7 +85,7 @@ class ContainerIngest:
             return unpacking.next()
 
     def _record_member(self, file: FoundFile, outcome: DocumentState, reason: str, state: IngestState) -> None:
-        """Record a new member, or why a member was not extracted."""
+        """Record a new member, or the reason why a member was not extracted."""
         identity = document_id(file.document)
         known = state.known.get(identity)
         if outcome is DocumentState.DISCOVERED and known and known.state not in (
@@ -107,5 +107,5 @@ class ContainerIngest:
 
 
 def _is_open(container: DocumentInProgress) -> bool:
-    """Return whether it may have more members."""
+    """Return whether the container may have more members."""
     return bool(container.unpacking and not container.unpacking.exhausted and not container.result.error)

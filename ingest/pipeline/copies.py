@@ -1,7 +1,7 @@
 """Private copies of the files that an ingest of the service reads.
 
-Parsers and containers open files by path. A copy comes from the descriptor that was checked, so nobody can put a link
-in its place.
+Parsers and containers open files by path. The copy is made from the file descriptor that was checked, so nobody can
+replace the file with a link.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _ATTEMPTS = 3  # attempts to copy a file that changes during the copy
 
 @dataclass(frozen=True)
 class Copies:
-    """Private copies, in ``folder``, of the files inside the boundary that are being ingested."""
+    """Copies the files that are being ingested into the private ``folder``, if they are inside the boundary."""
 
     boundary: Boundary
     folder: Path
 
     def take(self, file: FoundFile, *, known: bool, max_file_mb: int) -> FoundFile:
-        """Return the file with the path of its copy. Uploads and members of containers are returned as they are.
+        """Return the file with the path of its copy. Uploads and members of containers are returned without a copy.
 
         Raises FileError.
         """

@@ -1,4 +1,4 @@
-"""Finds the files to ingest: walks folders in order, and gives a reason for everything that it skips."""
+"""Finds the files to ingest. Walks folders in order and records a reason for every entry that it skips."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from vectorstore.models import FrozenModel
 
 
 class FoundFile(FrozenModel):
-    """A file to ingest. ``path`` opens it, ``document`` is its absolute path, and ``name`` is short, to be displayed.
+    """A file to ingest.
 
-    A file in a container (an archive or a message) is opened from a copy. ``container`` is the container's path.
+    ``path`` is the path to open, ``document`` the absolute path of the file, and ``name`` the short path that is
+    displayed. For a file in a container (an archive or a message), ``path`` is an extracted copy and ``container`` the
+    path of the container.
     """
 
     path: Path
@@ -36,8 +38,8 @@ def discover(
 ) -> Iterator[FoundFile | SkippedFile]:
     """Yield every file below the paths once, sorted by name within each path. Raises PathNotFound.
 
-    ``own`` is the folder of Candor's own data, which is skipped. A path that is a file is named relative to ``base`` if
-    it is in that folder; otherwise its name is the file name. What leads out of ``within`` is skipped.
+    Skips Candor's data folder ``own`` and every path outside ``within``. The name of a path that is a file is relative
+    to ``base`` if the file is in that folder; otherwise it is the file name.
     """
     roots = [Path(os.path.abspath(path.expanduser())) for path in paths]
     for root in roots:
@@ -65,7 +67,7 @@ def _below(
 
 
 def _refusal(path: Path, within: Boundary | None) -> str:
-    """Return why the path may not be entered, or an empty string."""
+    """Return the reason why the path may not be read, or an empty string."""
     try:
         if within:
             within.require(path)
@@ -77,7 +79,7 @@ def _refusal(path: Path, within: Boundary | None) -> str:
 def _walk(
     folder: Path, root: Path, own: Path | None, within: Boundary | None, visited: frozenset[Path]
 ) -> Iterator[FoundFile | SkippedFile]:
-    """Yield the files below a folder. A folder that cannot be listed is yielded as a file, which then fails to open."""
+    """Yield the files below a folder. Yields a folder that cannot be listed as a file, which later fails to open."""
     real = folder.resolve()
     if real == own:
         yield _skip(folder, root, "Candor's own data")
@@ -112,5 +114,5 @@ def _text(path: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a path, or a text with one, with bytes that are not UTF-8 escaped, so that any database can store it."""
+    """Escape the bytes of a path, or of a text with a path, that are not UTF-8, so that any database can store it."""
     return os.fsencode(text).decode("utf-8", errors="backslashreplace")

@@ -1,6 +1,6 @@
-"""The steps of one file through an ingest: start, read, chunk, embed and store with others, publish.
+"""The steps of ingesting one file: start, read, chunk, embed and store with other files, publish.
 
-A file in a terminal state is added to ``state.finished``, where its container finds it.
+A file in a terminal state is added to ``state.finished``, which ``container_ingest.py`` reads.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _UNFINISHED = {DocumentState.DISCOVERED, DocumentState.PARSING, DocumentState.CH
 
 
 class DocumentIngest:
-    """Takes files to their terminal states. Only ``read`` may be called from other threads."""
+    """Processes files until they reach a terminal state. Only ``read`` may be called from other threads."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class DocumentIngest:
         self._writer = ChunkWriter(embedder, collection, ledger, self._name)
 
     def start(self, file: FoundFile, size: int, verdict: Verdict, state: IngestState) -> DocumentInProgress:
-        """Record that the file is being read."""
+        """Record in the ledger that the file is being read."""
         identity = document_id(file.document)
         known = state.known.get(identity)
         tried = known.attempts if known and known.state in {DocumentState.FAILED, *_UNFINISHED} else 0
@@ -102,13 +102,13 @@ class DocumentIngest:
         return result
 
     def release(self, document: DocumentInProgress) -> None:
-        """Remove the extracted members of a container, and the private copy of the file."""
+        """Delete the extracted members of a container and the private copy of the file."""
         document.close()
         if self._copies:
             self._copies.drop(document.found)
 
     def process(self, document: DocumentInProgress, state: IngestState) -> None:
-        """Process a file that was read: chunk it if it was parsed, open it if it is a container."""
+        """Process a file that was read. Chunk it if it was parsed, and open it if it is a container."""
         result = document.result
         holder = state.containers.get(document.found.container)
         if holder and holder.unpacking:
@@ -127,7 +127,7 @@ class DocumentIngest:
             self.release(document)
 
     def _process_parsed(self, document: DocumentInProgress, result: ParseResult, state: IngestState) -> None:
-        """Chunk the document, and open its container. Nested containers are unpacked with the outermost one."""
+        """Chunk the document and open its container. Nested containers are unpacked with the outermost one."""
         if result.parsed:
             state.report_progress(document.found.name, Stage.PARSING)
             self._advance(document, DocumentState.CHUNKING, Stage.CHUNKING, state)
@@ -167,7 +167,7 @@ class DocumentIngest:
         return self._current.parser_version(document.found.document, document.result.parsed)
 
     def _moved_from(self, document: DocumentInProgress, state: IngestState) -> DocumentSummary | None:
-        """Return the document of the same content whose file is missing, if there is one: it was moved or renamed."""
+        """Return the document with the same content whose file is missing because it was moved or renamed, or None."""
         candidates = state.move_candidates.get(document.result.version, [])
         moved = next((known for known in candidates if is_missing(known)), None)
         if moved:
@@ -175,9 +175,9 @@ class DocumentIngest:
         return moved
 
     def fail(self, document: DocumentInProgress, error: FileError, state: IngestState) -> None:
-        """Record why the file failed. Its indexed version stays searchable, and its record keeps describing that.
+        """Record why the file failed. Its indexed version stays searchable, and its record still describes it.
 
-        An image without text in a message or an archive is skipped: it is a logo or a photo beside the documents.
+        An image without text in a message or an archive is skipped, because it is probably a logo or a photo.
         """
         record = self._record(document)
         skipped = bool(document.found.container) and isinstance(error, EmptyImage) and not _is_indexed(document)
@@ -207,7 +207,7 @@ class DocumentIngest:
     def record_unchanged(
         self, file: FoundFile, known: DocumentSummary, modified: float, read_at: float, state: IngestState
     ) -> None:
-        """Count a file with the content that is indexed."""
+        """Count a file whose content is already indexed."""
         if (known.state, known.name, known.modified, known.read_at) != (
             DocumentState.INDEXED, file.name, modified, read_at
         ):  # fmt: skip
@@ -216,7 +216,7 @@ class DocumentIngest:
         state.report_progress(file.name, Stage.READING)
 
     def store_waiting(self, state: IngestState) -> None:
-        """Embed and store the chunks of all waiting documents together. Publish each document after its last chunk."""
+        """Embed and store the chunks of all waiting documents in one batch, then publish each completed document."""
         self._check()
         documents, state.waiting = state.waiting, []
         chunks: list[Chunk] = []
@@ -236,7 +236,7 @@ class DocumentIngest:
                     self.finish(owners[chunk.id], state)
 
     def _hide_new_version(self, document: DocumentInProgress, state: IngestState) -> None:
-        """Hide the new version from searches, before its first chunk is stored."""
+        """Hide the new version from searches. Called before its first chunk is stored."""
         self._advance(document, DocumentState.EMBEDDING, Stage.EMBEDDING, state)
         version = self._index_version(document)
         if not document.previous or document.previous.index_version != version:

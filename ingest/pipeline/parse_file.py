@@ -1,4 +1,4 @@
-"""Reads one file: hashes it, parses it, and checks that it did not change in between.
+"""Reads one file. Hashes it, parses it, and checks that it did not change in between.
 
 Runs in the read-ahead threads and uses neither the ledger nor the store.
 """
@@ -40,7 +40,7 @@ _LAST_LATIN = "\u024f"  # the last character of Latin Extended-B
 
 @dataclass
 class ParseResult:
-    """The result of reading a file: ``unchanged``, ``parsed``, a ``container`` (or both), or an ``error``."""
+    """The result of reading a file: ``unchanged``, ``parsed`` or a ``container`` (or both), or an ``error``."""
 
     version: str = ""
     size: int = 0
@@ -150,7 +150,7 @@ def _beyond_latin(text: str) -> str:
 
 
 def _hash(file: FoundFile, result: ParseResult, max_file_mb: int) -> tuple[int, ...]:
-    """Hash the file, and return its identity, which changes when the file does. Raises UnreadableFile, FileTooLarge."""
+    """Hash the file and return its ``identity_of``. Raises UnreadableFile, FileTooLarge."""
     with result.timed(Stage.READING):
         status = _status(file)
         result.size, result.modified, result.read_at = status.st_size, status.st_mtime, time.time()
@@ -182,12 +182,12 @@ def _status(file: FoundFile) -> os.stat_result:
 
 
 def identity_of(status: os.stat_result) -> tuple[int, ...]:
-    """Return what changes when a file does."""
+    """Return the fields of the file status that change when the file changes."""
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def unreadable(file: FoundFile, error: OSError) -> UnreadableFile:
-    """Return the error of a file that the operating system does not open."""
+    """Return the error for a file that the operating system cannot open."""
     return UnreadableFile(
         f"{file.document} cannot be read: {error.strerror}. Check its permissions, and its target if it is a link."
     )

@@ -35,11 +35,11 @@ _AHEAD = 2  # files read ahead per thread; limits the memory that parsed documen
 
 
 class IngestPipeline:
-    """Executes plans on one open collection. Everything it works with is handed in.
+    """Executes plans on one open collection.
 
-    ``parse_threads`` call the parser at the same time; more than one is for a parser that allows it. ``check`` raises,
-    before anything is written to the store, if this process has lost the ingest lock of the collection. With
-    ``copies``, only files inside their boundary are read. ``unpack`` opens containers.
+    ``parse_threads`` is the number of threads that call the parser in parallel; the parser must support it. ``check``
+    is called before each write to the store and raises if this process has lost the ingest lock of the collection. With
+    ``copies``, the pipeline reads only files inside their boundary. ``unpack`` opens containers.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class IngestPipeline:
         self._threads = parse_threads
         self._check = check
         self.index_settings = index_settings(parser, chunker, settings)
-        """What it indexes documents with: plans for it are made with these."""
+        """The parser and chunking of this pipeline. Plans for the pipeline are made with the same settings."""
         self._documents = DocumentIngest(
             parser=parser, chunker=chunker, embedder=embedder, collection=collection, ledger=ledger,
             settings=settings, current=self.index_settings, check=check, copies=copies, unpack=unpack,
@@ -79,12 +79,14 @@ class IngestPipeline:
         cancelled: Callable[[], bool] = lambda: False,
         planning_seconds: float = 0.0,
     ) -> IngestReport:
-        """Execute the plan, which was made from ``known``, the ledger's snapshot of the collection.
+        """Execute the plan. ``known`` is the ledger's snapshot of the collection from which the plan was made.
 
-        Nothing else may have changed the collection since the snapshot. Once ``cancelled``, the ingest stops within
-        seconds. Files in progress stay as they were; the next ingest reads them. The time in the report includes
-        ``planning_seconds``. Raises StoreError and LedgerUnavailable when it cannot continue; the errors of single
-        files are in the report and in the ledger.
+        The caller ensures that nothing else has changed the collection since the snapshot. After ``cancelled`` returns
+        true, the ingest stops within seconds. Files in progress stay as they were, and the next ingest reads them. The
+        time in the report includes ``planning_seconds``.
+
+        Raises StoreError and LedgerUnavailable, which stop the ingest. Errors of single files are in the report and in
+        the ledger.
         """
         started = time.perf_counter() - planning_seconds
         state = IngestState(
@@ -102,14 +104,14 @@ class IngestPipeline:
             raise
         finally:
             self._containers.close(state)
-        if state.was_cancelled:  # the next ingest uses the vectors again that unfinished files have
+        if state.was_cancelled:  # the next ingest reuses the vectors of unfinished files
             self._ledger.requeue_unfinished(self._name)
         else:
             self._clean_up(state)
         return state.report()
 
     def _record_discovered(self, state: IngestState) -> None:
-        """Record every new file, and everything that was skipped, in the ledger."""
+        """Record every new file and every skipped entry in the ledger."""
         files = [
             DocumentRecord(
                 collection=self._name, id=document_id(planned.file.document), path=planned.file.document,
@@ -132,7 +134,7 @@ class IngestPipeline:
             self._ledger.tag(self._name, list(_documents_of(state)), add=state.plan.tags)
 
     def _count_settled(self, state: IngestState) -> None:
-        """Count the files that are not opened."""
+        """Count the files that the plan does not read."""
         for planned in state.plan.files:
             known = state.known.get(document_id(planned.file.document))
             if known and planned.verdict is Verdict.UNCHANGED:
@@ -157,13 +159,13 @@ class IngestPipeline:
         state.failed_before += 1
 
     def _read_all(self, state: IngestState) -> None:
-        """Read every file of the plan, and embed whenever there are enough chunks for a batch."""
+        """Read every file of the plan. Embed whenever there are enough chunks for a batch."""
         for document in self._results(state):
             self._documents.process(document, state)
             self._containers.close_finished(state)
             if sum(len(waiting.chunks) for waiting in state.waiting) >= self._batch:
                 self._store_waiting(state)
-        while state.waiting and not state.check_cancelled():  # a message is added when its last attachment was stored
+        while state.waiting and not state.check_cancelled():  # a message is added after its last attachment was stored
             self._store_waiting(state)
 
     def _store_waiting(self, state: IngestState) -> None:
@@ -171,7 +173,7 @@ class IngestPipeline:
         self._containers.close_finished(state)
 
     def _results(self, state: IngestState) -> Iterator[DocumentInProgress]:
-        """Yield the files as they have been read. Some are read ahead while the caller works on one."""
+        """Yield the files that have been read. Reads some files ahead while the caller processes one."""
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="parse")
         pending: dict[Future[ParseResult], DocumentInProgress] = {}
         upcoming = iter(state.to_read)
@@ -186,7 +188,7 @@ class IngestPipeline:
             pool.shutdown(cancel_futures=True)
 
     def _next(self, upcoming: Iterator[PlannedFile], state: IngestState) -> DocumentInProgress | None:
-        """Start the next file: a member of an open container, or else a file of the plan."""
+        """Start the next member of an open container, or the next file of the plan if there is no such member."""
         if state.check_cancelled():
             return None
         for container in list(state.containers.values()):
@@ -196,7 +198,7 @@ class IngestPipeline:
         return self._documents.start(planned.file, planned.size, planned.verdict, state) if planned else None
 
     def _clean_up(self, state: IngestState) -> None:
-        """Remove documents whose files are missing, and the chunks that a killed ingest left in the store."""
+        """Remove documents whose files are missing, and delete the chunks that a killed ingest left in the store."""
         self._check()
         with state.timed(Stage.STORING):
             for known in state.plan.gone:
@@ -209,7 +211,10 @@ class IngestPipeline:
 
 
 def _documents_of(state: IngestState) -> Iterator[str]:
-    """Yield the ids of the documents of the plan, with the known members of its containers at any depth."""
+    """Yield the id of every document in the plan.
+
+    For a container, also yield the ids of its known members, including members of nested containers.
+    """
     paths = [planned.file.document for planned in state.plan.files]
     for path in paths:
         yield document_id(path)
@@ -217,7 +222,7 @@ def _documents_of(state: IngestState) -> Iterator[str]:
 
 
 def _done(pending: dict[Future[ParseResult], DocumentInProgress]) -> Iterator[DocumentInProgress]:
-    """Wait until a file was read; yield all that were, in the order in which they were started."""
+    """Wait until at least one file has been read. Yield the files that have been read in the order of their start."""
     finished, _ = wait(pending, return_when=FIRST_COMPLETED)
     for future in [future for future in pending if future in finished]:
         document = pending.pop(future)

@@ -1,8 +1,8 @@
-"""Decides which files an ingest reads, before it opens any. ``--dry-run`` prints the plan.
+"""Plans which files an ingest reads without opening them. ``--dry-run`` prints the plan.
 
-A file counts as unchanged if its size and modification time are unchanged, as in git and rsync. Hashing every file
-would slow down a repeated ingest. A file modified less than two seconds before it was read is hashed, because some file
-systems store times with a resolution of two seconds.
+A file counts as unchanged if its size and modification time are unchanged, as in git and rsync, because hashing every
+file would slow down a repeated ingest. A file that was read less than two seconds after its last modification is
+hashed, because some file systems store times with a resolution of two seconds.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from ingest.settings import IngestSettings
 from vectorstore.models import FrozenModel
 
 _RACY_SECONDS = 2.0  # resolution of modification times on some file systems
-_MAY_PASS = (Stage.READING, Stage.ASKING)  # failures here are not caused by the content, so a retry may succeed
+_MAY_PASS = (Stage.READING, Stage.ASKING)  # the content does not cause failures here, so a retry may succeed
 _SETTLED = (DocumentState.INDEXED, DocumentState.SKIPPED, DocumentState.REMOVED)
 _SHOWN = 3  # skipped files that the error message lists
 
 
 class Verdict(StrEnum):
-    """What to do with a file, and why."""
+    """The decision about a file, with its reason."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -48,47 +48,47 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class IngestRequest:
-    """What to ingest into a collection: paths, or documents that it already has, by their ids.
+    """The files to ingest into a collection, given as paths or as ids of documents in the collection.
 
-    Without either: every document that failed or was left unfinished.
+    A request without paths and documents selects every document that failed or was left unfinished.
     """
 
     collection: str
     paths: tuple[Path, ...] = ()
     documents: tuple[str, ...] = ()
     retry_failed: bool = False
-    """Try files again that failed and have not changed since."""
+    """Read files again that failed and have not changed since."""
     sync: bool = False
-    """Remove documents whose files are missing from below the paths."""
+    """Remove documents below the paths whose files no longer exist."""
     tags: tuple[str, ...] = ()
-    """Tags to add to every document of the ingest, also to unchanged ones."""
+    """Tags to add to every document of the ingest, including unchanged ones."""
 
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """The configured parser, its options and the chunking. Documents indexed with others are read again."""
+    """The configured parser, its options and the chunking. Documents indexed with other settings are read again."""
 
     parser: Parser
     options: str
     chunking: str
 
     def parser_version(self, path: str, parsed: ParsedDocument | None = None) -> str:
-        """Return what to store with a document about its parser, also for one that was not parsed."""
+        """Return the parser version to store with a document, even if the document was not parsed."""
         return (parsed.parser if parsed else self.parser.version_of(PurePath(path))) + self.options
 
     def current_parser(self, known: DocumentSummary) -> str:
-        """Return what would be stored about the parser if the unchanged file were read again."""
+        """Return the parser version that would be stored if the unchanged file were read again."""
         return self.parser.version_of(PurePath(known.path), known.mime_type) + self.options
 
     def has_current_parser(self, known: DocumentSummary) -> bool:
-        """Return whether parsing an unchanged file again would give the stored text."""
+        """Return whether parsing the unchanged file again would produce the stored text."""
         if not known.parser.endswith(self.options):
             return False
         stored = known.parser.removesuffix(self.options)
         return self.parser.is_current(stored, PurePath(known.path), known.mime_type)
 
     def is_current(self, known: DocumentSummary) -> bool:
-        """Return whether parsing and chunking an unchanged file again would give what is indexed."""
+        """Return whether parsing and chunking the unchanged file again would produce the indexed chunks."""
         return known.chunking == self.chunking and self.has_current_parser(known)
 
 
@@ -106,7 +106,7 @@ class PlannedFile(FrozenModel):
 
 
 class Plan(FrozenModel):
-    """What an ingest will do."""
+    """The plan of an ingest: the verdict on each file, and the documents to remove."""
 
     collection: str
     files: tuple[PlannedFile, ...]
@@ -115,14 +115,14 @@ class Plan(FrozenModel):
         default=(), description="documents to remove, because their files are missing"
     )
     notices: tuple[str, ...] = Field(default=(), description="messages to show before it starts")
-    tags: tuple[str, ...] = Field(default=(), description="added to every document, also to unchanged ones")
+    tags: tuple[str, ...] = Field(default=(), description="added to every document, including unchanged ones")
 
     def count(self, *verdicts: Verdict) -> int:
         """Count the files with one of these verdicts."""
         return sum(planned.verdict in verdicts for planned in self.files)
 
     def with_notice(self, notice: str) -> Self:
-        """Return the plan with one more notice, before the others."""
+        """Return the plan with another notice, placed before the existing ones."""
         return self.model_copy(update={"notices": (notice, *self.notices)})
 
 
@@ -141,7 +141,7 @@ def plan_ingest(
     base: Path | None = None,
     within: Boundary | None = None,
 ) -> Plan:
-    """Walk the paths once and decide what to do with each file. ``known`` is the ledger's snapshot of the collection.
+    """Walk the paths once and return the plan. ``known`` is the ledger's snapshot of the collection.
 
     See ``discover`` for ``own``, ``base`` and ``within``. Raises PathNotFound, NothingToIngest, InvalidTag.
     """
@@ -192,7 +192,7 @@ def _nothing_to_ingest(request: IngestRequest, skipped: Sequence[SkippedFile]) -
 
 
 def _files_of(known: Mapping[str, DocumentSummary], documents: Sequence[str]) -> Iterator[FoundFile]:
-    """Yield the files of these documents. A document in a container yields the container."""
+    """Yield the files of these documents. For a document in a container, yield the container."""
     paths = {known[document].container or known[document].path for document in documents if document in known}
     for entry in known.values():
         if entry.path in paths:
@@ -208,7 +208,7 @@ def make_plan(
     retry_failed: bool = False,
     sync: Sequence[Path] = (),
 ) -> Plan:
-    """Decide on every file. Plan to remove documents whose files are missing from below the ``sync`` paths."""
+    """Return the plan for the files. It removes documents below the ``sync`` paths whose files no longer exist."""
     failed = [entry for entry in known.values() if entry.state is DocumentState.FAILED or _is_read_image(entry)]
     holders = {entry.container for entry in failed if retry_failed or entry.stage is Stage.ASKING}
     outdated = {entry.container for entry in known.values() if _is_outdated_member(entry, current)}
@@ -234,11 +234,11 @@ def make_plan(
 
 
 def is_missing(known: DocumentSummary) -> bool:
-    """Return whether the file, or its container, does not exist. A file that cannot be checked counts as existing."""
+    """Return whether the file or its container no longer exists. A file that cannot be checked counts as existing."""
     try:
         os.lstat(known.container or known.path)
     except (FileNotFoundError, NotADirectoryError):
-        # Bytes that are not UTF-8 are escaped in the stored path, so that the path itself never exists.
+        # The stored path escapes bytes that are not UTF-8, so no file has exactly that path.
         return "\\x" not in known.path
     except OSError:
         return False
@@ -246,13 +246,13 @@ def is_missing(known: DocumentSummary) -> bool:
 
 
 def _is_outdated_member(known: DocumentSummary, current: IndexSettings) -> bool:
-    """Return whether a file in a container was read, and has to be read again."""
+    """Return whether the file is in a container, was read, and has to be read again."""
     was_read = known.parser and known.state in (DocumentState.INDEXED, DocumentState.FAILED)
     return bool(known.container and (was_read or _is_read_image(known)) and not current.is_current(known))
 
 
 def _is_read_image(known: DocumentSummary) -> bool:
-    """Return whether it is a file in a container that was read and then skipped: an image without text."""
+    """Return whether the file is an image in a container that was skipped because it has no text."""
     return bool(known.container and known.parser and known.state is DocumentState.SKIPPED)
 
 

@@ -1,4 +1,4 @@
-"""Adds the web address that a file was downloaded from to the metadata of its document."""
+"""Adds the URL of a downloaded file to the metadata of its document."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ingest.document import ParsedDocument
 from ingest.parser import Parser
 
 URL = "url"
-"""Metadata key of the web address that the file was downloaded from."""
+"""Metadata key of the URL from which the file was downloaded."""
 
 
 class AddressedParser:
-    """A parser that adds the address of downloaded files. ``url_of`` returns it for a path, or an empty string."""
+    """A parser that adds the URL of downloaded files. ``url_of`` returns the URL for a path, or an empty string."""
 
     def __init__(self, parser: Parser, url_of: Callable[[Path], str]) -> None:
         self.name = parser.name

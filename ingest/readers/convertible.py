@@ -1,4 +1,4 @@
-"""Rejects formats that no library reads here, and names the program that converts them."""
+"""Rejects formats that Candor cannot read, with the name of a program that converts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads images, also with several pages, by text recognition."""
+"""Reads images with one or more pages by text recognition."""
 
 from __future__ import annotations
 

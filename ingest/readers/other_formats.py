@@ -1,4 +1,4 @@
-"""Reads every format without a reader of its own through kreuzberg: mail, books, RTF, old presentations and others."""
+"""Reads every format without a dedicated reader with kreuzberg, such as mail, books, RTF and old presentations."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ _METADATA = ("title", "subject", "authors", "created_at", "modified_at", "langua
 
 
 def read_other_format(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the document's blocks to the builder; return its title and properties."""
+    """Add the document's blocks to the builder. Return its title and properties."""
     return read_nodes(request, into, into.prose)
 
 
 def read_nodes(
     request: ReadRequest, into: DocumentBuilder, write_paragraph: Callable[[str], None]
 ) -> dict[str, Scalar]:
-    """Extract the document and add its nodes to the builder, paragraphs by ``write_paragraph``; return its metadata."""
+    """Extract the document and add its nodes to the builder. Return its metadata.
+
+    ``write_paragraph`` adds a paragraph.
+    """
     require_unencrypted(request.data, request.path)
     extraction = extract(request.data, request.path, request.mime_type)
     _NodeWriter(extraction.nodes, into, write_paragraph).write()
@@ -49,7 +52,7 @@ class _NodeWriter:
         self._write_paragraph = write_paragraph
 
     def write(self) -> None:
-        """Write top-level nodes in order; lists gather their items."""
+        """Write the top-level nodes in order. A list is written with its items."""
         for index, node in enumerate(self._nodes):
             if node.get("content_layer") not in ("header", "footer"):
                 self._write(index, node)
@@ -71,7 +74,7 @@ class _NodeWriter:
                 self._into.prose("\n".join(f"{key}: {value}" for key, value in content["entries"]))
             case "image":
                 self._into.prose(content.get("description") or "")
-            case "slide":  # not a page: in old files one node holds many slides; its title is its first text
+            case "slide":  # not a page, because in old files one node contains many slides; the title is the first text
                 self._into.prose(content.get("title") or "")
             case "paragraph":
                 self._write_paragraph(content.get("text", ""))

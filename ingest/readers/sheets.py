@@ -1,7 +1,7 @@
-"""Reads spreadsheets: a heading and a table per sheet, then the sheet's charts and comments; headers and footers last.
+"""Reads spreadsheets. Each sheet becomes a heading and a table, followed by its charts and comments.
 
-calamine reads the cells: it is fast and reads .xls, .xlsx, .xlsb and .ods. It does not read the rest: it comes from the
-parts of .xlsx files.
+Headers and footers come last. calamine reads the cells. It is fast and supports .xls, .xlsx, .xlsb and .ods. This
+module reads everything else from the parts of .xlsx files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 _SHEET_LEVEL = 2  # the workbook itself is the outermost
 _EXACT = 2**53  # whole numbers beyond this are not exact in a sheet
-_MAX_COPIES = 256  # of the text of a merged cell; larger ones are decoration
+_MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
 
 _HEADER = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(Header|Footer)\b[^>]*>([^<]+)<")
 _HEADER_CODE = re.compile(r'&(&|"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|[A-Z])')
@@ -41,7 +41,7 @@ Value = str | float | int | bool | datetime.date | datetime.time | datetime.time
 
 
 def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add a heading and a table per sheet to the builder; return the workbook's properties."""
+    """Add a heading and a table per sheet to the builder. Return the workbook's properties."""
     data, path = request.data, request.path
     package = Package(data, path) if _has_parts(data) else None
     extras = dict(_extras(package)) if package else {}
@@ -102,7 +102,7 @@ def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[
 
 
 def _copy_merged(rows: list[list[Value]], merged: Iterable[tuple[tuple[int, int], tuple[int, int]]]) -> None:
-    """Write a merged cell's text in every cell that it covers, so each row can be read without the others."""
+    """Copy the text of a merged cell into every cell that it covers, so that each row makes sense on its own."""
     for (top, left), (bottom, right) in merged:
         if top >= len(rows) or left >= len(rows[top]) or (bottom - top + 1) * (right - left + 1) > _MAX_COPIES:
             continue
@@ -117,7 +117,7 @@ def _without_margin(rows: list[list[Value]]) -> list[list[Value]]:
 
 
 def _tables(rows: Sequence[Sequence[Value]]) -> Iterator[Sequence[Sequence[Value]]]:
-    """Split the rows of a sheet where another header follows an empty row."""
+    """Split the rows of a sheet at each empty row that is followed by another header."""
     start = 0
     for index in range(1, len(rows) - 1):
         if not _filled(rows[index - 1]) and _is_header(rows[index], rows[index + 1]):

@@ -128,7 +128,7 @@ class _Slide:
 
 
 class _SharedText:
-    """Writes the text that many slides show: once each, with the first slide that shows it."""
+    """Writes text that many slides show only once, with the first slide that shows it."""
 
     def __init__(self, package: Package, into: DocumentBuilder) -> None:
         self._package = package

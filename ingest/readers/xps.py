@@ -1,4 +1,4 @@
-"""Reads XPS: the glyphs of each page become lines, and these become blocks like the lines of a PDF page."""
+"""Reads XPS. The glyphs of each page become lines, which become blocks like the lines of a PDF page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analyst: computes with the extracted records. The model writes SQL; DuckDB runs it over the records."""
+"""The Analyst, which computes with the extracted records. The model writes SQL, and DuckDB executes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vectorstore.models import Scalar
 from vectorstore.text.counts import count
 
 _RECORD = "record"
-_VALUES_LISTED = 12  # of a text column; longer lists cost more tokens than they help
+_VALUES_LISTED = 12  # values of a text column; longer lists cost tokens without a benefit
 _FLAWS_SHOWN = 10
 _DUPLICATES_SHOWN = 5
 _LONGEST_CELL = 80
@@ -51,7 +51,7 @@ class Analysis(BaseModel):
 
 
 class AnalystOutput(StepOutput):
-    """What later steps can use of a computation."""
+    """The output of a computation for later steps."""
 
     result: str = Field(description="the figure or value that was computed; of several, the rows in short")
     first: str = Field(description="the first value of the first row alone, such as the name on top of a ranking")
@@ -63,7 +63,7 @@ class AnalystOutput(StepOutput):
 
 
 class Analyst:
-    """Ranks, counts, adds up and compares. The model may correct invalid queries `sql_retries` times."""
+    """Ranks, counts, adds up and compares records. The model may correct invalid queries `sql_retries` times."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Analyst",
@@ -105,7 +105,7 @@ class Analyst:
             messages += prompt.again(response.model_dump_json(), faults=bullets(faults))
         raise QueryRefused(
             f"The model wrote no usable SQL in {count(self._kit.settings.sql_retries + 1, 'attempt')}: "
-            f"{' '.join(faults)} Use a model that writes better SQL."
+            f"{' '.join(faults)} Use a more capable model."
         )
 
     def explain_reasoning(self) -> str:
@@ -114,7 +114,7 @@ class Analyst:
     async def _calculate(
         self, calculation: Calculation, table: RecordTable, database: RecordDatabase
     ) -> Computation | list[str]:
-        """Return the result with its evidence, or every fault of the two queries."""
+        """Return the result with its evidence, or all faults of the two queries."""
         purpose, limit = calculation.purpose, self._kit.settings.sql_rows
         result = await self._query(database, purpose, calculation.sql, limit)
         behind = await self._query(database, f"records behind: {purpose}", calculation.records_sql, len(table))
@@ -169,7 +169,7 @@ def _computation(
 
 
 def _row_numbers(result: Result, count: int) -> list[int]:
-    """Return the row numbers in the column ``record``; empty if it is missing or has other values."""
+    """Return the row numbers in the column ``record``. Empty if it is missing or has other values."""
     if _RECORD not in result.columns:
         return []
     at = result.columns.index(_RECORD)
@@ -178,7 +178,7 @@ def _row_numbers(result: Result, count: int) -> list[int]:
 
 
 def _faults(outcomes: Sequence[Computation | list[str]], *, first: bool) -> Iterator[str]:
-    """Yield the faults that the model has to correct. Question a result without values once; it may be right."""
+    """Yield the faults that the model has to correct. A result without values is a fault only the first time."""
     for number, outcome in enumerate(outcomes, start=1):
         if isinstance(outcome, list):
             yield from (f"calculation {number}, {fault}" for fault in outcome)

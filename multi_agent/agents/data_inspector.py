@@ -1,4 +1,4 @@
-"""DataInspector: describes the retrieved passages for the agents that read them."""
+"""The DataInspector, which describes the retrieved passages for the agents that read them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FOCUS = {
 
 
 class DataInspectorInputs(FrozenModel):
-    """What a saved plan can set."""
+    """The inputs that a saved plan can set."""
 
     focus: tuple[Literal["consistency", "conflicts", "gaps"], ...] = Field(
         default=(), description="what to look at above all; empty for everything alike"
@@ -43,7 +43,10 @@ class DataInspectorInputs(FrozenModel):
 
 
 class DataInspector:
-    """Describes a sample of the unread passages: the best ones of a search, or evenly spaced ones of a scan."""
+    """Describes a sample of the unread passages.
+
+    After a search, the sample contains the best passages. After a scan, it contains evenly spaced passages.
+    """
 
     card: ClassVar[AgentCard] = AgentCard(
         name="DataInspector",
@@ -61,7 +64,7 @@ class DataInspector:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether any passage is unread. Passages that were read need no inspection."""
+        """Return whether there are unread passages. Passages that were read need no inspection."""
         known = {mark.partition("/")[0] for mark in context.read}
         return any(chunk.id not in known for chunk in context.chunks)
 

@@ -1,4 +1,4 @@
-"""Extractor: reads every passage and cites the sentences that are relevant to the question."""
+"""The Extractor, which reads every passage and cites the sentences that are relevant to the question."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PYTHON_TYPES: dict[str, Any] = {"text": str, "number": FiniteFloat, "date": str
 
 
 class ExtractorOutput(StepOutput):
-    """What later steps can use of a reading."""
+    """The output of a reading for later steps."""
 
     quotes: int = Field(description="how many quotes were copied out")
     documents: tuple[str, ...] = Field(description="names of the documents that they stand in")
@@ -69,11 +69,11 @@ class _Found(NamedTuple):
 
 
 class Extractor:
-    """Reads passages in parallel, packed by token budget. Reads each once for the same strategies and record fields.
+    """Reads passages in groups that fit the token budget, in parallel.
 
-    The results of each group are merged at once, so they survive if the step ends early. Citations of sentences that do
-    not exist are dropped and published. If an item has no other citations, the Extractor is woken and reads the
-    passages of that call once more.
+    With the same strategies and record fields, each passage is read only once. The results of each group are merged at
+    once, so they survive if the step ends early. Citations of sentences that do not exist are dropped and published. If
+    an item has no other citations, the Extractor is woken and reads the passages of that call once more.
     """
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -82,7 +82,8 @@ class Extractor:
         "where fields were named.",
         capabilities=("reading", "extraction", "evidence"),
         requires=frozenset({"chunks"}),
-        # Reads the inspection to run after it: a search for what it reports as missing may add passages.
+        # The Extractor reads the inspection so that it runs after it. A search for what the inspection reports as
+        # missing may add passages.
         reads=frozenset({"strategies", "record_fields", "read", "inspection"}),
         writes=frozenset({"evidence", "records", "read"}),
         outputs=ExtractorOutput,
@@ -211,7 +212,7 @@ def _marks(chunks: Sequence[Chunk], context: ResearchContext) -> tuple[str, ...]
 
 
 def _update(found: Sequence[_Found], read: tuple[str, ...], *, records: bool) -> ContextUpdate:
-    """Build the update; without ``records`` it leaves the records unchanged."""
+    """Build the update. Without ``records``, it leaves the records unchanged."""
     evidence = tuple(item for each in found for item in each.evidence)
     if not records:
         return ContextUpdate(evidence=evidence, read=read)
@@ -257,7 +258,7 @@ def _show_fields(fields: Sequence[RecordField]) -> str:
 async def _gather(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Return all results in order. The first error cancels the rest and is raised.
 
-    On BudgetReached, calls in progress are awaited first: they are paid for, and their results are merged.
+    On BudgetReached, calls in progress are awaited first, because they are paid for, and their results are merged.
     """
     tasks = [asyncio.create_task(each) for each in work]
     try:

@@ -1,4 +1,4 @@
-"""ForumResearcher: searches forums, reads threads and answers with quotes from them."""
+"""The ForumResearcher, which searches forums, reads threads and answers with quotes from them."""
 
 from __future__ import annotations
 

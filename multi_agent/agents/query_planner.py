@@ -1,4 +1,4 @@
-"""QueryPlanner: turns the question, or a part of it, into new search queries."""
+"""The QueryPlanner, which turns the question or a part of it into new search queries."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Queries(BaseModel):
 
 
 class QueryPlannerInputs(FrozenModel):
-    """What a saved plan can set."""
+    """The inputs that a saved plan can set."""
 
     max_queries: int = Field(default=MOST, ge=1, le=MOST, description="maximum number of new queries")
 
 
 class QueryPlannerOutput(StepOutput):
-    """What later steps can use of it."""
+    """The output for later steps."""
 
     queries: tuple[str, ...] = Field(description="the search queries")
 
@@ -65,7 +65,7 @@ class QueryPlanner:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether to react: once per attempt, and only after a search, since a scan misses no passage."""
+        """Return whether to react. Reacts once per attempt, and only after a search because a scan misses nothing."""
         wake = self._kit.wake
         return wake is None or (wake.earlier == 0 and bool(context.searched))
 

@@ -1,4 +1,4 @@
-"""Reader: answers one question with a search and a model call that cites the sentences of the answer."""
+"""The Reader, which answers one question with a search and a model call that cites sentences."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ReaderInputs(FrozenModel):
 
 
 class ReaderOutput(StepOutput):
-    """What later steps can use of an answer."""
+    """The output of an answer for later steps."""
 
     answer: str = Field(description="the bare answer, such as a name, a date or a figure; several divided by '; '")
     sufficient: bool = Field(description="whether the passages answered the question")
@@ -70,7 +70,7 @@ class ReaderOutput(StepOutput):
 
     @property
     def why_empty(self) -> str:
-        """The full answer. It cannot replace a name in a later step, but the planner can ask about its parts."""
+        """The full answer. A later step cannot use it as a name, but the planner can ask about its parts."""
         if not self._in_full:
             return super().why_empty
         return (
@@ -157,7 +157,7 @@ class Reader:
         return self._reasoning
 
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> list[Chunk]:
-        """Return the best passages. Passages that earlier attempts read come last, since they had no answer."""
+        """Return the best passages. Passages that earlier attempts read come last, because they had no answer."""
         limit, known = self._kit.settings.reader_passages, self._kit.read_before
         found = await asyncio.to_thread(self._kit.library.search, queries, limit + len(known), documents)
         found = sorted(found, key=lambda chunk: chunk.id in known)[:limit]
@@ -165,7 +165,7 @@ class Reader:
         return found
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
-        """Return the passages for one call: the best ones and the rest of their tables, pages and sections."""
+        """Return the best passages and the rest of their tables, pages and sections, as many as fit into one call."""
         settings, library = self._kit.settings, self._kit.library
         return best_document_last(read_around(found, library, settings.tokens_per_call)) if found else ()
 
@@ -231,7 +231,7 @@ class Reader:
         await pictures.publish_faults(readings, self.card.name, self._kit.publish)
         statements = [Statement(claim.text, each.evidence) for claim, each in zip(claims, cited, strict=True)]
         rules = _rules(question, units, response.short)
-        ask = self._kit.settings.check_claims and response.sufficient  # the check would reject a nearest answer
+        ask = self._kit.settings.check_claims and response.sufficient  # the check rejects answers that only come close
         check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
         return await check.judge(statements)
 
@@ -268,7 +268,7 @@ def _readings(claim: ReaderClaim) -> Sequence[PictureReading]:
 
 
 def _bare_answer(response: ReaderAnswer) -> list[ReaderClaim]:
-    """Return the bare answer, if there is one, as a claim without citations. The check then finds its sentence."""
+    """Return the bare answer, if there is one, as a claim without citations. The check then finds its evidence."""
     short = response.short.strip()
     return [ReaderClaim(sentences=[], text=short)] if short and response.sufficient else []
 

@@ -1,4 +1,4 @@
-"""Retriever: searches for passages, or scans all of them. Calls no model."""
+"""The Retriever, which searches for passages or scans all of them without a model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RetrieverInputs(FrozenModel):
 
 
 class RetrieverOutput(StepOutput):
-    """What later steps can use of a retrieval."""
+    """The output of a retrieval for later steps."""
 
     documents: tuple[str, ...] = Field(description="names of the documents found, best first")
     passages: int = Field(description="how many passages were found")
@@ -44,7 +44,7 @@ class RetrieverOutput(StepOutput):
 
 
 class Retriever:
-    """Runs every new query through hybrid search and fuses the rankings, or scans documents."""
+    """Searches with every new query and fuses the rankings, or scans documents."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Retriever",
@@ -66,7 +66,7 @@ class Retriever:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return whether to react: only to queries written in a reaction. Others belong to a step of the plan."""
+        """Return whether to react. Reacts only to queries of a reaction, because other queries belong to a step."""
         return self._kit.wake is None or self._kit.wake.is_chained
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
@@ -104,7 +104,8 @@ class Retriever:
         chunks = await asyncio.to_thread(library.scan, documents)
         nearest = await asyncio.to_thread(library.search, (question,), self._kit.settings.passages)
         scanned = {chunk.id for chunk in chunks}
-        # Half of the sample for later agents is chosen by similarity: the question may concern few of hundreds of rows.
+        # Half of the sample for later agents is chosen by similarity, because the question may be about a few of
+        # hundreds of rows.
         ranking = [chunk.id for chunk in nearest if chunk.id in scanned][: self._kit.settings.sample_passages // 2]
         await self._report("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks, documents)
         names = tuple(dict.fromkeys(chunk.name for chunk in chunks))

@@ -1,4 +1,4 @@
-"""Synthesizer: writes the answer as claims on verified evidence and judges whether the evidence suffices."""
+"""The Synthesizer, which writes the answer as claims with verified evidence and judges whether it is sufficient."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _FORMS = {"prose": "as connected sentences", "list": "as a list", "numbered_list
 
 
 class SynthesizerInputs(FrozenModel):
-    """What a saved plan can set."""
+    """The inputs that a saved plan can set."""
 
     format: Literal["as asked", "prose", "list", "numbered_list"] = Field(
         default="as asked", description="form of the answer; by default the form that the question asks for"
@@ -96,7 +96,7 @@ class Synthesizer:
     async def should_activate(self, context: ResearchContext) -> bool:
         """Return whether anything was searched or found. An answer may state that the search found nothing.
 
-        The agent does not react to contradictions. It reads them when it writes the answer.
+        Contradictions do not wake the agent. It reads them when it writes the answer.
         """
         known = (context.chunks, context.evidence, context.computations, context.records, context.notes)
         return self._kit.wake is None and bool(context.looked_for or context.scanned or any(known))
@@ -141,7 +141,7 @@ class Synthesizer:
                 quote=f"[{number}]", passage="", reason=reason, final=True, agent=self.card.name
             )
             await self._kit.publish(rejected)
-        ask = self._kit.settings.check_claims and response.sufficient  # the check would reject a nearest answer
+        ask = self._kit.settings.check_claims and response.sufficient  # the check rejects answers that only come close
         question, kit = sources.question, self._kit
         check = SupportCheck(sources.rules(response.short), question, self.card.name, kit.llm, kit.publish, ask=ask)
         claims = () if answers_absence(response, question) else response.claims
@@ -152,7 +152,7 @@ class Synthesizer:
 
 
 class _Sources:
-    """The evidence and the computations that claims can cite, by number."""
+    """The evidence and computations that claims can cite, by number."""
 
     def __init__(self, context: ResearchContext, shown: Sequence[Evidence]) -> None:
         self.question = context.question

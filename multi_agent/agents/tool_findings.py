@@ -1,4 +1,4 @@
-"""Answers a question from tool results: runs the tool loop, then writes an answer with checked quotes."""
+"""Answers a question from tool results. Runs the tool loop, then writes an answer with checked quotes."""
 
 from __future__ import annotations
 

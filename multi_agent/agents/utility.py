@@ -1,4 +1,4 @@
-"""Utility: calculates numbers and dates and converts units with tools."""
+"""The Utility agent, which calculates numbers and dates and converts units with tools."""
 
 from __future__ import annotations
 

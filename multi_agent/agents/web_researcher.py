@@ -1,4 +1,4 @@
-"""WebResearcher: searches the web, reads pages and answers with quotes from them."""
+"""The WebResearcher, which searches the web, reads pages and answers with quotes from them."""
 
 from __future__ import annotations
 

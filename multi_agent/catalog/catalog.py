@@ -30,11 +30,11 @@ class CatalogAgent:
     registered: RegisteredAgent
     options: AgentOptions
     enabled: bool
-    """False if its options or the settings disable it."""
+    """False if the options of the agent or the settings disable it."""
     custom: CustomAgent | None = None
-    """None for an agent of a package."""
+    """The definition of a custom agent. None for an agent of a package."""
     file: Path | None = None
-    """The file that defines the agent; None if a package or the database defines it."""
+    """The file that defines the agent. None if a package or the database defines it."""
 
 
 class AgentCatalog:
@@ -85,7 +85,7 @@ class AgentCatalog:
         """Return an agent. Raises NotKept."""
         agents = self.agents()
         if name not in agents:
-            raise NotKept(f"There is no agent {name!r}; there are {', '.join(agents)}.")
+            raise NotKept(f"There is no agent {name!r}. The agents are {', '.join(agents)}.")
         return agents[name]
 
     def get_custom(self, name: str) -> CustomAgent:
@@ -93,7 +93,7 @@ class AgentCatalog:
         custom = self.get(name).custom
         if custom is None:
             raise AgentError(
-                f"{name!r} is a built-in agent: you can enable it, disable it, and set its model and skills, but not "
+                f"{name!r} is a built-in agent. You can enable it, disable it, and set its model and skills, but not "
                 "edit or remove it."
             )
         return custom
@@ -103,7 +103,7 @@ class AgentCatalog:
     def add(self, agent: CustomAgent) -> None:
         """Add a custom agent. Raises NameTaken, and AgentError if it names an unknown skill, tool or model."""
         if agent.name in self._discovered:
-            raise NameTaken(f"{agent.name!r} is a built-in agent; choose another name.")
+            raise NameTaken(f"{agent.name!r} is a built-in agent. Choose another name.")
         self._validate(agent)
         self._store.save(agent, new=True)
 
@@ -119,7 +119,7 @@ class AgentCatalog:
         self._require(options.skills, options.model)
         if options.enabled and name in self._settings.disabled_agents:
             raise AgentError(
-                f"{name!r} is disabled by the setting `research.disabled_agents`; remove it from that setting."
+                f"{name!r} is disabled by the setting `research.disabled_agents`. Remove it from that setting."
             )
         if agent.custom:
             self._store.save(agent.custom.model_copy(update=dict(options)))
@@ -149,7 +149,7 @@ class AgentCatalog:
         """Return a skill. Raises NotKept."""
         known = self.skills()
         if name not in known:
-            raise NotKept(f"There is no skill {name!r}; there are: {', '.join(known) or 'none yet'}.")
+            raise NotKept(f"There is no skill {name!r}. The skills are: {', '.join(known) or 'none yet'}.")
         return known[name]
 
     def add_skill(self, skill: Skill) -> None:
@@ -167,7 +167,7 @@ class AgentCatalog:
         """Remove a skill. Raises NotKept, KeptInFile, and AgentError if an agent uses it."""
         self.get_skill(name)
         if users := [each for each, agent in self.agents().items() if name in agent.options.skills]:
-            raise AgentError(f"The skill {name!r} is used by {', '.join(users)}; remove it from them first.")
+            raise AgentError(f"The skill {name!r} is used by {', '.join(users)}. Remove it from them first.")
         self._store.delete(Skill, name)
 
     # Validation
@@ -179,7 +179,7 @@ class AgentCatalog:
         tools = (*agent.tools, *self._tools_of(agent.skills))
         if agent.gives == "answer" and not tools and "passages" not in Prompt(agent.name, agent.prompt).placeholders:
             raise AgentError(
-                "An answer quotes passages: name $passages in the prompt, or give the agent a tool that finds some, "
+                "An answer quotes passages. Use $passages in the prompt, or give the agent a tool that finds passages, "
                 "such as search_documents."
             )
 
@@ -189,7 +189,7 @@ class AgentCatalog:
             _, _, name = entry.partition(":")
             if name and name not in known:
                 raise AgentError(
-                    f"{listener.name} listens to {entry!r}, but there is no agent {name!r}; there are "
+                    f"{listener.name} listens to {entry!r}, but there is no agent {name!r}. The agents are "
                     f"{', '.join(sorted(known))}."
                 )
 
@@ -206,7 +206,7 @@ class AgentCatalog:
         if model and model not in self._endpoints:
             known = ", ".join(sorted(self._endpoints)) or "none yet"
             raise AgentError(
-                f"There is no model endpoint {model!r}; there are: {known}. Add it under [llms.{model}] in candor.toml."
+                f"There is no model endpoint {model!r}. Endpoints: {known}. Add it under [llms.{model}] in candor.toml."
             )
 
     # Building agents
@@ -221,7 +221,7 @@ class AgentCatalog:
         return CatalogAgent(replace(agent, card=card, prompt=prompt), options, enabled)
 
     def _weighted(self, agent: CatalogAgent) -> CatalogAgent:
-        """Return the agent with its weight from the settings, if they set one."""
+        """Return the agent with the weight from the settings, if they set one."""
         card = agent.registered.card
         weight = self._settings.agent_weights.get(card.name, card.weight)
         return replace(agent, registered=replace(agent.registered, card=card.model_copy(update={"weight": weight})))

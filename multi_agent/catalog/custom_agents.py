@@ -1,4 +1,4 @@
-"""Builds agents from catalog entries: card, class, and prompt with a section for each skill."""
+"""Builds agents from catalog entries, with a card, a class, and a prompt with a section for each skill."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def add_skills(prompt: PromptT, agent: str, names: Sequence[str], skills: Mappin
 
 
 def _reader_card(agent: CustomAgent) -> AgentCard:
-    """Return the Reader's card with the agent's description. It has the same inputs and outputs, so both can vote."""
+    """Return the Reader's card with the agent's description. Inputs and outputs are the same, so both can vote."""
     return Reader.card.model_copy(update=_described(agent))
 
 

@@ -11,7 +11,7 @@ The prompt of a custom agent has the two parts of every prompt file, with placeh
     $evidence
 
 An agent that gives ``notes`` informs the agent that writes the answer. An agent that gives an ``answer`` works like the
-Reader: it searches the documents and answers with verified quotes. It can also be asked directly and vote.
+Reader. It searches the documents and answers with verified quotes, can be asked directly, and can vote.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ class CustomAgent(Entry):
     description: str = Field(
         min_length=1,
         max_length=2000,
-        description="what it does and when to use it: the planner reads this",
+        description="what it does and when to use it, for the planner",
         examples=["Knows contracts. Notes which clauses bear on the question."],
     )
     gives: Literal["notes", "answer"] = Field(
         default="notes",
-        description="notes for the agent that writes the answer; or an answer with quotes from the documents",
+        description="notes for the agent that writes the answer, or an answer with quotes from the documents",
     )
     prompt: str = Field(
         max_length=50_000,
-        description="Markdown with a part '# System' and a part '# User', and $placeholders for what it sees",
+        description="Markdown with the parts '# System' and '# User', and $placeholders for its inputs",
         examples=["# System\nYou know contracts.\n# User\n$question\n\n$evidence"],
     )
-    capabilities: tuple[str, ...] = Field(default=(), description="in a few words each, for the planner")
+    capabilities: tuple[str, ...] = Field(default=(), description="capabilities in a few words each, for the planner")
     model: str = Field(default="", description="named model endpoint; empty for the default one")
     weight: float | None = Field(
-        default=1.0, ge=0, le=1000, description="of its vote; null ('none' in a file) counts votes without weights"
+        default=1.0, ge=0, le=1000, description="weight of its vote; null ('none' in a file) for unweighted votes"
     )
     tools: tuple[str, ...] = Field(default=(), description="tools that it may call")
     listens_to: tuple[Listened, ...] = Field(
         default=(),
-        description="what other agents report that it hears and reacts to: event types, of all agents or of one",
+        description="event types of all agents or of one agent that it receives and reacts to",
         examples=[["missing_reported", "reasoning_shared:Extractor"]],
     )
     skills: tuple[SkillName, ...] = Field(default=(), description="its skills; it may also call their tools")
     reads_memory: bool = Field(
-        default=False, description="whether its prompt shows notes, tool use and plans that worked on similar questions"
+        default=False, description="whether its prompt contains notes, tool use and plans from similar questions"
     )
     enabled: bool = Field(default=True, description="whether plans may use it")
 
@@ -87,7 +87,7 @@ class CustomAgent(Entry):
     @model_validator(mode="after")
     def _check_prompt(self) -> CustomAgent:
         if self.name in SUPERVISORS:
-            raise ValueError(f"{self.name!r} is a part of the supervisor; choose another name")
+            raise ValueError(f"{self.name!r} is a part of the supervisor, choose another name")
         try:
             named = Prompt(self.name, self.prompt).placeholders
         except AgentError as error:
@@ -96,22 +96,22 @@ class CustomAgent(Entry):
         if unknown := sorted(named - allowed):
             known = ", ".join(f"${name}" for name in sorted(allowed))
             raise ValueError(
-                f"the prompt names {', '.join(f'${name}' for name in unknown)}; an agent that gives {self.gives} can "
-                f"be shown {known} (a literal dollar is $$)"
+                f"the prompt contains {', '.join(f'${name}' for name in unknown)}, but an agent that gives "
+                f"{self.gives} can use only {known} (write a literal dollar as $$)"
             )
         if not named & {"question", "instruction"}:
-            raise ValueError("the prompt must name $question or $instruction, or the agent does not know its task")
+            raise ValueError("the prompt must contain $question or $instruction, so that the agent knows its task")
         return self
 
 
 class Skill(Entry):
-    """Instructions and tools under one name, which agents can use."""
+    """Named instructions and tools that agents can use."""
 
     name: SkillName = Field(examples=["plain-words"])
     description: str = Field(
         default="",
         max_length=2000,
-        description="what it is for; no model reads this",
+        description="purpose of the skill, for people only",
         examples=["How we write to customers"],
     )
     instructions: str = Field(

@@ -1,4 +1,4 @@
-"""The behaviour of custom agents that give notes and have tools. The results of the tools become evidence."""
+"""The class of custom agents that give notes and have tools. The results of the tools become evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The behaviour of custom agents that give notes and have no tools."""
+"""The class of custom agents that give notes and have no tools."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Remarks(BaseModel):
 
 
 class NotesOutput(StepOutput):
-    """What later steps can use of notes."""
+    """The output of notes for later steps."""
 
     notes: str = Field(description="what it noted; none if it had nothing to say")
 
@@ -41,7 +41,7 @@ def render_prompt(kit: AgentKit, context: ResearchContext, instruction: str) -> 
 
 
 class NotesAgent:
-    """Writes notes for the agent that writes the answer. Its prompt selects its inputs. Each agent has a subclass."""
+    """Writes notes for the agent that writes the answer. The prompt defines the inputs. Each agent has a subclass."""
 
     card: ClassVar[AgentCard]
 
@@ -50,7 +50,7 @@ class NotesAgent:
         self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
-        """Return True: a person or the planner chose the agent, and only its prompt defines what it needs."""
+        """Return True, because a person or the planner chose the agent and only its prompt defines its inputs."""
         return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:

@@ -44,10 +44,10 @@ class AgentRegistry:
 
     @classmethod
     def discover(cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = ()) -> AgentRegistry:
-        """Find the agent classes in the modules of these packages: classes with a ``card`` defined in the module.
+        """Find the agents in these packages, which are the classes with a ``card`` that their modules define.
 
-        Leaves out the ``disabled`` agents and agents that a person must enable, according to their cards. Raises
-        UnknownAgent if a disabled agent does not exist, AgentError for a duplicate name.
+        Omits ``disabled`` agents, and agents that a person must enable according to their cards. Raises UnknownAgent if
+        a disabled agent does not exist, AgentError for a duplicate name.
         """
         found = cls.discover_all(packages)
         return cls(found, {*disabled, *(agent.card.name for agent in found if not agent.card.enabled)})
@@ -60,11 +60,11 @@ class AgentRegistry:
     def register(self, agent: RegisteredAgent) -> None:
         """Add an agent. Raises AgentError if its name is taken."""
         if agent.card.name in self._agents:
-            raise AgentError(f"Two agents are named {agent.card.name!r}; rename one of them on its card.")
+            raise AgentError(f"Two agents are named {agent.card.name!r}. Rename one of them on its card.")
         self._agents[agent.card.name] = agent
 
     def without(self, reasons: Mapping[str, str]) -> AgentRegistry:
-        """Return a registry without these agents. ``reasons`` maps the name of each to the reason."""
+        """Return a registry without these agents. ``reasons`` maps their names to the reasons."""
         smaller = AgentRegistry(agent for agent in self if agent.card.name not in reasons)
         smaller.disabled, smaller.left_out = self.disabled, reasons
         return smaller
@@ -96,7 +96,7 @@ def _agents_in(package: str) -> Iterator[RegisteredAgent]:
     try:
         root = importlib.import_module(package)
     except ModuleNotFoundError as error:
-        raise AgentError(f"The agents package {package!r} cannot be imported ({error}); check the setting "
+        raise AgentError(f"The agents package {package!r} cannot be imported ({error}). Check the setting "
                          "`research.agent_packages`.") from error  # fmt: skip
     for found in pkgutil.iter_modules(root.__path__):
         module = importlib.import_module(f"{package}.{found.name}")

@@ -1,4 +1,4 @@
-"""Tools as steps of a plan. Each agent calls one tool with the inputs of its step, and no model.
+"""Tools as steps of a plan. Each agent calls one tool with the inputs of its step and uses no model.
 
 The setting `research.plan_tools` lists the tools. In plans, traces and approvals, the agent has the name of its tool.
 """
@@ -19,12 +19,12 @@ from multi_agent.tasks import TaskData
 from multi_agent.tool import ToolCard
 from multi_agent.toolbox.granted_tool import OfferedTool
 
-_QUOTED = 12  # sentences; agents that read passages quote longer results
+_QUOTED = 12  # maximum sentences of a quoted result; agents that read passages quote longer results
 _WHY = "A step of the plan."
 
 
 class ToolStepCard(AgentCard):
-    """The card of a tool as a step. Its name is the tool's."""
+    """The card of a tool as a step, with the name of the tool."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")
 
@@ -34,7 +34,7 @@ class ToolStepCard(AgentCard):
 
 
 class ToolStepOutput(StepOutput):
-    """What later steps can use of a tool's result."""
+    """The output of a tool for later steps."""
 
     text: str = Field(description="the result as text")
     file: str = Field(description="name of the file that it wrote; empty if it wrote none")

@@ -1,4 +1,4 @@
-"""The input of metrics: one question with its answer, the passages found and the quotes cited.
+"""The input of metrics, which is a question with its answer, the retrieved passages and the cited quotes.
 
 Also compares documents, pages and quotes with gold.
 """
@@ -61,7 +61,7 @@ class Case(FrozenModel):
 
     @property
     def short_text(self) -> str:
-        """The short answer, or the full text if there is none."""
+        """The short answer, or the full text if there is no short answer."""
         return self.answer.short or self.full_text
 
     @cached_property
@@ -76,7 +76,7 @@ def without_marks(text: str) -> str:
 
 
 def is_document(gold: Gold, name: str) -> bool:
-    """Return whether the gold names this document, by its full name or the last parts of its path."""
+    """Return whether the gold document is this document, by its full name or the last parts of its path."""
     return name == gold.document or name.endswith(f"/{gold.document}")
 
 
@@ -100,8 +100,8 @@ def matches_gold(gold: Gold, cited: Cited) -> bool:
 def overlaps(gold: Gold, name: str, text: str) -> bool:
     """Return whether the text and the gold quote share at least half of the shorter one.
 
-    An exact match would be too strict: sentence boundaries are a matter of taste, and a PDF can break a sentence at the
-    end of a line.
+    An exact match would be too strict, because sentence boundaries vary and a PDF can break a sentence at the end of a
+    line.
     """
     if not (is_document(gold, name) and gold.quote):
         return False

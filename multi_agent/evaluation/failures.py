@@ -1,7 +1,7 @@
-"""Finds the stage at which a wrong answer failed, from the trace and the gold, without a model.
+"""Finds the stage at which a wrong answer failed by comparing the trace with the gold, without a model.
 
-The stages are checked in order: retrieval, extraction, use. The first stage that lacks gold is the cause. Without gold
-the stage is unknown.
+The stages retrieval, extraction and use are checked in this order. The first stage that lacks gold is the cause.
+Without gold, the stage is unknown.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ SourceOf = Callable[[str], Source]
 
 
 def observe(question: Question, answer: Answer, events: Sequence[Event], source_of: SourceOf) -> Case:
-    """Return the case of a finished run. Documents have the names that the run's agents saw."""
+    """Return the case of a finished run. Documents have the names that were shown to the agents."""
     updates = [event.body.wrote for event in events if isinstance(event.body, StepFinished)]
     chunks = {chunk["id"]: chunk for fields in updates for chunk in fields.get("chunks", ())}
     evidence = {_position(item): item for fields in updates for item in _collect_evidence(fields)}
@@ -41,7 +41,7 @@ def observe(question: Question, answer: Answer, events: Sequence[Event], source_
 
 
 def _rank_chunks(updates: Sequence[dict[str, Any]], chunks: dict[str, Any]) -> list[str]:
-    """Return the ids of all chunks: searches in order, the chunks of each by rank."""
+    """Return the ids of all chunks in the order of the searches, and by rank within each search."""
     ranked = [each for fields in updates for each in fields.get("ranking", ())]
     return [each for each in dict.fromkeys([*ranked, *chunks]) if each in chunks]
 

@@ -1,6 +1,6 @@
-"""Question sets in JSONL or CSV: questions, accepted answers, and where the documents contain them.
+"""Question sets in JSONL or CSV, with questions, accepted answers, and their places in the documents.
 
-A question in JSONL. Only ``question`` is required:
+A question in JSONL, of which only ``question`` is required:
 
     {"id": "q3", "question": "How many were delivered in Q3?", "accepted": ["9,412"], "type": "number",
      "unit": "heat pumps", "tolerance": 0, "tags": ["dates"], "weight": 1,
@@ -47,7 +47,7 @@ NonEmptyText = Annotated[str, Field(pattern=r"\S", coerce_numbers_to_str=True)]
 
 
 class AnswerType(StrEnum):
-    """How an answer is compared. ``NONE``: the documents contain no answer, so the right response is to abstain."""
+    """The way of comparing an answer. With ``NONE``, the documents contain no answer, and a run should abstain."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -58,7 +58,7 @@ class AnswerType(StrEnum):
 
 
 class Gold(FrozenModel):
-    """Where the answer is: a document, optionally its pages, optionally a verbatim quote."""
+    """The place of an answer, which is a document with optional pages and an optional verbatim quote."""
 
     document: str = Field(min_length=1, description="name in the collection")
     pages: tuple[PositiveInt, ...] = ()
@@ -82,11 +82,11 @@ class Question(FrozenModel):
     gold: tuple[Gold, ...] = ()
     tags: tuple[str, ...] = ()
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    note: str = Field(default="", description="for people, such as what was wrong with an earlier answer")
+    note: str = Field(default="", description="note for people, such as the fault of an earlier answer")
 
     @property
     def answerable(self) -> bool | None:
-        """Whether the documents contain an answer; None if the set does not say."""
+        """Whether the documents contain an answer. None if the set does not specify it."""
         if self.type is AnswerType.NONE:
             return False
         return True if self.accepted or self.answer or self.gold else None
@@ -94,7 +94,7 @@ class Question(FrozenModel):
     @model_validator(mode="after")
     def _check_type(self) -> Self:
         if self.type is AnswerType.NONE and (self.accepted or self.answer):
-            raise ValueError("a question of type 'none' has no answer; remove `accepted` and `answer`")
+            raise ValueError("a question of type 'none' has no answer, so remove `accepted` and `answer`")
         if self.type is AnswerType.YES_NO and any(each.casefold() not in ("yes", "no") for each in self.accepted):
             raise ValueError("a question of type 'yes_no' accepts only 'yes' or 'no'")
         return self
@@ -129,7 +129,7 @@ def load_questions(path: Path) -> QuestionSet:
 
 
 def parse_questions(name: str, text: str) -> QuestionSet:
-    """Parse the text of a question set file; ``name`` is the file's name. Raises QuestionSetError."""
+    """Parse the text of a question set file. ``name`` is the name of the file. Raises QuestionSetError."""
     readers = {".jsonl": _json_rows, ".csv": _csv_rows}
     suffix = Path(name).suffix.lower()
     if suffix not in readers:
@@ -162,13 +162,13 @@ def require_unique_ids(questions: Sequence[Question]) -> None:
 
 
 def find_delimiter(text: str, column: str) -> str:
-    """Return the delimiter of a CSV file: the one that makes ``column`` one of its columns, or a comma."""
+    """Return the delimiter of a CSV file with which ``column`` is one of its columns. Default: a comma."""
     head = text.partition("\n")[0]
     return next((each for each in _DELIMITERS if column in next(csv.reader([head], delimiter=each), ())), ",")
 
 
 def _raise_faults(what: str, faults: Sequence[str]) -> None:
-    """Raise QuestionSetError if there are faults. The message has the first ones and the number of others."""
+    """Raise QuestionSetError if there are faults. The message contains the first ones and the number of others."""
     if faults:
         more = f"; and {len(faults) - _MAX_FAULTS} more" if len(faults) > _MAX_FAULTS else ""
         raise QuestionSetError(f"{what} is invalid: {'; '.join(faults[:_MAX_FAULTS])}{more}.")

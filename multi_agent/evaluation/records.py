@@ -16,7 +16,7 @@ from vectorstore.models import FrozenModel
 
 
 class Configuration(FrozenModel):
-    """How the questions are asked."""
+    """The options with which questions are asked."""
 
     label: str = Field(description="name shown to people")
     mode: Literal["auto", "fast", "high", "direct"] = "auto"
@@ -75,7 +75,7 @@ class Row(FrozenModel):
         return bool(self.status)
 
     def outcome(self, question: Question) -> str:
-        """Return the outcome in words; for a wrong answer, what it said and what was expected."""
+        """Return the outcome as text. For a wrong answer, include the actual and the expected answer."""
         if self.place in (None, Place.RIGHT, Place.RUN_FAILED):
             return self.place.value if self.place else ""
         expected = " or ".join(question.accepted) or question.answer or ""

@@ -1,4 +1,4 @@
-"""Runs an evaluation: asks its unfinished questions concurrently and measures the answers.
+"""Runs an evaluation, which asks its unfinished questions concurrently and measures the answers.
 
 A row with the run's id is stored before the run starts, and again when the answer is measured. If the process dies in
 between, the run resumes under the same id, and its journal answers the model calls that were already made.
@@ -30,7 +30,7 @@ from vectorstore.errors import StoreError
 log = logging.getLogger(__name__)
 
 RIGHT = 0.5
-"""An answer is right if its correctness is above this."""
+"""An answer is right if its correctness is above this value."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class RunnerKit:
     observe: Callable[[Question, Answer], Case]
     metrics: Sequence[MetricClass]
     judge: Callable[[str], LLM | None]
-    """Returns the judge for a run, if there is one. Its calls are kept in the run's journal."""
+    """Returns the judge for a run, if there is one. Its calls are recorded in the run's journal."""
     may_ask: Callable[[], bool]
-    """Whether there are tokens for a further question; if not, the budget is reached."""
+    """Returns whether there are tokens for another question. If not, the budget is reached."""
 
 
 class Runner:
     """Runs one evaluation until every question is finished or the budget is reached.
 
-    ``on_row`` receives every finished row. A failed question becomes a row; other errors are raised, e.g. StoreError.
+    ``on_row`` receives every finished row. A failed question becomes a row. Other errors, e.g. StoreError, are raised.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Runner:
     async def _ask_and_measure(self, question: Question, row: Row) -> Row:
         try:
             answer = await self._kit.ask(question, row.run_id)
-        # Any failure of one question becomes its row; the other questions are still asked.
+        # Any failure of one question becomes its row. The other questions are still asked.
         except Exception as error:
             if not isinstance(error, AgentError | StoreError):
                 log.exception("Question %s failed with an unexpected error", question.id)
@@ -139,10 +139,10 @@ async def measure(case: Case, metrics: Sequence[Metric]) -> tuple[dict[str, floa
 
 
 def _failed_answer(question: Question, run_id: str, reason: str) -> Answer:
-    """Return a failed answer, so that a question that could not be asked counts in the means."""
+    """Return a failed answer, so that a question that could not be asked is included in the means."""
     return Answer(run_id=run_id, status=Status.FAILED, mode="", question=question.question, reasoning=reason)
 
 
 def correctness(figures: Mapping[str, float]) -> float | None:
-    """Return the judge's grade, else the figure ``correct``, else None."""
+    """Return the judge's grade, otherwise the figure ``correct``, otherwise None."""
     return figures.get("judged", figures.get("correct"))

@@ -1,4 +1,4 @@
-"""Suggests questions to ask of a collection: a model writes them from passages of several documents."""
+"""Suggests questions about a collection, which a model writes from passages of several documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Suggested(BaseModel):
 
 
 async def suggest_questions(llm: LLM, passages: Sequence[Chunk]) -> tuple[str, ...]:
-    """Return questions that the passages answer, each once. Raises LLMError."""
+    """Return questions that the passages answer, without duplicates. Raises LLMError."""
     shown = "\n\n".join(f'From "{chunk.name}":\n{chunk.reading_text}' for chunk in passages)
     messages = Prompt.shipped("suggester").render(count=QUESTIONS, passages=shown)
     return tuple(dict.fromkeys((await llm.complete(messages, Suggested)).value.questions))

@@ -1,8 +1,7 @@
 """Turns the numbers that a model cites into evidence. Quotes are verbatim by construction.
 
-A quote from a figure description counts as a picture reading, because a model wrote the description.
-
-Agents show the model numbered units (``show_units``) and ask for their numbers. ``cite`` adds the quoted text.
+Agents show the model numbered units (``show_units``) and ask for their numbers. ``cite`` adds the quoted text. A quote
+from a figure description counts as a picture reading, because a model wrote the description.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Cited(NamedTuple):
 
 
 def cite(numbers: Iterable[int], units: Sequence[Unit], why: str = "") -> Cited:
-    """Return a quote per unit; adjacent units of one passage form one quote. Evidence has number 1 until it is merged.
+    """Return a quote per unit. Adjacent units of one passage form one quote. Evidence has number 1 until it is merged.
 
     ``units`` are all units of the call, as ``number_units`` returns them.
     """
@@ -51,7 +50,7 @@ async def publish_unknown(
 ) -> None:
     """Publish an EvidenceRejected event for each number without a unit.
 
-    ``read_again`` holds the ids of the passages to read once more. If it is empty, the quote is dropped.
+    ``read_again`` contains the ids of the passages to read once more. If it is empty, the quote is dropped.
     """
     chunk_ids = tuple(read_again)
     for number in numbers:

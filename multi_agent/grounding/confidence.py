@@ -1,4 +1,7 @@
-"""The confidence of an answer: the share of correct answers with the same signal, not the model's own estimate."""
+"""The confidence of an answer, measured as the share of correct answers with the same signal.
+
+The model's own estimate is not used.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _MOST_OF_QUESTION = 0.5
 
 
 class Signal(StrEnum):
-    """What the checks of an answer showed."""
+    """The result of the checks of an answer."""
 
     ON_QUESTION = "every claim supported; the quotes have at least half of the question's words"
     OFF_QUESTION = "every claim supported; the quotes have fewer"
@@ -56,7 +59,7 @@ def signal_of(judged: Sequence[Judged], question: str, *, sufficient: bool) -> S
     statements = [each.statement for each in supported]
     quotes = [item.quote for statement in statements for item in statement.evidence]
     results = [computed.purpose for statement in statements for computed in statement.computations]
-    # The result of a calculation contains no word of the question, but its arguments do.
+    # The result of a calculation contains no word of the question, but its arguments can.
     origins = [item.origin for statement in statements for item in statement.evidence]
     arguments = [str(origin.arguments) for origin in origins if isinstance(origin, ToolOutput)]
     shown = TermIndex("\n".join((*quotes, *results, *arguments)))

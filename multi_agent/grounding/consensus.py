@@ -1,9 +1,9 @@
-"""Consensus: chooses one of several answers to a question by a vote.
+"""Chooses one of several answers to a question by a vote.
 
     synthesis = await agree(question, candidates, llm, publish, retries=2)
 
-Answers are grouped by value, and by a model's judgement where values cannot decide. Votes are weighted. The confidence
-of the chosen answer is scaled by its share of the votes. The result is published as the event ``Voted``.
+Answers are grouped by value. If values cannot decide, a model groups them by meaning. Votes are weighted. The
+confidence of the chosen answer is scaled by its share of the votes. The result is published as the event ``Voted``.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Consensus(NamedTuple):
 async def agree(question: str, candidates: Sequence[Candidate], llm: LLM, publish: Publish, retries: int) -> Synthesis:
     """Return the answer of the winning group. A single candidate wins without a vote.
 
-    The model is called only if answers with different values may mean the same. Raises LLMError; InvalidResponse if the
-    model's groups are still invalid after ``retries`` retries.
+    The model is called only if answers with different values may mean the same. Raises LLMError, or InvalidResponse if
+    the model's groups are still invalid after ``retries`` retries.
     """
     if len(candidates) == 1:
         return candidates[0].synthesis
@@ -122,7 +122,7 @@ def _undecided_groups(candidates: Sequence[Candidate], groups: Groups) -> Groups
 async def _group_by_meaning(
     question: str, candidates: Sequence[Candidate], groups: Groups, llm: LLM, retries: int
 ) -> Groups:
-    """Merge the groups that mean the same, as the model judges.
+    """Merge the groups that mean the same according to the model.
 
     The prompt lists the answers in alphabetical order, so that it does not depend on the order in which they arrived.
     """
@@ -140,8 +140,8 @@ async def _group_by_meaning(
         messages += prompt.again(response.model_dump_json(), faults=bullets(faults))
     raise InvalidResponse(
         f"The model {llm.model!r} did not say which of {len(groups)} answers are the same, in "
-        f"{count(retries + 1, 'attempt')}. Faults of the last one: {' '.join(faults)} Try a more capable model, or "
-        "take no vote."
+        f"{count(retries + 1, 'attempt')}. Faults of the last one: {' '.join(faults)} Try a more capable model, or ask "
+        "without a vote."
     )
 
 
@@ -178,11 +178,11 @@ def count_votes(candidates: Sequence[Candidate], groups: Groups) -> Consensus:
     """Count the weighted votes. If a voter has no weight, or all weights are 0, every vote counts as 1.
 
     A tie goes to the group with more distinct quotes, then to the first group. Among different agents, those without an
-    answer abstain if any other agent has one: an agent without an answer must not outvote a verified one.
+    answer abstain if another agent has one, so that they cannot outvote a verified answer.
     """
     given = [candidate.weight for candidate in candidates]
     weighted = None not in given and any(given)
-    # Fractions, as sums of floats depend on their order.
+    # Fractions, because sums of floats depend on their order.
     weights = [Fraction(str(weight)) if weighted else Fraction(1) for weight in given]
     totals = {group: sum((weights[position] for position in group), Fraction()) for group in groups}
     support = {group: _support(candidates, group) for group in groups}

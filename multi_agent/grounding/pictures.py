@@ -4,9 +4,9 @@
     completion = await llm.complete(pictures.attach(messages), shape)
     pictures.evidence(claim.pictures)
 
-Quotes of the text are verbatim by construction. Picture readings are not: the model writes the words, and no rule can
-compare them with the picture. Therefore ``Evidence.picture`` names the source, and ``Claim.pictured`` marks a claim
-that is not supported without picture readings.
+Quotes of the text are verbatim by construction. Picture readings are not, because the model writes the words and no
+rule can compare them with the picture. Therefore ``Evidence.picture`` names the source, and ``Claim.pictured`` marks a
+claim that is not supported without picture readings.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ShownPicture(NamedTuple):
 
 
 class PagePictures:
-    """The pictures of one call, numbered from 1. Empty if no page needs a picture or the model accepts none."""
+    """The pictures of one call, numbered from 1. Empty if no page needs a picture or the model supports none."""
 
     def __init__(self, shown: Sequence[ShownPicture] = ()) -> None:
         self._shown = tuple(shown)
@@ -59,7 +59,7 @@ class PagePictures:
         """Load the pictures of at most ``most`` pages of the chunks, in order.
 
         Only pages that show more than their text get a picture. If there are such pages, the endpoint is asked whether
-        the model accepts pictures. Raises PictureUnavailable; LLMError like ``llm.takes_pictures``.
+        the model supports pictures. Raises PictureUnavailable, and LLMError like ``llm.takes_pictures``.
         """
         pages: dict[tuple[str, int], Chunk] = {}
         for chunk in chunks:

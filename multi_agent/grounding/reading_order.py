@@ -1,4 +1,4 @@
-"""Numbers evidence in the order in which a reader meets it: the first quote that an answer mentions is [1]."""
+"""Numbers evidence in reading order. The first quote that an answer cites is [1]."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from multi_agent.context import Claim, Evidence, Place, Synthesis
 
 
 class ReadingOrder:
-    """Gives each item of evidence the next number when it is first mentioned."""
+    """Assigns the next number to each item of evidence when it is first cited."""
 
     def __init__(self) -> None:
         self._numbers: dict[Place, int] = {}
@@ -26,10 +26,10 @@ class ReadingOrder:
 
 
 def in_reading_order(synthesis: Synthesis) -> Synthesis:
-    """Return the answer with its evidence renumbered; computations keep their numbers.
+    """Return the answer with its evidence renumbered. Computations keep their numbers.
 
-    The quotes of supported claims come first, in the order of the claims. Unsupported claims show no marks, so their
-    quotes come next, and then those that no claim cites.
+    Quotes of supported claims come first, in the order of the claims. Then follow quotes of unsupported claims, which
+    show no marks, and quotes that no claim cites.
     """
     order = ReadingOrder()
     known = {item.number: item for item in synthesis.evidence}

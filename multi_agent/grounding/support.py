@@ -1,8 +1,8 @@
-"""Checks that the evidence of each claim supports it. Rules decide first; one model call can judge the open claims.
+"""Checks that the evidence of each claim supports it. Rules decide first. One model call can judge the open claims.
 
-The call asks for the answer that the quotes give, not for a verdict, and compares this answer with the claim. Asked for
-a verdict, a model of 1.5 billion parameters confirmed all 10 claims, 5 of them wrong, with 50 tokens each. Asked for
-the answer, it rejected all 5 wrong claims and confirmed 2 of the 5 right ones, with 10 tokens each.
+The call does not ask for a verdict. It asks for the answer in the quotes and compares this answer with the claim. When
+asked for a verdict, a model with 1.5 billion parameters confirmed all 10 claims, of which 5 were wrong, with 50 tokens
+each. When asked for the answer, it rejected all 5 wrong claims and confirmed 2 of the 5 right ones with 10 tokens each.
 
     rules = SupportRules(question, shown_evidence, chunks)
     judged = await SupportCheck(rules, question, agent, llm, publish, ask=True).judge(statements)
@@ -57,7 +57,7 @@ class Judged(NamedTuple):
     reason: str
     method: Literal["rule", "model"] = "rule"
     repair: str = ""
-    """What was repaired in the statement."""
+    """A description of the repairs of the statement."""
     missing: tuple[Term, ...] = ()
     """Terms of the statement that are not in its evidence."""
     pictured: bool = False
@@ -67,9 +67,9 @@ class Judged(NamedTuple):
 class SupportRules:
     """Judges statements without a model.
 
-    ``shown`` holds the quotes that a statement may cite, in order, and ``chunks`` their passages. A statement that
-    repeats the question gets the text of ``short``, the bare answer. ``confirmed`` holds claims that passed an earlier
-    check.
+    ``shown`` contains the quotes that a statement may cite, in order, and ``chunks`` their passages. A statement that
+    repeats the question gets the text of ``short``, the bare answer. ``confirmed`` contains claims that passed an
+    earlier check.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class SupportRules:
         return judged._replace(repair=f"a claim repeated the question; its text is now {self._short!r} {judged.repair}")
 
     def is_short(self, answer: str) -> bool:
-        """Return whether the text is the bare answer. A claim such as "They are not" does not contain a bare "no"."""
+        """Return whether the text is the bare answer. A claim such as "They are not" does not contain the word "no"."""
         return bool(self._short) and words_of(answer) == words_of(self._short)
 
     def describe_evidence(self, statement: Statement) -> str:
@@ -111,7 +111,7 @@ class SupportRules:
         return "\n".join((*quotes, *results))
 
     def _lacks_answer(self, statement: Statement) -> bool:
-        """Return whether the claim adds no figure or name to the question, while its evidence has the short answer's.
+        """Return whether the claim adds no figure or name, although its evidence has those of the short answer.
 
         A small model copies the label of a table row, such as "Heat pumps delivered", and omits the value.
         """
@@ -134,7 +134,7 @@ class SupportRules:
         evidence = TermIndex(self._evidence_text(statement))
         missing = [term for term in terms if term not in evidence and not self._is_known(term)]
         repair = ""
-        # Add quotes only for figures and names: a sentence that adds only a word is about something else.
+        # Add quotes only for figures and names, because a sentence that adds only a word is about something else.
         telling = [term for term in missing if term.kind != "word"]
         if telling and (quotes := self._quotes_with(missing, statement) or self._quotes_near(telling, statement)):
             repair = f"a claim pointed past its sentence; added {_show(quotes)}"
@@ -182,8 +182,8 @@ class SupportRules:
     def _quotes_with(self, missing: Sequence[Term], statement: Statement) -> tuple[Evidence, ...]:
         """Return the quotes that the statement copies, or the quote with all missing terms and most of the question's.
 
-        Return none if different quotes qualify. Quotes with the same words count as one, as overlapping passages repeat
-        sentences.
+        Return none if different quotes qualify. Quotes with the same words count as one, because overlapping passages
+        repeat sentences.
         """
         if copied := self._copied(statement.text):
             return copied
@@ -222,7 +222,7 @@ class SupportRules:
         return () if None in having else tuple(self._shown[at] for at in sorted(found))
 
     def _copied(self, text: str) -> tuple[Evidence, ...]:
-        """Return the fewest adjacent quotes of one passage with the text word for word; none for a short text."""
+        """Return the fewest adjacent quotes of one passage that contain the text verbatim. None for a short text."""
         words = words_of(text)
         if len(words) < _MIN_COPIED:
             return ()
@@ -317,7 +317,7 @@ class SupportCheck:
         return [next(verdicts) if each.supported is None else each for each in judged]
 
     async def _ask_model(self, unclear: Sequence[Judged]) -> list[Judged]:
-        """Ask which answer the quotes of each claim give, without the claims: the model would agree with them."""
+        """Ask which answer the quotes of each claim give. Hides the claims, because the model would agree with them."""
         groups = [
             f"Quotes {number}:\n{self._rules.describe_evidence(each.statement)}"
             for number, each in enumerate(unclear, 1)
@@ -353,7 +353,7 @@ def agree(answer: str, claim: str, question: str) -> bool:
 
 
 def settle(judged: Judged) -> Judged:
-    """Decide an open verdict without a model: supported unless a figure or a name is missing."""
+    """Decide an open verdict without a model. The statement is supported unless a figure or a name is missing."""
     if judged.supported is not None:
         return judged
     return judged._replace(supported=all(term.kind == "word" for term in judged.missing))
@@ -374,7 +374,7 @@ def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
 
 
 def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermIndex) -> list[str]:
-    """Return the formulas of the missing figures; none if a figure has no formula or a name is missing.
+    """Return the formulas of the missing figures. None if a figure has no formula or a name is missing.
 
     The operands are the figures that the claim shares with its evidence or, with fewer than two, all of its evidence.
     """

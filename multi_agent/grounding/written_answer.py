@@ -113,7 +113,7 @@ def _claim(judged: Judged, numbers: dict[Place, int]) -> Claim:
 
 
 def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
-    """Return how the claims were checked or that the answer is insufficient, and why claims were rejected."""
+    """Return how the claims were checked, or that the answer is insufficient, and why claims were rejected."""
     rejected = [f"Not supported: “{each.statement.text}” {each.reason}" for each in judged if not each.supported]
     if sufficient:
         checked = sum(each.method == "model" for each in judged if each.supported)

@@ -1,11 +1,11 @@
-"""Builds the stack of wrappers around a model. A call passes through it from the agent to the wire:
+"""Builds the stack of wrappers around a model. A call passes through these wrappers from the agent to the endpoint:
 
     per run (``RunLLMs``)
         CallerLLM            sets the caller, and ``varied`` for samples; first, as the wrappers below read both
         ObservedLLM          publishes an event for every call, including calls that the journal answers
         JournalingLLM        answers from the journal, records new responses; above the budget, as replays are free
         BudgetedLLM          raises BudgetReached before a call that exceeds the budget of the run
-        AnnouncingLLM        publishes an event before a call; innermost, for calls that are really made
+        AnnouncingLLM        publishes an event before a call; innermost, for calls that are sent to the model
     per endpoint and process (``build_llm``)
         TypedLLM             turns text into a typed value; sends a new request after an invalid response
         PictureErrors        adds advice to the error of a request with pictures
@@ -49,10 +49,9 @@ from multi_agent.settings import Budget
 
 
 def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
-    """Return the LLM of an endpoint. Build one per endpoint and share it: it limits its own concurrent requests.
+    """Return the LLM of an endpoint. Build one per endpoint and share it, because it limits concurrent requests.
 
-    Processes with the same folder ``shared`` have one limit together. The LLM belongs to the event loop that first
-    uses it.
+    Processes with the same folder ``shared`` share one limit. The LLM belongs to the event loop that first uses it.
     """
     endpoint: Endpoint = RepetitionCheck(build_client(settings, shared))
     if shared:
@@ -80,13 +79,13 @@ class RunLLM(NamedTuple):
 
     llm: LLM
     release: Callable[[], None]
-    """Call it before the caller's step is repeated; see ``JournalingLLM.release``."""
+    """Must be called before the caller's step is repeated. See ``JournalingLLM.release``."""
 
 
 class RunLLMs:
     """Builds the LLMs of one run. They share its journal, its numbering of equal requests and its budget.
 
-    ``pace`` knows the earlier calls of the process.
+    ``pace`` estimates the duration of calls from earlier calls of the process.
     """
 
     def __init__(self, journal: Journal, budget: Budget, usage: BudgetUsage, pace: Pace) -> None:

@@ -1,4 +1,4 @@
-"""The contract of a language model: messages and a response type in, a typed value with its usage out.
+"""The contract of a language model, which takes messages and a response type and returns a typed value with its usage.
 
     completion = await llm.complete([Message.system("…"), Message.user("…")], Plan)
     completion.value.steps
@@ -24,8 +24,8 @@ from vectorstore.text.counts import count
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
 
 OnText = Callable[[str], Awaitable[None]]
-"""Callback for a streamed response. Receives the whole text so far, each time. A text shorter than the previous one
-means that the response started over, after a transport error or because it was invalid.
+"""Callback for a streamed response. Every call receives the whole text so far. A text shorter than the previous one
+means that the response started again, after a transport error or because it was invalid.
 """
 
 
@@ -48,13 +48,13 @@ class Message(FrozenModel):
 
 
 class Usage(FrozenModel):
-    """Cost of model calls. Supports ``+``."""
+    """The usage of model calls. Supports ``+``."""
 
     model_calls: int = Field(
         default=0, description="requests that reached the model, including retries of invalid responses"
     )
     prompt_tokens: int = 0
-    cached_tokens: int = Field(default=0, description="prompt tokens served from the endpoint's prefix cache")
+    cached_tokens: int = Field(default=0, description="prompt tokens from the endpoint's prefix cache")
     completion_tokens: int = 0
     seconds: float = Field(default=0.0, description="time spent waiting for the model, summed over calls")
     cost: float | None = Field(
@@ -79,7 +79,7 @@ class Usage(FrozenModel):
         )
 
     def describe_tokens(self) -> str:
-        """Return the number of tokens as text, with the share of the prompts that came from the cache, if any did."""
+        """Return the number of tokens as text, with the share of prompt tokens from the cache if there are any."""
         tokens = count(self.prompt_tokens + self.completion_tokens, "token")
         if not self.cached_tokens:
             return tokens
@@ -87,12 +87,12 @@ class Usage(FrozenModel):
 
 
 class Exchange(FrozenModel):
-    """One response of the model as text. A completion has one, and one more for each invalid response."""
+    """A response of the model as text. A completion has one for each invalid response and one for the valid one."""
 
     response: str = Field(description="the model's text, without its thinking")
     thinking: str = Field(default="", description="the model's thinking")
     fault: str = Field(default="", description="why this response is invalid; empty for the accepted one")
-    repairs: tuple[str, ...] = Field(default=(), description="what was repaired in the accepted response")
+    repairs: tuple[str, ...] = Field(default=(), description="repairs of the accepted response")
 
 
 class Completion(BaseModel, Generic[ResponseT]):
@@ -116,11 +116,11 @@ class LLMRequest(Generic[ResponseT]):
     varied: bool = False
     on_text: OnText | None = None
     caller: str = ""
-    """Name of the agent or part that calls, set by ``CallerLLM``."""
+    """Name of the calling agent or part of the supervisor, set by ``CallerLLM``."""
 
 
 class LLM(ABC):
-    """A language model. Callers use ``complete``; implementations and wrappers define ``answer``."""
+    """A language model. Callers use ``complete``. Implementations and wrappers define ``answer``."""
 
     @property
     @abstractmethod
@@ -132,7 +132,7 @@ class LLM(ABC):
         return False
 
     async def check_settings(self) -> None:  # noqa: B027 - most models have no settings
-        """Raise LLMRefused if the settings require a feature that the model lacks. Sends a request only if they do."""
+        """Raise LLMRefused if the settings require a feature that the model lacks. Sends a request only if needed."""
 
     async def complete(
         self,
@@ -145,9 +145,8 @@ class LLM(ABC):
         """Return a response that satisfies ``response_model``.
 
         ``varied`` requests one of several samples, at the sampling temperature of the endpoint. ``on_text`` receives
-        the text while the model writes it, if the endpoint can stream; it receives nothing when the response comes
-        from a journal. The text is provisional until the call returns.
-        Raises a subclass of LLMError; see ``multi_agent/errors.py``.
+        the text while the model writes it, if the endpoint can stream and the response is not from a journal. The text
+        is provisional until the call returns. Raises a subclass of LLMError.
         """
         return await self.answer(LLMRequest(tuple(messages), response_model, varied, on_text))
 
@@ -157,7 +156,7 @@ class LLM(ABC):
 
 
 class LLMWrapper(LLM):
-    """An LLM that passes requests on to another one. Subclasses extend ``answer``."""
+    """An LLM that delegates requests to another one. Subclasses extend ``answer``."""
 
     def __init__(self, inner: LLM) -> None:
         self._inner = inner

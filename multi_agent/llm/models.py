@@ -1,4 +1,4 @@
-"""The models of a panel: a default one, and others by the name of their endpoint.
+"""The models of a panel, which are a default model and others by the names of their endpoints.
 
 models = Models(build_llm(settings.llm, folder), settings.llms, folder)
 models.get("")          # the default model
@@ -38,7 +38,7 @@ class Models:
 
     @property
     def default(self) -> LLM:
-        """The model for callers that name none."""
+        """The model for callers without a named endpoint."""
         return self._built[""]
 
     def get(self, name: str) -> LLM:

@@ -1,4 +1,4 @@
-"""Checks whether an endpoint meets the needs of a run and how fast it is. A failed check says how to fix it.
+"""Checks whether an endpoint meets the requirements of a run and how fast it is. A failed check has a remedy.
 
 Used by ``candor doctor`` and the set-up card of the web page.
 """
@@ -31,8 +31,8 @@ _LISTING_TIMEOUT_S = 5.0
 _NAMES_SHOWN = 12
 # Tokens of a typical question in mode `fast`, over all calls: measured by benchmarks/local_model with the 1.5B model.
 _QUESTION_PROMPT_TOKENS, _QUESTION_COMPLETION_TOKENS = 3_000, 130
-_OUTPUT_LIMIT = 1_000  # tokens of a response, thinking included; the answers are short
-_FEWEST_PARTS = 2  # of a stream, to tell reading from writing
+_OUTPUT_LIMIT = 1_000  # tokens of a response, including thinking; the answers are short
+_FEWEST_PARTS = 2  # parts of a stream needed to separate the time to read the prompt from the time to write
 _QUESTION = Message.user("What colour is fresh grass, and are you certain?")
 
 Client = OllamaNative | OpenAICompatible | LocalModel
@@ -44,7 +44,7 @@ class Check(FrozenModel):
     name: str
     ok: bool
     detail: str = Field(description="what was found")
-    remedy: str = Field(default="", description="how to fix it; empty if the check passed")
+    remedy: str = Field(default="", description="remedy for a failed check; empty if the check passed")
 
 
 class _Colour(BaseModel):
@@ -63,8 +63,8 @@ class _Stations(BaseModel):
 async def check(settings: EndpointSettings, folder: Path | None = None) -> list[Check]:
     """Check the endpoint, the model, its context window, structured output, speed, and pictures.
 
-    Stops at the first check that makes the others pointless. The last three send requests to the model. ``folder``
-    caches what was detected about the endpoint.
+    Stops after a failed check on which the others depend. The last three checks send requests to the model. ``folder``
+    caches findings about the endpoint.
     """
     limited = min(settings.max_output_tokens, _OUTPUT_LIMIT)
     client = build_client(settings.model_copy(update={"max_output_tokens": limited}), folder)
@@ -86,9 +86,9 @@ async def check(settings: EndpointSettings, folder: Path | None = None) -> list[
 
 
 async def check_offered(settings: EndpointSettings, folder: Path | None = None) -> list[Check]:
-    """Check that the endpoint answers and offers the model, or that the file of a local model can be read.
+    """Check that the endpoint responds and offers the model, or that the file of a local model can be read.
 
-    Sends no request to the model and loads none.
+    Does not load a model or send a request to it.
     """
     client = build_client(settings, folder)
     if not isinstance(client, LocalModel):
@@ -145,7 +145,7 @@ async def _check_server(
         known = settings.model in offered
         longest = await listing.context_length() if known and isinstance(listing, OllamaNative) else None
     except LLMTimeout:
-        remedy = f"The endpoint accepts connections but does not answer within {_LISTING_TIMEOUT_S:g} s. Restart it."
+        remedy = f"The endpoint accepts connections but does not respond within {_LISTING_TIMEOUT_S:g} s. Restart it."
         return [Check(name=name, ok=False, detail=settings.address, remedy=remedy)], None
     except LLMError as error:
         return [Check(name=name, ok=False, detail=settings.address, remedy=str(error))], None
@@ -192,13 +192,13 @@ async def _check_structured_output(settings: EndpointSettings, client: Client) -
         form, seconds = await _find_form(settings, client, on_text)
     except LLMError as error:
         return Check(name=name, ok=False, detail="a response that follows a JSON schema", remedy=str(error))
-    streamed = "streamed" if received else "not streamed, by the settings"
+    streamed = "streamed" if received else "not streamed (setting)"
     detail = f"a valid response that follows a JSON schema in {seconds:.1f} s{form}, {streamed}"
     return Check(name=name, ok=True, detail=detail)
 
 
 async def _find_form(settings: EndpointSettings, client: Client, on_text: OnText) -> tuple[str, float]:
-    """Find the strictest form of the schema that the endpoint follows, and remember it.
+    """Find the strictest form of the schema that the endpoint follows, and cache it.
 
     A prompt that does not ask for JSON shows whether the endpoint enforces the schema. Returns a description and the
     seconds of the response. Raises a subclass of LLMError.
@@ -226,22 +226,22 @@ def _colour_request(form: ResponseForm, on_text: OnText) -> EndpointRequest:
 
 
 async def _check_vision(settings: EndpointSettings, folder: Path | None) -> Check:
-    """Ask whether the model takes pictures. Ignores the cache, as another model may have the same name now."""
+    """Check whether the model supports pictures. Ignores the cache, because the model of this name may have changed."""
     name = f"{settings.table} pictures"
     if settings.vision == "off":
-        return Check(name=name, ok=True, detail="not sent, by the settings")
+        return Check(name=name, ok=True, detail="not sent (setting)")
     vision = Vision(settings, folder)
     try:
         await vision.ask()
         takes = await vision.available()
     except LLMError as error:
-        return Check(name=name, ok=False, detail="whether the model takes them", remedy=str(error))
-    detail = "the model takes them" if takes else "the model takes none, so pages are read as text only"
+        return Check(name=name, ok=False, detail="unknown whether the model supports them", remedy=str(error))
+    detail = "the model supports them" if takes else "the model does not support them, so pages are read as text only"
     return Check(name=name, ok=True, detail=detail)
 
 
 async def _check_speed(settings: EndpointSettings, client: Client) -> Check:
-    """Measure one prompt of about 500 tokens that no cache holds, and a response of about 40."""
+    """Measure a prompt of about 500 tokens that is not in the prefix cache, and a response of about 40 tokens."""
     name = f"{settings.table} speed"
     arrivals: list[float] = []
 

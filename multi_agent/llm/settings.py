@@ -22,63 +22,63 @@ def _default_url(given: dict[str, Any]) -> str:
 
 
 def _default_parallel(given: dict[str, Any]) -> int:
-    """Let processes that load the same file compute in turn."""
+    """Return 1 for a local model, so that processes that load the same file compute in turn."""
     return 1 if given["provider"] == "local" else 4
 
 
 def _default_sampling(given: dict[str, Any]) -> float | None:
-    """Leave the sampling temperature to endpoints that need to choose their own temperature."""
+    """Return None if the endpoint chooses the temperature itself."""
     return None if given["temperature"] is None else SAMPLING_TEMPERATURE
 
 
 class EndpointSettings(SettingsGroup):
-    """Address of a model and options for its requests."""
+    """The address of a model and options for its requests."""
 
     renamed: ClassVar[dict[str, str]] = {"reasks": "response_retries"}
 
     provider: Provider = Field(
         default="ollama",
-        description="`ollama`, `openai` for anything that speaks its API, or `local` for a file that Candor loads",
+        description="`ollama`, `openai` for any server with OpenAI's API, or `local` for a file that Candor loads",
     )
     base_url: str = Field(
         default_factory=_default_url,
-        description="address; for `openai` the part before `/chat/completions`; unused for `local`",
+        description="address of the server; for `openai`, the part before `/chat/completions`; unused for `local`",
     )
-    api_key: SecretStr | None = Field(default=None, description="sent as bearer token")
+    api_key: SecretStr | None = Field(default=None, description="API key, sent as bearer token")
     model: str = Field(
         default="qwen3:8b", min_length=1, description="name of the model; for `local` the path of a GGUF file"
     )
-    engine: Engine = Field(default="auto", description="library that loads a `local` model; `auto` chooses one that is "
-                           "installed and reads the file")  # fmt: skip
+    engine: Engine = Field(default="auto", description="library that loads a `local` model; `auto` chooses an "
+                           "installed one that supports the file")  # fmt: skip
     threads: int | None = Field(
         default=None, ge=1, description="threads of a `local` model; the engine chooses by default"
     )
     context_window: int = Field(
         default=16_384, ge=512, description="maximum tokens of prompt and response together; sent to Ollama "
-        "(num_ctx) with every request, as Ollama truncates longer prompts silently")  # fmt: skip
-    max_output_tokens: int = Field(default=4_096, ge=1, description="maximum tokens of a response, thinking included")
+        "(num_ctx) with every request, because Ollama silently truncates longer prompts")  # fmt: skip
+    max_output_tokens: int = Field(default=4_096, ge=1, description="maximum tokens of a response, including thinking")
     temperature: float | None = Field(
-        default=0.0, ge=0, le=2, description="None leaves it to the endpoint, as some reasoning models require"
+        default=0.0, ge=0, le=2, description="temperature; None uses the endpoint's, as some reasoning models require"
     )
     sampling_temperature: float | None = Field(
-        default_factory=_default_sampling, ge=0, le=2, description="temperature of samples, where several answers to a "
-        "question are compared; None leaves it to the endpoint")  # fmt: skip
+        default_factory=_default_sampling, ge=0, le=2, description="temperature if several answers to a question are "
+        "compared; None uses the endpoint's own")  # fmt: skip
     stream: bool = Field(
-        default=True, description="stream responses, so that claims appear while they are written, and responses that "
-        "hang or repeat themselves are stopped; false for one that cannot stream with token counts")  # fmt: skip
+        default=True, description="stream responses, so that claims appear while they are written and responses that "
+        "hang or repeat themselves are stopped; false for endpoints that cannot stream token counts")  # fmt: skip
     response_format: Literal["auto"] | ResponseForm = Field(
-        default="auto", description="how an `openai` endpoint is told the schema of a response; `auto` uses the first "
-        "form that it accepts, and remembers it")  # fmt: skip
+        default="auto", description="form in which an `openai` endpoint gets the schema of a response; `auto` uses the "
+        "first form that the endpoint accepts, and caches it")  # fmt: skip
     vision: Vision = Field(
-        default="auto", description="whether pictures of pages are sent to the model; `auto` asks the endpoint once "
-        "whether the model takes pictures, and remembers it; `on` is an error if it does not")  # fmt: skip
+        default="auto", description="send pictures of pages to the model; `auto` asks the endpoint once whether the "
+        "model supports pictures, and caches it; `on` is an error if it does not")  # fmt: skip
     timeout_s: float = Field(
-        default=300, gt=0, description="maximum seconds without new text; without streaming, of the whole response"
+        default=300, gt=0, description="maximum seconds without new text; without streaming, for the whole response"
     )
     total_timeout_s: float = Field(default=1800, gt=0, description="maximum seconds of one request")
     connect_timeout_s: float = Field(default=3, gt=0, description="maximum seconds to connect")
-    response_retries: int = Field(default=2, ge=0, description="retries after a response that breaks the schema")
-    retries: int = Field(default=3, ge=0, description="retries after a time-out, a broken connection, 429 or 5xx")
+    response_retries: int = Field(default=2, ge=0, description="retries after a response that violates the schema")
+    retries: int = Field(default=3, ge=0, description="retries after a timeout, a broken connection, 429 or 5xx")
     parallel: int = Field(
         default_factory=_default_parallel,
         ge=1,
@@ -99,7 +99,7 @@ class EndpointSettings(SettingsGroup):
     @model_validator(mode="after")
     def _may_see(self) -> Self:
         if self.provider == "local" and self.vision == "on":
-            raise ValueError("vision must be 'auto' or 'off': a `local` model takes no pictures")
+            raise ValueError("vision must be 'auto' or 'off', because a `local` model does not support pictures")
         return self
 
     @property
@@ -111,7 +111,7 @@ class EndpointSettings(SettingsGroup):
 
     @property
     def address(self) -> str:
-        """The address without the name and password that it may contain, for messages and records."""
+        """The address without user name and password, for messages and records."""
         return without_password(self.base_url)
 
     @property

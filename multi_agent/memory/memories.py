@@ -1,4 +1,4 @@
-"""Memories in SQL: preferences, how-to notes, conversations, and tool use that led to answers.
+"""Memories in SQL, which are preferences, how-to notes, conversations, and tool use that led to answers.
 
     memories.add("preference", "Answer in German.", key)
     memories.for_key(key).recall(Request(question="…", session="monday"), "papers")
@@ -35,7 +35,7 @@ Kind = Literal["preference", "how_to", "conversation", "tool_use"]
 HOW_TOS = 3
 TOOL_USES = 3
 TOOL_USES_KEPT = 100
-"""Tool uses kept for each collection; the oldest are deleted."""
+"""Maximum stored tool uses of a collection. The oldest are deleted."""
 PREFERENCES = 20
 _LONGEST = 500
 _EMBEDDED: tuple[Kind, ...] = ("how_to", "tool_use")
@@ -61,11 +61,9 @@ class MemoryEntry(FrozenModel):
 
     id: str
     kind: Kind
-    text: str = Field(
-        description="what the person wrote; in a conversation, the question; of a tool use, why the tool was called"
-    )
-    answer: str = Field(default="", description="in a conversation: the answer in short; of a tool use: the call")
-    session: str = Field(default="", description="in a conversation: its name; of a tool use: its run")
+    text: str = Field(description="text of the person; for a conversation, the question; for a tool use, its purpose")
+    answer: str = Field(default="", description="for a conversation, the short answer; for a tool use, the call")
+    session: str = Field(default="", description="for a conversation, its name; for a tool use, its run")
     changed_at: AwareDatetime
 
 
@@ -85,7 +83,7 @@ class Memories:
         return tuple(map(_entry, self._rows(key, *([_memories.c.kind == kind] if kind else []))))
 
     def get(self, memory_id: str, key: str) -> MemoryEntry:
-        """Return a memory. Raises NotKept, also for another key's memory."""
+        """Return a memory. Raises NotKept, including for a memory of another key."""
         for row in self._rows(key, _memories.c.id == memory_id):
             return _entry(row)
         raise NotKept(f"There is no memory {memory_id!r}.")
@@ -136,7 +134,7 @@ class Memories:
         return tuple(row.text for row in rows[:HOW_TOS])
 
     def add_tool_use(self, key: str, collection: str, use: ToolUse) -> None:
-        """Store a tool use once per call and purpose, and delete the oldest ones of the collection beyond the limit."""
+        """Store a tool use once per call and purpose. Delete the oldest ones of the collection beyond the limit."""
         purpose = shorten(use.purpose, _LONGEST, placeholder=" …")
         identity = hashlib.sha256("\0".join((collection, use.call, purpose)).encode()).hexdigest()
         row = self._row(f"mem_{identity[:12]}", "tool_use", key, purpose)
@@ -150,7 +148,7 @@ class Memories:
     def tool_uses(self, question: str, collection: str) -> tuple[ToolUse, ...]:
         """Return the tool use for similar questions to the collection, most similar first.
 
-        Tool use of other collections is left out, since a purpose reveals what a collection contains.
+        Excludes tool use of other collections, because a purpose reveals what a collection contains.
         """
         rows = self._related(question, self._tool_uses(collection))
         return tuple(ToolUse(call=row.answer, purpose=row.text, run_id=row.session) for row in rows[:TOOL_USES])
@@ -159,7 +157,7 @@ class Memories:
         return self._select(_memories.c.kind == "tool_use", _memories.c.collection == collection)
 
     def _related(self, question: str, rows: Sequence[sql.Row[Any]]) -> list[sql.Row[Any]]:
-        """Return the rows whose text is more similar to the question than unrelated texts are, best first."""
+        """Return the rows whose text is more similar to the question than unrelated texts, best first."""
         if not rows:
             return []
         vector, least = self._embed(question), self._scale.at(0)
@@ -218,7 +216,7 @@ class KeyMemory:
 
 
 def exchange_of(answer: Answer) -> Exchange:
-    """Return the completed question of a run and its answer, both in short."""
+    """Return the shortened question of a run, as completed, and its short answer."""
     return Exchange.in_short(answer.completed_question or answer.question, _in_short(answer))
 
 

@@ -1,4 +1,4 @@
-"""The memory protocol: the entries that a run reads before planning and stores at its end."""
+"""The memory protocol, with which a run reads entries before planning and stores entries at its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Memory(Protocol):
         ...
 
     def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
-        """Store the tool use of an answered run, for later questions to the same collection."""
+        """Store the tool use of an answered run for later questions about the same collection."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Plans in SQL: templates saved under a name, and plans that led to an answer.
+"""Plans in SQL, which are templates saved under a name and plans that led to an answer.
 
     plans.save("yearly ranking", plan, "Which were the ten warmest years?")
     plans.similar("Which were the five driest summers?", limit=2, collection="weather")
@@ -25,10 +25,13 @@ from vectorstore.database import METADATA
 from vectorstore.store import Vectors
 
 EXAMPLE = 1 / 3
-"""Minimum similarity of an example's question, on the ``SimilarityScale``. Each of the 39 questions on the sample
-documents has about 3 others above this value on average, of the same subject or kind. Below it, subjects mix."""
+"""Minimum similarity of an example's question, on the ``SimilarityScale``.
+
+On average, each of the 39 questions about the sample documents has about 3 others above this value, which are of the
+same subject or kind. Below it, subjects mix.
+"""
 EQUAL = 7 / 8
-"""At this similarity and above, questions differ in a year, a number or their wording, but need the same plan."""
+"""Minimum similarity of questions that differ in a year, a number or their wording, but need the same plan."""
 _LONGEST_NAME = 100
 
 _plans = sql.Table(
@@ -62,7 +65,7 @@ class PlanMemory:
         """Save a template, of a collection or of all. Raises NameTaken, and AgentError for an invalid name."""
         name = name.strip()
         if not 0 < len(name) <= _LONGEST_NAME:
-            raise AgentError(f"{name!r} is not a valid plan name: use 1 to {_LONGEST_NAME} characters.")
+            raise AgentError(f"{name!r} is not a valid plan name. Use 1 to {_LONGEST_NAME} characters.")
         try:
             self._keep(name, plan, question, self._embed(question), collection)
         except sql.exc.IntegrityError as error:
@@ -104,7 +107,7 @@ class PlanMemory:
             raise self._unknown(name)
 
     def remember(self, question: str, plan: Plan, collection: str) -> None:
-        """Store the plan of an answered run, unless one of the same shape is stored for nearly the same question."""
+        """Store the plan of an answered run, unless there is a plan of the same shape for nearly the same question."""
         vector = self._embed(question)
         with self._lock:  # runs that end at the same time must compare their plans
             known = self._vectors(sql.and_(_plans.c.shape == shape_of(plan), _visible_for(collection)))
@@ -114,8 +117,8 @@ class PlanMemory:
     def similar(self, question: str, limit: int, collection: str) -> tuple[PlanExample, ...]:
         """Return plans for similar questions, including templates, most similar first.
 
-        A plan is returned only for its own collection, since a question reveals what a collection contains. Templates
-        that were saved without a collection are returned for all.
+        A plan is returned only for its own collection, because a question reveals what a collection contains. Templates
+        without a collection are returned for all collections.
         """
         known = self._vectors(_visible_for(collection))
         if not known:
@@ -163,9 +166,9 @@ class PlanMemory:
 
     def _unknown(self, name: str, among: Set[str] | None = None) -> UnknownPlan:
         names = ", ".join(repr(each.name) for each in self.list(among))
-        known = f"there are {names}" if names else "none is saved yet"
+        known = f"The plans are {names}" if names else "No plan is saved yet"
         save = "" if names else "`candor plans save NAME RUN_ID` saves the plan of a run."
-        return UnknownPlan(f"There is no plan {name!r}; {known}.").with_command(save)
+        return UnknownPlan(f"There is no plan {name!r}. {known}.").with_command(save)
 
     def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
         with self._engine.connect() as connection:
@@ -173,7 +176,7 @@ class PlanMemory:
 
 
 def _taken(name: str) -> NameTaken:
-    return NameTaken(f"There is already a plan {name!r}; choose another name, or delete that one first.").with_command(
+    return NameTaken(f"There is already a plan {name!r}. Choose another name, or delete that one first.").with_command(
         f"`candor plans delete {name}` deletes it."
     )
 
@@ -188,7 +191,7 @@ def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
 
 
 def shape_of(plan: Plan) -> str:
-    """Return a hash of mode, agents and dependencies: equal for plans that differ only in names and wording."""
+    """Return a hash of mode, agents and dependencies. It is equal for plans that differ only in names and wording."""
     positions = {step.id: position for position, step in enumerate(plan.steps)}
     steps = [[sorted(step.agents), sorted(positions[need] for need in step.after), step.final] for step in plan.steps]
     return hashlib.sha256(json.dumps([plan.mode, steps]).encode()).hexdigest()

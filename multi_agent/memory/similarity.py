@@ -1,10 +1,10 @@
 """A scale of similarity that works for any embedding model.
 
     scale = SimilarityScale(engine, embed, "all-MiniLM-L6-v2")
-    similarity(one, other) >= scale.at(0)  # related: more similar than texts on different subjects usually are
+    similarity(one, other) >= scale.at(0)  # true if they are more similar than most texts on different subjects
 
-The cosine of two texts on different subjects is about 0.1 with one model and about 0.7 with another. So the scale of a
-model is measured once, on unrelated texts, and stored under the model's name.
+The cosine of two texts on different subjects is about 0.1 with one model and about 0.7 with another. Therefore the
+scale of a model is measured once on unrelated texts and stored under the model's name.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _UNRELATED = (
     "Laboratory values are in the appendix of the report.",
     "The sizes of shoes are printed inside the tongue.",
 )
-"""Questions and notes on different subjects, as people write them. A change affects only models measured later."""
+"""Typical questions and notes on different subjects. A change affects only models that are measured later."""
 _DEVIATIONS = 2  # standard deviations above the mean similarity of these pairs; about 39 of 40 pairs are lower
 _DIGITS = 3  # decimal places of a similarity; further digits differ between machines
 

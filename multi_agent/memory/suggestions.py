@@ -1,4 +1,4 @@
-"""Suggested questions in SQL: for each collection the latest ones, and what they were made from."""
+"""The latest suggested questions of each collection in SQL, with the documents from which they were created."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _suggestions = sql.Table(
 
 
 class Suggestion(FrozenModel):
-    """Questions to ask of a collection."""
+    """Suggested questions about a collection."""
 
     questions: tuple[str, ...]
-    documents: dict[str, str] = Field(description="the documents that the model saw: version by id")
+    documents: dict[str, str] = Field(description="versions of the documents that the model read, by id")
     passages: int = Field(description="number of passages of the collection at that time")
 
 

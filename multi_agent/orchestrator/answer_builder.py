@@ -62,7 +62,7 @@ class AnswerBuilder:
         )
 
     def partial(self, reason: str, context: ResearchContext | None, best: Synthesis | None = None) -> Answer:
-        """Build an insufficient answer for a run that ends early: the best one so far, or the quotes found so far."""
+        """Build an insufficient answer for a run that ends early, from the best answer or the quotes so far."""
         if context is None:
             return self.without_synthesis(Status.INSUFFICIENT, reason, None)
         if best is None:
@@ -71,7 +71,7 @@ class AnswerBuilder:
         return self.from_synthesis(best.model_copy(update=insufficient), context)
 
     def without_synthesis(self, status: Status, reason: str, context: ResearchContext | None) -> Answer:
-        """Build an answer without text; ``context`` is None if the run ended before it had one."""
+        """Build an answer without text. ``context`` is None if the run ended before it had one."""
         return self._answer(status, reason, context, None)
 
     def _answer(
@@ -93,7 +93,7 @@ class AnswerBuilder:
 
 
 def _document_names(synthesis: Synthesis) -> dict[str, str]:
-    """Return the name of each document by its path. Documents of the same name also get the folders that differ."""
+    """Return the name of each document by its path. Documents with the same name also get their differing folders."""
     cited = (*synthesis.evidence, *(item for each in synthesis.computations for item in each.evidence))
     names = {item.document: item.name for item in cited}
     for _ in range(max((len(PurePath(path).parts) for path in names), default=0)):
@@ -103,11 +103,11 @@ def _document_names(synthesis: Synthesis) -> dict[str, str]:
 
 
 def _longer(name: str, path: str) -> str:
-    """Return the end of the path with one folder more than the name."""
+    """Return the name with one more parent folder from the path."""
     return "/".join(PurePath(path).parts[-len(PurePath(name).parts) - 1 :])
 
 
 def _sub_answer(finding: Finding) -> SubAnswer:
-    """Return the finding without reference marks, since its evidence is numbered differently from the answer's."""
+    """Return the finding without reference marks, because its evidence is numbered differently in the answer."""
     text = " ".join(claim.text for claim in finding.synthesis.claims) or finding.synthesis.reasoning
     return SubAnswer(step=finding.step, question=finding.question, answer=text, sufficient=finding.synthesis.sufficient)

@@ -1,4 +1,4 @@
-"""The attempts of a run: runs a plan, judges the answer and revises the plan until no revision is worthwhile."""
+"""The attempts of a run. Runs a plan, judges the answer and revises the plan until no revision is worthwhile."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Attempts:
             await asyncio.to_thread(dependencies.plans.remember, self._request.question, plan, collection)
 
     async def _revise(self) -> Plan | None:
-        """Return another plan; None if no revision is allowed, worth trying or different from earlier plans."""
+        """Return another plan, or None if no revision is allowed, worth trying or different from earlier plans."""
         settings = self._dependencies.settings
         if self._request.mode in ("fast", "direct") or len(self._attempts) > settings.max_revisions:
             return None
@@ -112,9 +112,9 @@ class Attempts:
         return working_context(self.context, self._attempts, read)
 
     async def _explain(self, failed: Sequence[FailedStep]) -> Answer:
-        """Build the answer of a run without a result: the model's explanation and the errors.
+        """Build the answer of a run without a result from the model's explanation and the errors.
 
-        The run is insufficient, not failed, if its steps failed only because earlier ones found nothing.
+        If steps failed only because earlier ones found nothing, the run is insufficient instead of failed.
         """
         if not failed:
             reason = "The plan ended without an answer: the agent that was to write it had nothing to do."

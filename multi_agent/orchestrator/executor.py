@@ -1,6 +1,7 @@
-"""Runs a plan: starts each step when its dependencies are finished, merges the results and takes votes.
+"""Runs a plan. Starts each step when its dependencies are finished, merges the results and holds votes.
 
-Only the executor merges the results of steps into the shared context, and only it creates and deletes task data.
+Only the executor merges the results of steps into the shared context, and only the executor creates and deletes task
+data.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from multi_agent.plan import FailedStep, Plan, Step
 from multi_agent.tasks import ErrorDetails, TaskOutput, TaskQueue, TaskResult
 
 Agree = Callable[[str, Sequence[Candidate]], Awaitable[Synthesis]]
-"""Returns the answer that several candidates for one question agree on."""
+"""Returns the answer that wins the vote among several candidates for one question."""
 _SHOWN = {"id", "document_id", "name", "index", "start", "end"}
 
 
@@ -66,9 +67,9 @@ class Executor:
     async def run(self, plan: Plan, samples: int = 1) -> tuple[FailedStep, ...]:
         """Run the plan and return the steps that failed.
 
-        The results are in ``context``, the plan's answer in ``answer``. The answering step runs ``samples`` times and
-        is voted on. Raises RunEnded or BudgetReached for errors that every plan would meet, and then cancels the
-        running steps.
+        The results are in ``context``, the plan's answer in ``answer``. The answering step runs ``samples`` times, and
+        a vote chooses among its answers. Raises RunEnded or BudgetReached for errors that every plan would meet, and
+        cancels the running steps.
         """
         self._shared.begin_attempt()
         self._reactions.begin_attempt()
@@ -88,7 +89,7 @@ class Executor:
             for step in progress.start_ready():
                 await self._start(step, progress, samples if step is answering else 1, is_answer=step is answering)
             if not progress.waiting:
-                continue  # no ready step could be started; their failures may have made others ready
+                continue  # no ready step could be started, but the failures may have made others ready
             result = await self._next_in_order(worker, progress.waiting)
             _raise_if_run_ends(result.error_details)
             if ended := progress.receive(result):
@@ -100,7 +101,7 @@ class Executor:
         return progress.failures
 
     async def _start(self, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool) -> None:
-        # With several candidates, the vote decides later which of them becomes the answer.
+        # With several candidates, the vote later chooses the answer.
         streams_claims = is_answer and samples * len(step.agents) == 1
         try:
             messages = self._tasks.for_step(
@@ -121,7 +122,7 @@ class Executor:
         progress.wait_for(step, [message.sub_task_id for message in messages])
 
     async def _next_in_order(self, worker: asyncio.Task[None], waiting: Mapping[str, str]) -> TaskResult:
-        """Return the next result. In a resumed run, results of finished steps come in the order of the first try."""
+        """Return the next result. In a resumed run, finished steps are returned in the order of the first attempt."""
         first = self._merge_order.first_of(waiting.values())
         while True:
             for result in self._held:
@@ -174,7 +175,7 @@ class Executor:
         return None
 
     async def _vote(self, outputs: Sequence[tuple[str, TaskOutput]]) -> list[tuple[str, TaskOutput]]:
-        """Replace the answers in the outputs with the one that the vote chooses. Keep fewer than two unchanged."""
+        """Replace the answers in the outputs with the winner of the vote. Fewer than two answers stay unchanged."""
         candidates = [
             Candidate(voter=agent, weight=self._registry.get(agent).card.weight, synthesis=answer)
             for agent, output in outputs
@@ -223,7 +224,7 @@ def _raise_if_run_ends(error: ErrorDetails | None) -> None:
 
 
 def _answer_in(update: ContextUpdate) -> Synthesis | None:
-    """Return the answer that an agent wrote, to the question or to a part of it."""
+    """Return the agent's answer to the question or to a part of it."""
     if update.synthesis:
         return update.synthesis
     return update.findings[-1].synthesis if update.findings else None
@@ -237,7 +238,7 @@ def _with_answer(update: ContextUpdate, answer: Synthesis) -> ContextUpdate:
 
 
 def _changes_as_json(update: ContextUpdate) -> dict[str, Any]:
-    """Return the changed fields for the trace, with chunks without their text, which the store keeps."""
+    """Return the changed fields for the trace. Omits the text of chunks, which is in the store."""
     wrote = update.model_dump(mode="json", include=set(update.changed))
     if "chunks" in wrote:
         wrote["chunks"] = [

@@ -1,4 +1,4 @@
-"""Asks the model to explain why a run failed, or why it could not begin."""
+"""Asks the model to explain why a run failed or could not begin."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Explanation(BaseModel):
 
 
 async def explain_failure(llm: LLM, question: str, working: WorkingContext, errors: str) -> str:
-    """Return the model's explanation followed by the errors; the errors alone if the model fails."""
+    """Return the model's explanation followed by the errors, or only the errors if the model fails."""
     messages = Prompt.shipped("explainer").render(question=question, attempts=working.render())
     return await _explain(llm, messages, errors)
 

@@ -1,4 +1,4 @@
-"""The library of a run whose request has a filter."""
+"""The library of a run with a document filter."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from vectorstore.models import Chunk
 
 
 class FilteredLibrary:
-    """The documents of a library that meet a filter. Implements ``Library``.
+    """The documents of a library that match a filter. Implements ``Library``.
 
-    The documents are chosen once, so that every search and list of a run sees the same ones. Raises NoDocumentMatches.
+    The documents are selected once, so that every search of a run uses the same ones. Raises NoDocumentMatches.
     """
 
     def __init__(self, library: Library, wanted: DocumentFilter) -> None:
@@ -36,7 +36,7 @@ class FilteredLibrary:
         return self._library.search(queries, limit, ids) if ids else []
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
-        return self._library.around(chunks, reach)  # of the documents of the chunks
+        return self._library.around(chunks, reach)  # returns chunks of the same documents
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         ids = self._ids(documents)
@@ -46,7 +46,7 @@ class FilteredLibrary:
         return self._library.page_picture(chunk, page)
 
     def _ids(self, documents: Sequence[str]) -> tuple[str, ...]:
-        """Return the ids of the chosen documents, of these names or ids if there are any."""
+        """Return the ids of the selected documents. With ``documents``, only those with these names or ids."""
         return tuple(
             entry.id for entry in self._documents if not documents or entry.name in documents or entry.id in documents
         )

@@ -14,8 +14,8 @@ from multi_agent.request import RagResult, Request
 from multi_agent.sources import given_passages
 from vectorstore.models import Chunk
 
-_QUERY = 1_000  # characters of a passage to search for
-_CANDIDATES = 4  # per passage
+_QUERY = 1_000  # characters of a given passage that are used as a query
+_CANDIDATES = 4  # results per given passage
 _GIVEN = "given with the question"
 
 
@@ -31,7 +31,7 @@ class GivenLibrary:
     """Adds the caller's passages to a library. Implements ``Library``.
 
     The given passages come first in every search. Unless ``search`` is False, results of the collection follow. A given
-    passage that the collection contains is replaced with its chunk; the others keep the origin ``GivenPassage``.
+    passage that the collection contains is replaced with its chunk. Other passages keep the origin ``GivenPassage``.
     """
 
     def __init__(self, library: Library, results: Sequence[RagResult], *, search: bool) -> None:
@@ -67,7 +67,7 @@ class GivenLibrary:
         return [*given, *(chunk for chunk in found if chunk.id not in known)][:limit]
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
-        """Return the chunks around the given ones that are in the collection; none if ``search`` is False."""
+        """Return the chunks around the given ones that are in the collection, or none if ``search`` is False."""
         indexed = [chunk for chunk in chunks if chunk.origin is None]
         return self._library.around(indexed, reach) if self._searches and indexed else []
 

@@ -1,4 +1,4 @@
-"""The entry point of research: validates a request and runs it to a terminal state. ``run.py`` does the work."""
+"""The entry point of research. Validates a request and runs it to a terminal state with ``run.py``."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class ValidRequest(NamedTuple):
 
     request: Request
     plan: Plan | None
-    """The saved plan or the plan for the named agents; None if the run makes one."""
+    """The saved plan or the plan for the named agents. None if the run makes a plan."""
 
 
 class Orchestrator(RunDependencies):
-    """Researches questions. One instance serves many runs at once.
+    """Researches questions. One instance can execute many concurrent runs.
 
     orchestrator = Orchestrator(models, library, registry, trace, plans, settings, tools)
     answer = await orchestrator.research("Which pump works at -20 °C?")
     """
 
     def validate(self, request: Request) -> ValidRequest:
-        """Return the request with the plan that it chooses.
+        """Return the validated request with its plan.
 
         Raises AgentError for an empty question, an agent that cannot work alone, an agent, model or saved plan that
         does not exist, a saved plan that contains parts of its original question, sources that no agent reads, and for
@@ -55,8 +55,8 @@ class Orchestrator(RunDependencies):
         require_reader(registry, self.tools, valid.sources)
         if valid.mode == "fast" and not fast_agents(registry):
             raise AgentError(
-                "No agent can answer in mode 'fast': it takes one that finds the answer alone, such as the Reader. "
-                "Enable it, or ask in mode 'high'."
+                "No agent can answer in mode 'fast', which needs an agent that works alone, such as the Reader. Enable "
+                "it, or ask in mode 'high'."
             ).with_command("`candor agents enable Reader` enables it.")
         return ValidRequest(valid, self._template_of(valid) if valid.template else None)
 
@@ -72,18 +72,18 @@ class Orchestrator(RunDependencies):
         pausing: Callable[[], bool] = lambda: False,
         like: Sequence[Event] = (),
     ) -> Answer:
-        """Return the answer; ``listeners`` receive every event as it happens.
+        """Research the question and return the answer. ``listeners`` receive every event as it happens.
 
-        The planner sees plans that worked on similar questions, or ``examples``. With ``like``, the events of another
-        run, the run begins in the same way: with the same examples, memories and day, and it merges parallel steps in
-        the same order. Its prompts are then the same, too.
+        The planner sees ``examples``, by default plans that worked on similar questions. ``like`` contains the events
+        of another run. The run then has the same examples, memories and date and merges parallel steps in the same
+        order, so its prompts are the same, too.
 
-        An unfinished run with this ``run_id`` is resumed: event numbers continue, the journal answers finished model
-        calls, and the budget includes what was spent.
+        An unfinished run with this ``run_id`` is resumed. Event numbers continue, the journal answers finished model
+        calls, and the budget includes earlier usage.
 
         A run always ends in a terminal state, which is stored with the answer. Errors of the model, the plan and the
-        store end it as ``failed``. A cancelled run is stored as cancelled, unless ``pausing()`` is true: then it stays
-        open and can be resumed. Unexpected exceptions are stored and raised.
+        store end it as ``failed``. If ``pausing()`` is true, a cancelled run stays open and can be resumed. Otherwise
+        it is stored as cancelled. Unexpected exceptions are stored and raised.
 
         Raises AgentError like ``validate``.
         """

@@ -17,7 +17,7 @@ from multi_agent.listening import Wake, hears, message_of
 from multi_agent.orchestrator.shared_context import SharedContext
 
 React = Callable[[str, str, Wake], Awaitable[None]]
-"""Runs an agent as the step of this id and merges its result: ``await react(step, agent, wake)``."""
+"""Runs an agent as the step with this id and merges its result: ``await react(step, agent, wake)``."""
 
 
 class Reactions:
@@ -48,7 +48,7 @@ class Reactions:
     async def after(self, step: str, *, is_last: bool) -> None:
         """Deliver the messages of the step and run the listeners in the order of their names.
 
-        After the last step of the plan, no agent reacts, since no step would read the result.
+        After the last step of the plan, no agent reacts, because no step would read the result.
         """
         news = self._deliver(step)
         reacted: set[str] = set()
@@ -71,7 +71,7 @@ class Reactions:
 
     def _deliver(self, step: str) -> list[Event]:
         """Add the messages of the step to the shared context and return their events."""
-        # The calls of a step end in any order, and a retried step repeats its messages.
+        # Sorted and without duplicates, because the calls of a step end in any order and retries repeat messages.
         said = {each.body.model_dump_json(): each for each in self._said.pop(step, [])}
         events = [said[each] for each in sorted(said)]
         self._shared.add_messages(message for event in events if (message := message_of(event)))

@@ -1,4 +1,4 @@
-"""One run: triages the question, plans, runs attempts and finishes in a terminal state."""
+"""One run, which triages the question, plans, executes attempts and finishes in a terminal state."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Run:
     # Planning
 
     async def _find_examples(self, remembered: Remembered) -> Sequence[PlanExample]:
-        """Return plans that worked on similar questions. A resumed run gets the plans of its first try."""
+        """Return plans that worked on similar questions. A resumed run gets the plans of its first attempt."""
         if self._chosen or self._request.mode == "fast":
             return ()
         if self._examples is not None:
@@ -161,14 +161,14 @@ class Run:
         return await asyncio.to_thread(dependencies.plans.similar, question, limit, collection) if limit else ()
 
     async def _recall(self) -> Remembered:
-        """Return the memory entries for the request. A directly asked agent gets no preferences: only planners do."""
+        """Return the memory entries for the request. Only planners get preferences, directly asked agents do not."""
         dependencies = self._dependencies
         collection = dependencies.library.collection
         remembered = await asyncio.to_thread(dependencies.memory.recall, self._request, collection)
         return remembered.model_copy(update={"preferences": ()}) if self._request.mode == "direct" else remembered
 
     def _said(self, remembered: Remembered) -> tuple[str, ...]:
-        """Return the texts that the person wrote for this run. Answers are not among them: they quote documents."""
+        """Return the texts that the person wrote for this run. Excludes answers, because they quote documents."""
         request, before = self._request, (*self._request.conversation, *remembered.conversation)
         return request.question, *request.inputs.values(), *(each.question for each in before)
 
@@ -186,7 +186,7 @@ class Run:
             self._chosen = direct_plan(named, question, self._dependencies.registry)
 
     def _keep_tool_uses(self) -> None:
-        """Store the tool calls that led to the answer, for later questions to the collection."""
+        """Store the tool calls that led to the answer, for later questions about the collection."""
         dependencies = self._dependencies
         if uses := dependencies.tools.calls.that_worked(self._id):
             dependencies.memory.keep_tool_uses(dependencies.library.collection, uses)
@@ -204,11 +204,11 @@ class Run:
         )
 
     async def _search_question(self) -> None:
-        """Search for the question itself, so that a person sees passages while the model plans."""
+        """Search for the original question, so that a person sees passages while the model plans."""
         if "documents" not in self._request.sources:
             return
         if self._chosen and self._chosen.mode == "direct":
-            return  # its agent searches at once
+            return  # the agent of the plan searches at once
         library, question = self._dependencies.library, self._request.question
         found = await asyncio.to_thread(library.search, (question,), self._dependencies.settings.reader_passages)
         await self._bus.publish(Searched.of("search", (question,), (), found))
@@ -218,7 +218,7 @@ class Run:
     ) -> tuple[Understanding, Plan]:
         question, mode, chosen = self._request.question, self._request.mode, self._chosen
         if mode == "direct" and chosen:
-            # The agent's own model reads the question; no planner does.
+            # Only the agent's own model reads the question, because there is no planner.
             return Understanding(intent=question, requirements=(question,)), self._change(chosen)
         if chosen:
             return await planner.follow(question, chosen, self._request.inputs)
@@ -232,7 +232,7 @@ class Run:
         return await planner.plan(question, examples)
 
     async def _explain(self, error: PlanError) -> Answer:
-        """Return a failed answer with the model's explanation of its invalid plan. Raises ``error`` for a saved one."""
+        """Return a failed answer with the model's explanation of its plan. Raises ``error`` for a saved plan."""
         if not error.written:
             raise error
         llm = self._models.observed("Explainer", self._bus.publish)
@@ -299,14 +299,14 @@ class Run:
             return self._answer
         usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
         answer = answer.model_copy(update={"usage": usage})
-        if self._request.session:  # before RunFinished, since the next question may follow at once
+        if self._request.session:  # before RunFinished, because the next question may follow at once
             await asyncio.to_thread(self._dependencies.memory.keep, self._request, answer)
         self._answer = answer
         await self._bus.publish(RunFinished(status=answer.status.value, reason=answer.reasoning, usage=usage))
         return answer
 
     async def _record(self, event: Event) -> None:
-        """Store an event. This method subscribes first, so that other listeners see only stored events."""
+        """Store an event. This method is the first subscriber, so that other listeners get only stored events."""
         if isinstance(event.body, RunFinished) and self._answer:
             self._dependencies.trace.finish(self._answer, event)
         else:

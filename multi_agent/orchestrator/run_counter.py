@@ -1,4 +1,4 @@
-"""Counts what a run does, for the execution summary of its answer."""
+"""Collects the statistics of a run for the execution summary of its answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skip
 class RunCounter:
     """Counts the events of a run and the sources of its answer.
 
-    ``offered`` holds the names of the tools that the agents could call. It may grow during the run.
+    ``offered`` contains the names of the tools that the agents could call. It may grow during the run.
     """
 
     def __init__(self, offered: Collection[str] = ()) -> None:
@@ -61,7 +61,7 @@ class RunCounter:
     def summary(
         self, context: ResearchContext | None, catalogue: Sequence[CatalogueEntry], answer: Synthesis | None
     ) -> ExecutionSummary:
-        """Return the counts. ``context`` is None if the run ended before it had one."""
+        """Return the statistics. ``context`` is None if the run ended before it had one."""
         totals = sum(self._outcomes.values(), Counter[str]())
         chunks = context.chunks if context else ()
         found = context.evidence if context else ()
@@ -93,7 +93,7 @@ class RunCounter:
 
 
 def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry]) -> Coverage:
-    """Return how much of the collection was read."""
+    """Return the part of the collection that was read."""
     chunks = [chunk for chunk in context.chunks if chunk.origin is None] if context else []
     entries = [entry for entry in catalogue if not entry.given]
     return Coverage(
@@ -105,7 +105,7 @@ def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry
 
 
 def _cited(answer: Synthesis) -> Iterable[Evidence]:
-    """Yield the evidence of the answer's claims and of the computations they cite."""
+    """Yield the evidence of the answer's claims and of the computations that they cite."""
     numbers = {number for claim in answer.claims for number in claim.evidence}
     computed = {number for claim in answer.claims for number in claim.computations}
     yield from (each for each in answer.evidence if each.number in numbers)

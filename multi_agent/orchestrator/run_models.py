@@ -1,4 +1,4 @@
-"""The models that the callers of one run ask, within the run's journal and budget."""
+"""The models for the callers of one run, with the run's journal and budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multi_agent.request import Request
 
 
 class RunModels:
-    """Gives every agent and every part of the supervisor its model."""
+    """Provides the models of agents and parts of the supervisor."""
 
     def __init__(self, dependencies: RunDependencies, request: Request, journal: Journal, spent: BudgetUsage) -> None:
         self._dependencies, self._request = dependencies, request
@@ -36,5 +36,5 @@ class RunModels:
         return self._llms.for_caller(caller, model, publish, varied=varied)
 
     def observed(self, caller: str, publish: Publish) -> LLM:
-        """Return the model of a part of the supervisor; ``publish`` receives an event for every call."""
+        """Return the model of a part of the supervisor. ``publish`` receives an event for every call."""
         return self.for_step(caller, publish, varied=False).llm

@@ -1,4 +1,4 @@
-"""The current shared context of a run. Executor, worker and step kits use the same one."""
+"""The current shared context of a run, used by the executor, the worker and the step kits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from multi_agent.sources import source_of
 
 
 class SharedContext:
-    """Holds the latest ResearchContext and replaces it with every update.
+    """Stores the latest ResearchContext and replaces it with every update.
 
-    ``read_before`` holds the ids of the passages that the context had when the attempt began, and ``said`` the messages
-    of agents since then.
+    ``read_before`` contains the ids of the passages in the context when the attempt began, and ``said`` the messages of
+    agents since then.
     """
 
     def __init__(self, context: ResearchContext, sources: tuple[Source, ...] = ("documents",)) -> None:

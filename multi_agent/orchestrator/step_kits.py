@@ -1,4 +1,4 @@
-"""The kits of steps: the task, the agent's kit and the time limit of each try."""
+"""The kits of steps. A kit contains the task, the agent's kit and the time limit of one attempt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from multi_agent.toolbox.toolbox import RunTools
 
 @dataclass(frozen=True)
 class StepKit:
-    """The task, the agent's kit and the time limit of one try of a step."""
+    """The task, the agent's kit and the time limit of one attempt of a step."""
 
     registered: RegisteredAgent
     task: TaskData
@@ -34,13 +34,13 @@ class StepKit:
     _releases: tuple[Callable[[], None], ...]
 
     def release(self) -> None:
-        """Allow the next try of this step to reuse the recorded responses of this one."""
+        """Allow the next attempt of this step to reuse the recorded responses of this attempt."""
         for release in self._releases:
             release()
 
 
 class StepKits:
-    """Makes the kits of all steps of one run."""
+    """Creates the kits of all steps of one run."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class StepKits:
         self._show_practice = show_practice
 
     def kit_for(self, message: SubTask) -> StepKit:
-        """Make a new kit for a task. Raises TaskAccessDenied if its data is deleted."""
+        """Create a new kit for a task. Raises TaskAccessDenied if its data is deleted."""
         registered = self._dependencies.registry.get(message.assigned_agent_role)
         card = registered.card
         get_task_data = self._tasks.reader_for(card.name)
@@ -90,7 +90,7 @@ class StepKits:
         return StepKit(registered, task, kit, heard, timeout, (release_llm, tools.release))
 
     def _prompt_of(self, registered: RegisteredAgent) -> Prompt | None:
-        """Return the agent's prompt, with what worked on similar questions if its card reads memory."""
+        """Return the agent's prompt. If its card reads memory, add notes on what worked for similar questions."""
         practice = self._show_practice(registered.card.tools) if registered.card.reads_memory else ""
         return registered.prompt.with_sections(practice) if registered.prompt and practice else registered.prompt
 

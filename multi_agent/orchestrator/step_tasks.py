@@ -1,4 +1,4 @@
-"""Makes the tasks of steps: resolves references, checks inputs, stores the task data and writes the messages."""
+"""Creates the tasks of steps. Resolves references, checks inputs, stores the task data and creates the messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from multi_agent.tasks import SubTask, TaskStorage, task_data_type
 
 
 class StepTasks:
-    """Makes the tasks of one run, numbered in order."""
+    """Creates the tasks of one run, numbered in order."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class StepTasks:
         samples: int,
         streams_claims: bool,
     ) -> list[SubTask]:
-        """Make a task for each agent of the step and each sample.
+        """Create a task for each agent of the step and each sample.
 
         Raises ReferenceFailed or NothingFound if the step cannot be started.
         """
@@ -63,7 +63,7 @@ class StepTasks:
         ]  # fmt: skip
 
     def for_reaction(self, step: str, agent: str, wake: Wake) -> SubTask:
-        """Make the task of a woken agent. It has the same inputs as the task of a directly asked agent."""
+        """Create the task of a woken agent. Its inputs are the same as for a directly asked agent."""
         card = self._registry.get(agent).card
         inputs = card.asked(self._question).model_dump(mode="json") if card.asked else {}
         return self._task(step, card, Prompt.part("react"), inputs, wake=wake)
@@ -83,7 +83,7 @@ class StepTasks:
         streams_claims: bool = False,
         wake: Wake | None = None,
     ) -> SubTask:
-        """Store the task data and return the message that names it."""
+        """Store the task data and return a message with its id."""
         task = task_data_type(card.name, card.inputs)(
             task_id=f"{self._run_id}_{step}_{next(self._numbers)}",
             run_id=self._run_id,

@@ -1,4 +1,4 @@
-"""The worker of a run: takes tasks from the queue, runs an agent for each and reports the results."""
+"""The worker of a run, which takes tasks from the queue, runs an agent for each and reports the results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from vectorstore.errors import StoreError, StoreUnavailable
 
 _TRANSIENT = (LLMTimeout, LLMRateLimited, LLMUnavailable, StoreUnavailable)
 _AVOIDABLE = (InvalidResponse, PromptTooLong)
-"""Model errors that another plan may avoid. All others would stop every plan."""
+"""Model errors that another plan may avoid. Other errors would stop every plan."""
 
 
 class Worker:
@@ -40,7 +40,7 @@ class Worker:
         self._queue, self._kits, self._shared, self._bus, self._retries = queue, kits, shared, bus, retries
 
     async def serve(self) -> None:
-        """Run tasks until cancelled; then cancel those in progress."""
+        """Run tasks until cancelled, then cancel the tasks in progress."""
         async with asyncio.TaskGroup() as group:
             while True:
                 group.create_task(self._serve_one(await self._queue.next_task()))
@@ -101,7 +101,7 @@ def _woken_by(message: AgentMessage) -> WokenBy:
 
 
 async def _limited(work: Awaitable[TaskOutput], allowed: StepTimeout) -> TaskOutput:
-    """Await the work. Raises StepError after the time limit; a TimeoutError of the agent itself propagates."""
+    """Await the work. Raises StepError after the time limit. A TimeoutError of the agent propagates."""
     try:
         async with allowed.limited() as limit:
             return await work

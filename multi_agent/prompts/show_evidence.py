@@ -1,6 +1,6 @@
 """Renders evidence, computations, findings and records for prompts, with their numbers in the context.
 
-Limits how much is shown. For a computation over hundreds of rows, the prompt has the query, its result and some quotes.
+Limits the amount. For a computation over hundreds of rows, the prompt has the query, its result and some quotes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FLAWS_SHOWN = 5
 
 
 def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
-    """Return the evidence to show, which is the evidence that may be cited.
+    """Return the evidence to show. Only this evidence may be cited.
 
     If computations use at most ``most`` records, return all evidence. Otherwise, limit the quotes of records to the
     first ``most`` of each computation, which belong to its result.

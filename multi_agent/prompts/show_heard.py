@@ -9,12 +9,12 @@ from multi_agent.context import AgentMessage
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 
-_SHOWN = 6  # messages; the latest ones
-_CHARACTERS = 400  # of one message
+_SHOWN = 6  # number of latest messages
+_CHARACTERS = 400  # maximum characters of a message
 
 
 def show_heard(messages: Sequence[AgentMessage]) -> str:
-    """Return a section with the messages, their senders and steps; empty if there are none."""
+    """Return a section with the messages, their senders and steps. Empty if there are none."""
     if not messages:
         return ""
     return Prompt.part("heard", reports=bullets([_show(each) for each in messages[-_SHOWN:]]))

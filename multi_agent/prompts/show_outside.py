@@ -1,4 +1,4 @@
-"""Renders text from outside the collection for prompts: web pages and results of tools.
+"""Renders text of web pages and tool results for prompts.
 
 Such text may be written to mislead a model. This module changes it so that it cannot look like the number of a sentence
 or of evidence, a header line, a tag or a special token of a model. Quotes keep the original text.
@@ -39,7 +39,7 @@ def show_origin(origin: WebPage | ToolOutput, title: str = "") -> str:
 
 
 def mark_outside(chunk: Chunk) -> str:
-    """Return the end of the line above a passage: a warning for text from outside, else an empty text."""
+    """Return the end of the line above a passage, which is a warning for text from outside, otherwise empty."""
     return f" ({OUTSIDE})" if chunk.origin else ""
 
 

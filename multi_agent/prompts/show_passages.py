@@ -1,7 +1,7 @@
 """Renders passages for prompts with their locations, and selects how many fit into a call.
 
-An agent that cites gets numbered units: sentences of prose, lines of lists and code, rows of tables. It cites their
-numbers, and ``grounding/citations.py`` turns these into quotes.
+An agent that cites gets numbered units, which are sentences of prose, lines of lists and code, and rows of tables. It
+cites their numbers, and ``grounding/citations.py`` turns these into quotes.
 
 Passages are in reading order within their document. An agent that answers gets the document of the best passage last,
 next to the question. If many calls read all passages, documents are sorted by name.
@@ -31,7 +31,7 @@ class Unit(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text in one line."""
+        """The text on one line."""
         return " ".join(self.chunk.source_text(self.start, self.end).split())
 
 
@@ -63,9 +63,9 @@ def show_passages(chunks: Iterable[Chunk]) -> str:
 
 
 def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Collection[str] = ()) -> str:
-    """Return document, section and pages of a passage in one line; for a passage from outside, its page or tool.
+    """Return document, section and pages of a passage on one line. For a passage from outside, its web page or tool.
 
-    ``pages`` replaces the pages of the passage. Titles and headings whose letters are in ``without`` are left out.
+    ``pages`` replaces the pages of the passage. Titles and headings whose letters are in ``without`` are omitted.
     """
     if isinstance(chunk.origin, WebPage | ToolOutput):
         return show_origin(chunk.origin, chunk.title)
@@ -78,7 +78,7 @@ def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Col
 
 
 def show_proof(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
-    """Return the part of the location that can prove a claim; for a passage from outside, its title.
+    """Return the part of the location that can prove a claim. For a passage from outside, its title.
 
     A model chose the address of the page and the arguments of the tool, so they prove nothing.
     """
@@ -86,7 +86,7 @@ def show_proof(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
 
 
 def _join(passages: Iterable[tuple[Chunk, str]]) -> str:
-    """Return the texts below their locations. A title is shown once, on the line above or in the passage itself."""
+    """Return the texts below their locations. Each title is shown once, in the location or in the passage itself."""
     titled: set[str] = set()
     shown: list[str] = []
     for chunk, text in passages:
@@ -148,7 +148,7 @@ def sort_passages(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
 def best_document_last(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
     """Return ranked chunks grouped by document, in reading order. The document of the best chunk is last.
 
-    A small model overlooks text far from the question: with the best document first, it missed facts that it finds with
+    A small model overlooks text far from the question. With the best document first, it missed facts that it finds with
     that document last.
     """
     documents: dict[str, list[Chunk]] = {}
@@ -159,7 +159,7 @@ def best_document_last(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
 
 
 def sample_passages(chunks: Sequence[Chunk], ranking: Sequence[str], most: int) -> tuple[Chunk, ...]:
-    """Return at most ``most`` chunks, in order: the best of ``ranking`` (chunk ids), then evenly spaced others."""
+    """Return at most ``most`` chunks, in order. Half of them are the best of ``ranking``, others are evenly spaced."""
     if len(chunks) <= most:
         return tuple(chunks)
     ids = {chunk.id for chunk in chunks}

@@ -1,4 +1,4 @@
-"""Renders memory entries for prompts: preferences and notes for the supervisor, what worked before for agents."""
+"""Renders memory entries for prompts. The supervisor gets preferences and notes, agents get what worked before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multi_agent.remembered import Remembered, ToolUse
 
 
 def show_remembered(remembered: Remembered, fields: str) -> str:
-    """Return a section for the prompt; empty without preferences and notes.
+    """Return a section for the prompt. Empty without preferences and notes.
 
     ``fields`` names the response fields in which the model states the consequences of the entries.
     """
@@ -26,9 +26,9 @@ def show_remembered(remembered: Remembered, fields: str) -> str:
 
 
 def show_practice(remembered: Remembered, examples: Sequence[PlanExample], tools: Sequence[str]) -> str:
-    """Return a section for an agent with these tools: what worked on similar questions, with the source of each entry.
+    """Return a section for an agent with these tools on what worked for similar questions, with sources.
 
-    The section has no conversation and no preferences. It is empty without entries.
+    The section contains no conversation and no preferences. It is empty without entries.
     """
     entries = [
         *(f"{note} (note of a person)" for note in remembered.how_to),

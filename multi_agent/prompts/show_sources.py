@@ -15,7 +15,7 @@ _KINDS: dict[Source, str] = {
 
 
 def show_sources(sources: Sequence[Source]) -> str:
-    """Return a paragraph that names the sources; empty for documents alone, the default of the prompts."""
+    """Return a paragraph that names the sources. Empty for documents alone, the default of the prompts."""
     if set(sources) == {"documents"}:
         return ""
     *others, last = (_KINDS[source] for source in sources)

@@ -1,10 +1,12 @@
 """Runs SQL that a model wrote over the extracted records, in an isolated in-memory DuckDB.
 
-Four layers of protection, each enough for most attacks: DuckDB's own parser must find one SELECT that names only
-``records`` and the functions listed here. The database has no access to files, network and extensions, and its
-configuration is locked. Every query runs in a read-only transaction. Time, memory and the size of results are limited.
-The function list omits functions that make a text longer (the memory limit does not cover single values), that read
-the environment, that are not deterministic, or that ignore an interrupt (edit distances).
+There are four layers of protection, each sufficient against most attacks. DuckDB's own parser must find one SELECT that
+names only ``records`` and the functions listed here. The database has no access to files, network and extensions, and
+its configuration is locked. Every query runs in a read-only transaction. Time, memory and the size of results are
+limited.
+
+The list omits functions that make a text longer (the memory limit does not cover single values), that read the
+environment, that are not deterministic, or that ignore an interrupt (edit distances).
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ TABLE = "records"
 _MAX_QUERY = 8_000
 _MAX_RESULT = 20_000
 _MAX_MESSAGE = 400
-_EXACT_DIGITS = 15  # of a DOUBLE; further digits are artefacts of its binary form
+_EXACT_DIGITS = 15  # digits of a DOUBLE; further digits are artefacts of its binary form
 
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,  # also blocks Python variables, which a query could otherwise read by name
@@ -196,7 +198,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _to_scalar(value: Any) -> Scalar | None:
-    """Convert a value of DuckDB: decimals to the number they print as, other types than scalars to text."""
+    """Convert a value of DuckDB. Decimals become the printed number, and types other than scalars become text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, Decimal):

@@ -1,4 +1,4 @@
-"""The index of citations: which answers cite which document. The trace writes it with each answer."""
+"""The index of citations, which maps documents to the answers that cite them. The trace writes it with each answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CITATIONS = sql.Table(
 class Citation(FrozenModel):
     """A quote of a document in an answer."""
 
-    number: int | None = Field(description="Number of the evidence in the answer; null for a record of a computation.")
+    number: int | None = Field(description="Number of the evidence in the answer. Null for a record of a computation.")
     pages: tuple[int, ...]
     start: int
     end: int
@@ -34,7 +34,7 @@ class Citation(FrozenModel):
 
 
 def citation_rows(answer: Answer) -> list[dict[str, object]]:
-    """Return the rows of the quotes that an answer cites, and of those that its computations rest on."""
+    """Return the rows of the quotes that an answer cites directly or through its computations."""
     quotes: list[tuple[int | None, Quote]] = [(quote.number, quote) for quote in answer.cited]
     quotes += [(None, quote) for computed in answer.computations for quote in computed.evidence]
     return [

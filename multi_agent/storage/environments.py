@@ -1,4 +1,4 @@
-"""What a run depends on besides its request and its journal: prompts, documents, index, settings and code.
+"""The environment of a run: its prompts, documents, index, settings and code.
 
 A replay compares it with the present to name the cause of a difference. Runs over unchanged documents share one row.
 """
@@ -24,7 +24,7 @@ _environments = sql.Table(
 
 
 class DocumentVersion(FrozenModel):
-    """One state of a document."""
+    """A version of a document."""
 
     name: str
     version: str = Field(description="hash of its content")
@@ -41,7 +41,7 @@ class Environment(FrozenModel):
 
 
 def keep_environment(connection: sql.Connection, environment: Environment) -> str:
-    """Store an environment and return its id. An equal one is stored once."""
+    """Store an environment and return its id. Equal environments are stored only once."""
     content = environment.model_dump_json().encode()
     key = hashlib.sha256(content).hexdigest()
     if connection.scalar(sql.select(_environments.c.id).where(_environments.c.id == key)) is None:
@@ -55,8 +55,13 @@ def find_environment(connection: sql.Connection, key: str) -> Environment | None
     return Environment.model_validate_json(zlib.decompress(content)) if content else None
 
 
+def forget_unused(connection: sql.Connection, used: sql.Select[tuple[str]]) -> None:
+    """Delete the environments whose ids are not in ``used``."""
+    connection.execute(_environments.delete().where(_environments.c.id.not_in(used)))
+
+
 def _insert(connection: sql.Connection) -> sql.Executable:
-    """Return an insert that leaves an existing row as it is: two runs may store the same one at the same time."""
+    """Return an insert that ignores existing rows, because two runs may store the same environment concurrently."""
     if connection.dialect.name == "postgresql":
         return postgresql.insert(_environments).on_conflict_do_nothing()
     return sqlite.insert(_environments).on_conflict_do_nothing()

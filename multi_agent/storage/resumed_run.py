@@ -1,4 +1,4 @@
-"""What a run did before it was interrupted, read from its trace when it resumes."""
+"""The state of an interrupted run, which is read from its trace when the run resumes."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from multi_agent.storage.trace import Trace
 
 
 class EarlierRun:
-    """What the events of a run say about its beginning. A run that repeats it must see the same."""
+    """The initial state of a run, read from its events. A run that repeats it must start with the same state."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
 
     @property
     def examples(self) -> tuple[PlanExample, ...] | None:
-        """The example plans that the planner saw, and must see again; None without events."""
+        """The example plans that were shown to the planner and must be shown again. None without events."""
         return next((event.body.examples for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
     def remembered(self) -> Remembered | None:
-        """The memories that the planner saw; None without events."""
+        """The memories that were shown to the planner. None without events."""
         return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
     def today(self) -> str:
-        """The day that the run counts from; empty without events."""
+        """The date of the run for terms such as 'last year'. Empty without events."""
         return next((event.body.today for event in self.events if isinstance(event.body, RunStarted)), "")
 
 
@@ -52,7 +52,7 @@ class ResumedRun(EarlierRun):
 
     @property
     def resumed(self) -> int:
-        """How often the run was resumed before."""
+        """The number of earlier resumptions."""
         return sum(isinstance(event.body, RunResumed) for event in self.events)
 
     @property
@@ -62,16 +62,16 @@ class ResumedRun(EarlierRun):
 
     @cached_property
     def usage(self) -> Usage:
-        """The usage of all finished calls: those in the journal, even without an event, and failed ones.
+        """The usage of all finished calls, which are calls in the journal (even without an event) and failed calls.
 
-        Calls that were running when the process was killed are unknown and not counted.
+        Calls that were in progress when the process was killed are unknown and not counted.
         """
         failed = [event.body.usage for event in self.events if isinstance(event.body, ModelFailed)]
         return sum((*failed, *(entry.usage for entry in self._journal)), Usage())
 
     @cached_property
     def seconds(self) -> float:
-        """The seconds that processes worked on the run, without the time between two processes."""
+        """The seconds during which processes worked on the run, without the time between them."""
         return sum(
             (after.at - before.at).total_seconds()
             for before, after in pairwise(self.events)

@@ -21,14 +21,14 @@ class RunState(StrEnum):
 
 
 class Rating(StrEnum):
-    """What a person thinks of an answer."""
+    """A person's rating of an answer."""
 
     UP = "up"
     DOWN = "down"
 
 
 class RunSort(StrEnum):
-    """The order of runs: the newest, or those with the largest value, come first. Runs without a value come last."""
+    """The order of runs. The newest or the largest value comes first. Runs without a value come last."""
 
     CREATED = "created"
     DURATION = "duration"
@@ -38,7 +38,7 @@ class RunSort(StrEnum):
 
 
 class RunFilter(FrozenModel):
-    """Conditions on runs, and their order. None means no condition."""
+    """Conditions on runs and their order. None means no condition."""
 
     collection: str | None = Field(default=None, description="Only runs over this collection.")
     status: tuple[RunState, ...] | None = Field(default=None, description="Only runs in one of these states.")
@@ -49,7 +49,7 @@ class RunFilter(FrozenModel):
     since: AwareDatetime | None = Field(default=None, description="Only runs that started then or later.")
     until: AwareDatetime | None = Field(default=None, description="Only runs that started then or before.")
     after: str | None = Field(default=None, description="Only runs after this one (paging).")
-    sort: RunSort = Field(default=RunSort.CREATED, description="The order: the newest or the largest come first.")
+    sort: RunSort = Field(default=RunSort.CREATED, description="Sort key. The newest or the largest value comes first.")
 
 
 ALL_RUNS = RunFilter()

@@ -12,7 +12,7 @@ from multi_agent.tool import ToolResult
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
 
-_calls = sql.Table(
+CALLS = sql.Table(
     "tool_calls",
     METADATA,
     sql.Column("run_id", sql.String(64), primary_key=True),
@@ -24,10 +24,10 @@ _calls = sql.Table(
 
 
 class ToolEntry(FrozenModel):
-    """One call. Without result and error it has started, and its outcome is not (yet) known."""
+    """One call. A call without result and error has started, but its outcome is unknown."""
 
     key: str = Field(description="hash of tool, agent and arguments")
-    occurrence: int = Field(ge=0, description="number of equal calls that the run made before")
+    occurrence: int = Field(ge=0, description="number of earlier equal calls in the run")
     step: str
     agent: str
     tool: str
@@ -52,13 +52,13 @@ class ToolCalls:
 
     def find(self, run_id: str, key: str, occurrence: int) -> ToolEntry | None:
         """Return the call, or None if the run has not made it."""
-        query = sql.select(_calls.c.entry).where(*_matches(run_id, key, occurrence))
+        query = sql.select(CALLS.c.entry).where(*_matches(run_id, key, occurrence))
         with self._engine.connect() as connection:
             row = connection.execute(query).first()
         return ToolEntry.model_validate(row.entry) if row else None
 
     def record(self, run_id: str, entry: ToolEntry) -> None:
-        """Store the call, replacing an earlier entry for it."""
+        """Store the call. Replaces an earlier entry of the same call."""
         row = {
             "run_id": run_id,
             "key": entry.key,
@@ -67,15 +67,15 @@ class ToolCalls:
             "entry": entry.model_dump(mode="json"),
         }
         with self._engine.begin() as connection:
-            connection.execute(_calls.delete().where(*_matches(run_id, entry.key, entry.occurrence)))
-            connection.execute(_calls.insert().values(row))
+            connection.execute(CALLS.delete().where(*_matches(run_id, entry.key, entry.occurrence)))
+            connection.execute(CALLS.insert().values(row))
 
     def entries(self, run_id: str) -> list[ToolEntry]:
         """Return the calls of a run, ordered by their start."""
         query = (
-            sql.select(_calls.c.entry)
-            .where(_calls.c.run_id == run_id)
-            .order_by(_calls.c.began_at, _calls.c.key, _calls.c.occurrence)
+            sql.select(CALLS.c.entry)
+            .where(CALLS.c.run_id == run_id)
+            .order_by(CALLS.c.began_at, CALLS.c.key, CALLS.c.occurrence)
         )
         with self._engine.connect() as connection:
             return [ToolEntry.model_validate(row.entry) for row in connection.execute(query)]
@@ -93,4 +93,4 @@ def _shape_of(entry: ToolEntry) -> str:
 
 
 def _matches(run_id: str, key: str, occurrence: int) -> tuple[sql.ColumnElement[bool], ...]:
-    return _calls.c.run_id == run_id, _calls.c.key == key, _calls.c.occurrence == occurrence
+    return CALLS.c.run_id == run_id, CALLS.c.key == key, CALLS.c.occurrence == occurrence

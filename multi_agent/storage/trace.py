@@ -1,6 +1,6 @@
-"""The trace in SQL: runs with their answers, their events, and the journal of their model calls.
+"""The trace in SQL, with runs, their answers and events, and the journal of their model calls.
 
-Writes are small and run in the event loop, in order. On SQLite in WAL mode one takes well under a millisecond.
+Writes are small and run in the event loop in order. On SQLite in WAL mode, a write takes well under a millisecond.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort,
 from multi_agent.storage.tables import EVENTS, JOURNAL, RUNS
 from vectorstore.models import FrozenModel
 
-# Compiled once: building a statement takes longer than executing it.
+# Compiled once, because building a statement takes longer than executing it.
 _INSERT_EVENT, _INSERT_ENTRY = EVENTS.insert(), JOURNAL.insert()
 _FIND_ENTRY = sql.select(JOURNAL.c.entry).where(
     JOURNAL.c.run_id == sql.bindparam("run_id"),
@@ -35,7 +35,7 @@ _USAGE = RUNS.c.answer["usage"]
 _FIGURES = {
     "seconds": _USAGE["seconds"].as_float(),
     "tokens": _USAGE["prompt_tokens"].as_integer() + _USAGE["completion_tokens"].as_integer(),
-    "cost": sql.func.nullif(_USAGE["cost"].as_float(), 0.0),  # 0: no price is set
+    "cost": sql.func.nullif(_USAGE["cost"].as_float(), 0.0),  # 0 means that no price is set
     "confidence": sql.case((RUNS.c.answer["answer"].as_string() != "", RUNS.c.answer["confidence"].as_float())),
 }
 _SORTED_BY = {
@@ -44,7 +44,7 @@ _SORTED_BY = {
     RunSort.COST: "cost",
     RunSort.CONFIDENCE: "confidence",
 }
-_SUMMARY = (  # an answer can be long
+_SUMMARY = (  # without the answer, which can be long
     *(column for column in RUNS.c if column.name not in ("answer", "environment")),
     *(figure.label(name) for name, figure in _FIGURES.items()),
 )
@@ -61,17 +61,17 @@ class RunSummary(FrozenModel):
     question: str
     model: str
     status: str = Field(description="waiting, running, or the terminal state")
-    started_at: AwareDatetime = Field(description="while it waits: when it was submitted")
+    started_at: AwareDatetime = Field(description="time of the start; for a waiting run, of its submission")
     key: str = Field(default="", description="id of the API key; empty for a local user without a key")
     continues: str = Field(default="", description="id of the run whose conversation it continues; empty if none")
     forked_from: str = Field(default="", description="id of the run that it repeats with a change; empty if none")
     forked_at: str = Field(default="", description="the step from which on it differs from that run")
-    rating: Rating | None = Field(default=None, description="what a person thinks of the answer; null if nobody said")
-    note: str = Field(default="", description="what the person wrote about the answer")
-    seconds: float | None = Field(default=None, description="from start to end; null until it ends")
-    tokens: int | None = Field(default=None, description="of all prompts and responses; null until it ends")
-    cost: float | None = Field(default=None, description="null without a price, and until it ends")
-    confidence: float | None = Field(default=None, description="null without an answer")
+    rating: Rating | None = Field(default=None, description="a person's rating of the answer; null if not rated")
+    note: str = Field(default="", description="the person's note on the answer")
+    seconds: float | None = Field(default=None, description="duration of the run; null until it ends")
+    tokens: int | None = Field(default=None, description="tokens of all prompts and responses; null until it ends")
+    cost: float | None = Field(default=None, description="cost of the run; null without a price, and until it ends")
+    confidence: float | None = Field(default=None, description="confidence of the answer; null without an answer")
 
     @property
     def ended(self) -> bool:
@@ -82,7 +82,7 @@ class RunSummary(FrozenModel):
 class Trace:
     """Runs with their events, journals and answers, in SQL.
 
-    Methods with ``among`` see only runs over these collections; None means all.
+    The parameter ``among`` restricts methods to runs over these collections. None means all.
     """
 
     def __init__(self, engine: sql.Engine) -> None:
@@ -107,7 +107,7 @@ class Trace:
     def start(
         self, run_id: str, question: str, collection: str, model: str, continues: str = "", fork: Fork | None = None
     ) -> None:
-        """Mark a run as running. A run that is already running (because it resumes) stays unchanged."""
+        """Mark a run as running. A resumed run, which is already marked as running, stays unchanged."""
         row = _row(run_id, question, collection, model, RUNNING, continues, fork)
         running = sql.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id, RUNS.c.status == RUNNING)
         waiting = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status == WAITING)
@@ -131,7 +131,7 @@ class Trace:
                 connection.execute(CITATIONS.insert(), rows)
 
     def rate(self, run_id: str, rating: Rating | None, note: str) -> None:
-        """Store what a person thinks of the answer of a run, in place of an earlier rating; None removes it."""
+        """Store a rating of the answer of a run. Replaces an earlier rating. None removes it."""
         values = {"rating": rating and rating.value, "note": note}
         with self._engine.begin() as connection:
             connection.execute(RUNS.update().where(RUNS.c.run_id == run_id).values(values))
@@ -167,7 +167,7 @@ class Trace:
         return SqlJournal(self._engine, run_id)
 
     def runs(self, limit: int = 50, wanted: RunFilter = ALL_RUNS, *, among: Set[str] | None = None) -> list[RunSummary]:
-        """Return the first matching runs in the wanted order.
+        """Return the first matching runs in the requested order.
 
         Raises RunNotFound if the run ``wanted.after`` does not exist.
         """
@@ -204,12 +204,12 @@ class Trace:
         """Return the run with this id or unique prefix of an id. Raises RunNotFound."""
         query = sql.select(*_SUMMARY).where(_within(among))
         rows = self._select(query.where(RUNS.c.run_id == run_id))
-        if not rows:  # second, because no index supports prefixes of ids
+        if not rows:  # prefixes are tried second, because no index supports them
             rows = self._select(query.where(RUNS.c.run_id.startswith(run_id, autoescape=True)).limit(2))
         if not rows:
             raise RunNotFound(f"There is no run {run_id!r}.").with_command("`candor runs` lists the runs.")
         if len(rows) > 1:
-            raise RunNotFound(f"Several runs start with {run_id!r}; give more of the id.")
+            raise RunNotFound(f"Several runs start with {run_id!r}. Use more characters of the id.")
         return _summary(rows[0])
 
     def continued_by(self, run_id: str) -> list[RunSummary]:
@@ -218,7 +218,7 @@ class Trace:
         return [_summary(row) for row in self._select(query)]
 
     def answer(self, run_id: str) -> Answer:
-        """Return the answer of a finished run. Raises RunNotFound; RunUnderWay if it has not finished."""
+        """Return the answer of a finished run. Raises RunNotFound, and RunUnderWay if it has not finished."""
         [row] = self._select(sql.select(RUNS).where(RUNS.c.run_id == self.run(run_id).run_id))
         if row.answer is None:
             error = RunUnderWay(f"Run {row.run_id!r} has not finished.")
@@ -247,7 +247,7 @@ class Trace:
         return [Event.model_validate(row.event) for row in self._select(query)]
 
     def started(self, run_id: str) -> RunStarted | None:
-        """Return the first event of a run; None if it has not started, or ended before it started."""
+        """Return the first event of a run, or None if it has not started or ended before it started."""
         query = sql.select(EVENTS.c.event).where(EVENTS.c.run_id == run_id, EVENTS.c.number == 1)
         for row in self._select(query):
             body = Event.model_validate(row.event).body

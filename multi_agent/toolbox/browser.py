@@ -1,8 +1,8 @@
 """Loads pages that need JavaScript in headless Chromium. Only this module imports Playwright, which is optional.
 
-The browser itself opens no connections. Candor makes its requests with ``web.fetch``, which checks the address, and
-passes the responses to the browser. Only GET requests for documents, styles, scripts and data are made. Each page gets
-a new browser without cookies, downloads and service workers.
+The browser itself does not open connections. Candor sends its requests with ``web.fetch``, which checks the address,
+and passes the responses to the browser. Only GET requests for documents, styles, scripts and data are allowed. Each
+page gets a new browser without cookies, downloads and service workers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OFFLINE = (
     "--disable-gpu",
 )
 _QUIET_SHARE = 0.5
-"""Share of the time limit to wait for the network to be idle. Some pages poll, so it never is."""
+"""Share of the time limit to wait until the network is idle. On pages that poll, it never becomes idle."""
 
 
 class BrowserUnavailable(Exception):
@@ -48,7 +48,7 @@ async def rendered(page: Fetched, settings: ToolSettings) -> Fetched:
         except Error as error:
             reason = str(error).partition("\n")[0]
             raise BrowserUnavailable(
-                f"The browser does not start ({reason}): run `playwright install chromium`, or set "
+                f"The browser does not start ({reason}). Run `playwright install chromium`, or set "
                 "`tools.browser_path`."
             ) from error
         try:

@@ -1,7 +1,7 @@
 """A tool that an agent was granted. Every call is published, journaled, limited in time, and approved if dangerous.
 
-A call that the run made before, for example before a restart, is not repeated: it returns the stored result. A
-dangerous call that started but did not end is not repeated either, since its effects are unknown.
+A call that the run made before, for example before a restart, is not repeated. Its stored result is returned. A
+dangerous call that started but did not end is not repeated either, because its effects are unknown.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class GrantedTool:
         return ended
 
     def _to_approve(self, given: BaseModel) -> ToolCard | None:
-        """Return the card to show to the person if the call needs an approval: the one place that decides this."""
+        """Return the card to show to the person if the call needs an approval. Only this method decides that."""
         if self.card.dangerous:
             return self.card
         context, url = self._context, getattr(given, self.card.fetches) if self.card.fetches else ""

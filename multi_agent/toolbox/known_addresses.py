@@ -1,8 +1,8 @@
-"""Decides which web addresses a run may fetch without asking a person.
+"""Decides which URLs a run may fetch without an approval.
 
-A text that a model reads can tell it to put what it knows into an address, and to fetch that. A run therefore fetches
-on its own only addresses that the model cannot have made up: those in the person's questions, those that a search or a
-page of this run gave, and those of the sites in ``tools.allowed_sites``. All others need an approval.
+A text that a model reads can instruct the model to put data into a URL and fetch it. Therefore, a run fetches without
+approval only URLs that the model cannot have invented. These are URLs in the person's questions, URLs in search results
+and pages of this run, and URLs of the sites in ``tools.allowed_sites``. All others need an approval.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ Address = tuple[str, bytes, str, int | None, bytes]
 
 
 class KnownAddresses:
-    """The addresses that one run may fetch without an approval."""
+    """The URLs that one run may fetch without an approval."""
 
     def __init__(self, allowed_sites: Iterable[str] = ()) -> None:
         self._sites = tuple(site.lower().strip(".") for site in allowed_sites)
         self._said: set[Address] = set()
 
     def hear(self, texts: Iterable[str]) -> None:
-        """Learn the addresses in texts of the person."""
+        """Add the URLs in texts of the person."""
         self._said |= {address for text in texts for url in _urls_in(text) if (address := _address_of(url))}
 
     def cover(self, url: str, calls: Iterable[ToolEntry]) -> bool:
         """Return whether the run may fetch ``url``. ``calls`` are the calls that the run has made.
 
-        What is no web address is covered: it is never fetched.
+        Returns True for a text that is not a web URL, because it is never fetched.
         """
         address = _address_of(url)
         if address is None or address in self._said or self._is_allowed(address):
@@ -53,7 +53,7 @@ class KnownAddresses:
 
 
 def _address_of(url: str) -> Address | None:
-    """Return what a request to ``url`` sends, in one notation; None if it is no address of the web."""
+    """Return the normalized parts of ``url`` that a request sends, or None if it is not a web URL."""
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL:
@@ -64,7 +64,7 @@ def _address_of(url: str) -> Address | None:
 
 
 def _urls_in(text: str) -> Iterator[str]:
-    """Yield the possible addresses in a text: words with a scheme or a dot, with and without punctuation behind."""
+    """Yield the possible URLs in a text, which are words with a scheme or a dot, with and without final punctuation."""
     for word in text.translate(_AROUND).split():
         starts = [word.find(scheme) for scheme in _SCHEMES if scheme in word]
         written = word[min(starts) :] if starts else word.strip(_BEFORE + _AFTER)

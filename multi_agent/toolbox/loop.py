@@ -1,4 +1,4 @@
-"""The tool loop: the model requests tool calls and reads their results until it is done.
+"""The tool loop, in which the model requests tool calls and reads their results until it is done.
 
     use = await ToolLoop(kit.llm, await kit.tools()).run(messages)
     await kit.llm.complete([*use.messages, Message.user("Now write…")], MyResult)
@@ -37,7 +37,7 @@ class ToolUse:
     sources: tuple[str, ...]
     calls: int
     exhausted: bool
-    """Whether the rounds ran out before the model was done."""
+    """Whether the limit of rounds was reached before the model was done."""
 
     @property
     def closing(self) -> list[Message]:
@@ -47,7 +47,7 @@ class ToolUse:
 
 
 class ToolLoop:
-    """Lets a model call the offered tools. ``passages`` holds the passages that the messages already show."""
+    """Lets a model call the offered tools. ``passages`` contains the passages that the messages already show."""
 
     def __init__(self, llm: LLM, offered: OfferedTools, passages: Sequence[Chunk] = ()) -> None:
         self._llm, self._offered, self._settings = llm, offered, offered.settings
@@ -107,7 +107,7 @@ class ToolLoop:
     def _show_text(self, tool: str, result: ToolResult) -> str:
         """Return the text of the result besides its passages. Only text of document tools is shown unchanged."""
         if any(isinstance(chunk.origin, ToolOutput) for chunk in result.passages):
-            return ""  # the passage is the text
+            return ""  # the passage contains the text
         return result.text if self._tools[tool].card.source == "documents" else show_lines(result.text)
 
     def _show_passage(self, chunk: Chunk) -> str:
@@ -132,7 +132,7 @@ class ToolLoop:
 
 @lru_cache(maxsize=64)  # creating a type and its schema takes milliseconds
 def round_model(cards: tuple[ToolCard, ...], max_calls: int) -> type[BaseModel]:
-    """Return the response type of a round: tool names as enums, arguments by the types of the tools."""
+    """Return the response type of a round, with tool names as enums and arguments of the types of the tools."""
     kinds: Any = Union[tuple(_call_model(card) for card in cards)]  # noqa: UP007 - made at run time
     discriminated = Field(discriminator="tool", json_schema_extra=_as_any_of)
     call: Any = Annotated[kinds, discriminated] if len(cards) > 1 else kinds
@@ -156,7 +156,7 @@ def _call_model(card: ToolCard) -> type[BaseModel]:
 
 
 def _as_any_of(schema: dict[str, Any]) -> None:
-    """Replace ``oneOf`` by ``anyOf``, which means the same here and which more endpoints support."""
+    """Replace ``oneOf`` with ``anyOf``, which is equivalent here and supported by more endpoints."""
     if "oneOf" in schema:
         schema["anyOf"] = schema.pop("oneOf")
         schema.pop("discriminator", None)

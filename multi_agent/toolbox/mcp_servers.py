@@ -40,13 +40,13 @@ class McpServers:
         self._open: dict[str, _Connection] = {}
 
     async def tools(self, server: str, tool: str) -> list[Tool]:
-        """Return a tool of a server, or all its tools for ``*``. Raises ToolServerFailed, also for an unknown tool."""
+        """Return a tool of a server, or all its tools for ``*``. Raises ToolServerFailed, even for an unknown tool."""
         connection = self._connection(server)
         described = await connection.describe()
         chosen = [each for each in described if tool in (ALL, each.name)]
         if not chosen:
             there = ", ".join(f"{server}.{each.name}" for each in described)
-            raise ToolServerFailed(f"The MCP server {server!r} has no tool {tool!r}; there are {there or 'none'}.")
+            raise ToolServerFailed(f"The MCP server {server!r} has no tool {tool!r}. Its tools: {there or 'none'}.")
         return [McpTool(connection, each) for each in chosen]
 
     async def close(self) -> None:
@@ -60,7 +60,7 @@ class McpServers:
             named = {server.name: server for server in self._settings.mcp_servers}
             if name not in named:
                 known = ", ".join(named) or "none"
-                raise ToolServerFailed(f"There is no MCP server {name!r} (`tools.mcp_servers`); there are: {known}.")
+                raise ToolServerFailed(f"There is no MCP server {name!r} in `tools.mcp_servers`. The servers: {known}.")
             self._open[name] = _Connection(named[name], self._settings)
         return self._open[name]
 
@@ -109,7 +109,7 @@ def arguments_type(tool: str, schema: Mapping[str, Any]) -> type[McpArguments]:
 def _inlined(part_of: Any, schema: Mapping[str, Any], tool: str, depth: int) -> Any:
     """Replace references with their targets, which would be missing in the schema of a model's response."""
     if depth > _MAX_DEPTH:
-        raise ToolServerFailed(f"The arguments of the MCP tool {tool!r} are recursive; no model can be shown them.")
+        raise ToolServerFailed(f"The arguments of the MCP tool {tool!r} are recursive, which models do not support.")
     if isinstance(part_of, list):
         return [_inlined(each, schema, tool, depth) for each in part_of]
     if not isinstance(part_of, dict):
@@ -217,14 +217,14 @@ class _Connection:
             yield client
 
     def _key(self) -> dict[str, str]:
-        """Return the header or the environment variable with the server's key; none if it has no key."""
+        """Return the header or the environment variable with the server's key. Empty if it has no key."""
         server = self.server
         if server.key_as:
             return {server.key_as: self._settings.key(server.key)} if server.key else {}
         return self._settings.bearer(server.key)
 
     def _hide(self, text: str) -> str:
-        """Replace the secrets of the connection, which a server may repeat in its results and errors."""
+        """Replace the secrets of the connection in a text, because results and errors may contain them."""
         secrets = [
             *_values(self.server.headers).values(),
             *([self._settings.key(self.server.key)] if self.server.key else []),

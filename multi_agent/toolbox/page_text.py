@@ -1,4 +1,4 @@
-"""Extracts the text of an HTML page: the main part of long pages, all text of short ones.
+"""Extracts the text of an HTML page, which is the main part of a long page or all text of a short one.
 
 Only this module imports trafilatura, lxml and kreuzberg. Blank lines separate paragraphs, list items and table rows, so
 that a claim can quote each of them.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _SHORT = 250
-"""Characters. trafilatura finds no main part in pages with less text, and scripts may load the rest of them."""
+"""Minimum characters of a long page. Below, trafilatura finds no main part, and scripts may load more text."""
 _MOST_LINKS = 40
 _UNSEEN = ("script", "style", "noscript", "template")
 _INLINE = ("b", "strong", "i", "em", "u", "mark", "small", "span", "abbr", "cite", "time", "font")

@@ -1,4 +1,4 @@
-"""The registry of tools: discovers them in packages and finds them by the name on their card."""
+"""The registry of tools, which discovers them in packages and finds them by the name on their card."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ToolRegistry:
         self._servers = frozenset(servers)
         for tool in tools:
             if tool.card.name in self._tools:
-                raise AgentError(f"Two tools are named {tool.card.name!r}; rename one of them on its card.")
+                raise AgentError(f"Two tools are named {tool.card.name!r}. Rename one of them on its card.")
             self._tools[tool.card.name] = tool
         self.disabled: frozenset[str] = frozenset()
         for name in frozenset(disabled):
@@ -51,8 +51,8 @@ class ToolRegistry:
     ) -> ToolRegistry:
         """Return a registry of all classes with a ToolCard that the modules of these packages define.
 
-        ``disabled`` tools are left out. Raises UnknownTool if one of them does not exist. ``servers`` are the names of
-        MCP servers. Their tools are not in the registry; each server lists its own.
+        Omits ``disabled`` tools. Raises UnknownTool if one of them does not exist. ``servers`` are the names of MCP
+        servers. Their tools are not in the registry, because each server lists its own.
         """
         return cls((tool for package in packages for tool in _tools_in(package)), disabled, servers)
 
@@ -88,7 +88,7 @@ def _tools_in(package: str) -> Iterator[RegisteredTool]:
         root = importlib.import_module(package)
     except ModuleNotFoundError as error:
         raise AgentError(
-            f"The tools package {package!r} cannot be imported ({error}); check the setting `tools.packages`."
+            f"The tools package {package!r} cannot be imported ({error}). Check the setting `tools.packages`."
         ) from error
     for found in pkgutil.iter_modules(root.__path__):
         module = importlib.import_module(f"{package}.{found.name}")

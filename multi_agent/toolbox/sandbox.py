@@ -1,4 +1,4 @@
-"""The sandbox of a run: the only folder in which its tools may read and write files."""
+"""The sandbox of a run, which is the only folder in which its tools may read and write files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ORIGINS_TYPE = TypeAdapter(dict[str, WebPage])
 class Sandbox:
     """The files in the folder ``root``, which the first write creates.
 
-    Names are relative paths with ``/``. Names that lead out of the folder, by ``..`` or through a link, are rejected.
+    Names are relative paths with ``/``. Names outside the folder, through ``..`` or a link, are rejected.
     All files together have at most ``max_bytes`` bytes.
     """
 
@@ -47,7 +47,7 @@ class Sandbox:
         return path
 
     def origin(self, name: str) -> WebPage | None:
-        """Return the origin of a downloaded file; None for a file that a tool wrote. Raises ToolError like ``path``."""
+        """Return the origin of a downloaded file, or None if a tool wrote it. Raises ToolError like ``path``."""
         self.path(name)
         return self._origins().get(PurePosixPath(name).as_posix())
 

@@ -12,71 +12,71 @@ from vectorstore.settings import SettingsGroup
 
 
 class McpServer(SettingsGroup):
-    """An MCP server with tools for agents: either a command that Candor starts, or a URL."""
+    """An MCP server with tools for agents, which is either a command that Candor starts or a URL."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="prefix of its tools: NAME.TOOL")
-    command: str = Field(default="", description="program to start for a run")
+    command: str = Field(default="", description="program that a run starts")
     args: tuple[str, ...] = ()
     env: dict[str, SecretStr] = Field(
         default_factory=dict, description="environment variables, in addition to a few common ones"
     )
     url: str = Field(default="", description="URL of a server over HTTP")
     headers: dict[str, SecretStr] = Field(default_factory=dict, description="headers of each request, such as a key")
-    key: str = Field(default="", description="name of the key for the server, from the table `[keys]`")
+    key: str = Field(default="", description="name of the server's key in the table `[keys]`")
     key_as: str = Field(
         default="", description="header or environment variable that carries the key; for a URL, by default the header "
         "Authorization, as a bearer token")  # fmt: skip
-    safe: tuple[str, ...] = Field(default=(), description="its tools that need no approval")
+    safe: tuple[str, ...] = Field(default=(), description="tools of the server that need no approval")
 
     @model_validator(mode="after")
     def _one_way(self) -> McpServer:
         if bool(self.command) == bool(self.url):
             raise ValueError(f"the MCP server {self.name!r} needs a command or a url, and not both")
         if self.key and self.command and not self.key_as:
-            raise ValueError(f"the MCP server {self.name!r} has a key; name its environment variable in `key_as`")
+            raise ValueError(f"the MCP server {self.name!r} has a key, so set its environment variable in `key_as`")
         return self
 
 
 class ToolSettings(SettingsGroup):
     """Limits and resources of the tools of agents."""
 
-    packages: tuple[str, ...] = Field(default=(), description="further Python packages with tools in their modules")
+    packages: tuple[str, ...] = Field(default=(), description="additional Python packages with tools in their modules")
     disabled: tuple[str, ...] = Field(default=(), description="tools that no agent may use")
     rounds: int = Field(default=8, ge=1, description="rounds of tool calls that an agent may make in a step")
-    calls_per_round: int = Field(default=4, ge=1, description="concurrent calls in one round")
+    calls_per_round: int = Field(default=4, ge=1, description="maximum concurrent calls in one round")
     timeout_s: float = Field(default=60, gt=0, description="maximum seconds of a call")
     result_characters: int = Field(
-        default=8000, ge=500, description="maximum characters of a result that the model sees at once; it can read on"
+        default=8000, ge=500, description="maximum characters of a result in a prompt; the model can request the rest"
     )
     approval_timeout_s: float = Field(
         default=3600, gt=0, description="seconds to wait for the approval of a dangerous call before it is refused"
     )
     web_search: Literal["off", "searxng", "ddgs"] = Field(
-        default="off", description="how web_search finds pages: through a SearXNG instance, or through the library "
-        "ddgs, which asks public search engines; if only `web_search_url` is set, 'searxng'")  # fmt: skip
+        default="off", description="search engine of web_search: a SearXNG instance, or the library ddgs, which asks "
+        "public search engines; if only `web_search_url` is set, 'searxng'")  # fmt: skip
     web_search_url: str | None = Field(
         default=None, description="search endpoint of a SearXNG instance, such as 'http://127.0.0.1:8888/search'"
     )
     web_search_engines: tuple[str, ...] = Field(
-        default=(), description="engines that ddgs may ask, such as 'duckduckgo'; empty for its own choice"
+        default=(), description="engines that ddgs may ask, such as 'duckduckgo'; by default, ddgs chooses"
     )
     web_search_key: str = Field(
-        default="", description="name of the key for the search endpoint, from the table `[keys]`; sent as bearer token"
+        default="", description="name of the search endpoint's key in the table `[keys]`; sent as bearer token"
     )
     allow_private_addresses: bool = Field(
         default=False, description="allow tools to fetch from localhost and from private networks"
     )
     allowed_sites: tuple[str, ...] = Field(
         default=(), description="sites whose pages agents may read without approval even if the model wrote the "
-        "address, such as 'wikipedia.org' with all its subdomains; '*' for every site")  # fmt: skip
+        "URL, such as 'wikipedia.org', including subdomains; '*' for all sites")  # fmt: skip
     web_bytes: int = Field(default=5_000_000, ge=1, description="maximum size of a web page")
     browser: Literal["auto", "off"] = Field(
-        default="auto", description="whether pages that need JavaScript are read through headless Chromium, if "
-        "Playwright is installed (`pip install 'candor[browser]'`)")  # fmt: skip
+        default="auto", description="read pages that need JavaScript with headless Chromium, if Playwright is "
+        "installed (`pip install 'candor[browser]'`)")  # fmt: skip
     browser_path: Path | None = Field(
-        default=None, description="Chromium or Chrome to start, such as '/usr/bin/chromium'; by default Playwright's"
+        default=None, description="path of Chromium or Chrome, such as '/usr/bin/chromium'; by default Playwright's"
     )
-    browser_seconds: float = Field(default=20, gt=0, description="maximum seconds that a page may load in the browser")
+    browser_seconds: float = Field(default=20, gt=0, description="maximum seconds for loading a page in the browser")
     browser_bytes: int = Field(
         default=20_000_000, ge=1, description="maximum size of everything that a page loads in the browser"
     )
@@ -99,29 +99,29 @@ class ToolSettings(SettingsGroup):
     @classmethod
     def _names_hosts(cls, sites: tuple[str, ...]) -> tuple[str, ...]:
         if wrong := [site for site in sites if site != "*" and (not site.strip(".") or set(site) & set("*/:@ "))]:
-            raise ValueError(f"{wrong[0]!r} is not the name of a site; write a host such as 'wikipedia.org', or '*'")
+            raise ValueError(f"{wrong[0]!r} is not the name of a site, write a host such as 'wikipedia.org', or '*'")
         return sites
 
     @property
     def search_engine(self) -> Literal["off", "searxng", "ddgs"]:
-        """The engine for web searches. If only the address is set, it is SearXNG."""
+        """The engine for web searches. SearXNG if only the URL is set."""
         chosen = "web_search" in self.model_fields_set
         return "searxng" if self.web_search_url and not chosen else self.web_search
 
     _keys: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
 
     def with_keys(self, keys: Mapping[str, SecretStr]) -> Self:
-        """Return a copy with these keys. Raises ValueError if a setting names another one."""
+        """Return a copy with these keys. Raises ValueError if a setting names another key."""
         named = (self.web_search_key, *(server.key for server in self.mcp_servers))
         if unknown := sorted({name for name in named if name} - keys.keys()):
             known = ", ".join(sorted(keys)) or "none"
-            raise ValueError(f"there is no key {unknown[0]!r} in the table [keys]; there are: {known}")
+            raise ValueError(f"there is no key {unknown[0]!r} in the table [keys], which contains: {known}")
         copy = self.model_copy()
         copy._keys = dict(keys)
         return copy
 
     def bearer(self, name: str) -> dict[str, str]:
-        """Return the header with this key as bearer token; empty without a name."""
+        """Return the header with this key as bearer token. Empty without a name."""
         return {"Authorization": f"Bearer {self.key(name)}"} if name else {}
 
     def key(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The toolbox: all tools, the tools of a run, and the tools that an agent was granted for a step."""
+"""The toolbox of all tools, the tools of a run, and the tools that an agent was granted for a step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from multi_agent.toolbox.settings import ToolSettings
 class Toolbox:
     """All tools and their dependencies, for all runs.
 
-    ``sandboxes`` holds a folder for each run. ``files`` reads the files that runs download.
+    ``sandboxes`` contains a folder for each run. ``files`` reads the files that runs download.
     """
 
     registry: ToolRegistry
@@ -47,9 +47,9 @@ class Toolbox:
 
 
 class RunTools:
-    """The tools of one run. ``offered`` holds the names of the tools that agents could call so far.
+    """The tools of one run. ``offered`` contains the names of the tools that agents could call so far.
 
-    ``addresses`` holds the web addresses that they may fetch without an approval.
+    ``addresses`` contains the URLs that they may fetch without an approval.
     """
 
     def __init__(self, box: Toolbox, run_id: str, library: Library, sources: tuple[Source, ...]) -> None:

@@ -1,8 +1,8 @@
-"""Fetches web pages and files for a model: only http and https, only public addresses, limited in size.
+"""Fetches web pages and files for a model over http and https, only from public addresses and with a limited size.
 
-Text that a model reads can trick it into fetching any address. The connection therefore uses the very IP address that
-was checked, again for every redirect. A host name that resolves to a public address first and to a private one later
-(DNS rebinding) is blocked.
+Text that a model reads can trick it into fetching any address. Therefore, the connection uses exactly the IP address
+that was checked, also after each redirect. This blocks host names that first resolve to a public address and later to a
+private one (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def fetch(url: str, settings: ToolSettings, max_bytes: int, params: dict[s
 
 
 def _require_plain(response: httpx.Response) -> None:
-    """Raise ToolError for a compressed response: none was requested, and a small one can become gigabytes."""
+    """Raise ToolError for a compressed response. It was not requested, and a small one can become gigabytes."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise ToolError(f"{response.url} is not read: it is compressed ({encoding}), and Candor requested plain text.")
@@ -79,7 +79,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
-        # No keep-alive: the pool would reuse a connection by its address, whatever the host name.
+        # No keep-alive, because the pool would reuse a connection by its IP address regardless of the host name.
         self._inner = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

@@ -110,7 +110,7 @@ def _ask_ddgs(given: WebSearchInput, settings: ToolSettings) -> list[dict[str, A
 
 
 def _engines(category: str, settings: ToolSettings) -> tuple[str, ...]:
-    """Return the chosen engines of this category. Raises ToolError if there are none: ddgs would query all others."""
+    """Return the chosen engines of this category. Raises ToolError if there are none, as ddgs would use all others."""
     from ddgs.engines import ENGINES
 
     chosen = tuple(name for name in settings.web_search_engines if name in ENGINES[category])

@@ -1,4 +1,4 @@
-"""Wrappers that adapt a tool to an agent's task: simpler arguments, or a limit on calls."""
+"""Wrappers that adapt a tool to an agent's task with simpler arguments or a limit on calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calculates with dates: the time between two dates, a date plus a period, the day of the week."""
+"""Calculates the time between two dates, a date plus a period, and days of the week."""
 
 from __future__ import annotations
 

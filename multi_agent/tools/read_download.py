@@ -21,7 +21,7 @@ class DownloadToRead(FrozenModel):
 
 
 class ReadDownload:
-    """Reads files of every format that can be ingested. Their passages have the address of the download."""
+    """Reads files of every format that can be ingested. Their passages have the URL of the download."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="read_download",

@@ -97,7 +97,7 @@ async def _text_of(page: Fetched) -> PageText:
 
 
 def _decode(page: Fetched) -> str:
-    """Decode with the charset of the server, else with a guess from the bytes. Replace invalid bytes with a mark."""
+    """Decode with the server's charset, otherwise with a guess from the bytes. Replace invalid bytes with a mark."""
     from charset_normalizer import from_bytes
 
     if page.charset is None and (best := from_bytes(page.content).best()):

@@ -13,8 +13,8 @@ def _no_engine(settings: ToolSettings) -> str:
     if settings.search_engine != "off":
         return ""
     return (
-        "No search engine is set: name a SearXNG endpoint with `tools.web_search_url`, or set `tools.web_search` to "
-        "'ddgs' to ask public search engines."
+        "No search engine is set. Set `tools.web_search_url` to a SearXNG endpoint, or set `tools.web_search` to "
+        "'ddgs' to use public search engines."
     )
 
 

@@ -18,7 +18,7 @@ class FileToWrite(FrozenModel):
 
 
 class WriteFile:
-    """Writes a file in UTF-8. Needs no approval, as files stay in the sandbox."""
+    """Writes a file in UTF-8. Needs no approval, because files stay in the sandbox."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="write_file",

@@ -141,3 +141,9 @@ def ask(http: httpx.Client) -> Iterator[Callable[[str], str]]:
     yield begin
     for run_id in begun:
         http.post(f"/v1/runs/{run_id}/cancel")
+
+
+@pytest.fixture
+def ingested(run: Any, folder: Path) -> None:
+    """Ingest two small documents."""
+    assert run("ingest", folder, "-c", "papers").code == 0

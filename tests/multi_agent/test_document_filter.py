@@ -53,11 +53,14 @@ def test_a_document_meets_every_condition(wanted: dict[str, Any], chosen: tuple[
 @pytest.mark.parametrize(
     ("wanted", "says"),
     [
-        ({"documents": ("bill*",)}, "'document bill*'. There are: 2023/return.pdf, 2024/return.PDF, [draft] pumps.md."),
-        ({"folder": "/srv/Tax"}, "'folder /srv/Tax'. There are: 2023, 2024, notes."),
-        ({"type": ("docx", "odt")}, "'type docx or odt'. There are: md, pdf."),
-        ({"since": "2025-01-01"}, "'since 2025-01-01'. There are: 2023-12-31, 2024-06-01, 2024-12-31."),
-        ({"type": ("pdf",), "tags": ("tax",)}, "'tag tax'. There are: done, taxes."),
+        (
+            {"documents": ("bill*",)},
+            "'document bill*'. Values in the collection: 2023/return.pdf, 2024/return.PDF, [draft] pumps.md.",
+        ),
+        ({"folder": "/srv/Tax"}, "'folder /srv/Tax'. Values in the collection: 2023, 2024, notes."),
+        ({"type": ("docx", "odt")}, "'type docx or odt'. Values in the collection: md, pdf."),
+        ({"since": "2025-01-01"}, "'since 2025-01-01'. Values in the collection: 2023-12-31, 2024-06-01, 2024-12-31."),
+        ({"type": ("pdf",), "tags": ("tax",)}, "'tag tax'. Values in the collection: done, taxes."),
         ({"type": ("md",), "tags": ("done",)}, "meets all conditions: type md, tag done."),
     ],
 )
@@ -68,7 +71,7 @@ def test_a_filter_without_documents_names_the_condition(wanted: dict[str, Any], 
 
 
 def test_documents_without_tags_leave_nothing_to_choose_from() -> None:
-    with pytest.raises(NoDocumentMatches, match="There are none to choose from"):
+    with pytest.raises(NoDocumentMatches, match="There are no values"):
         DocumentFilter(tags=("taxes",)).choose(CATALOGUE[2:], "papers")
 
 

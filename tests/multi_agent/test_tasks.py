@@ -33,7 +33,7 @@ def test_an_agent_reads_its_own_task_with_typed_inputs() -> None:
 def test_an_agent_cannot_read_other_tasks() -> None:
     storage = TaskStorage()
     stored(storage)
-    with pytest.raises(TaskAccessDenied, match="not Extractor's; an agent reads its own"):
+    with pytest.raises(TaskAccessDenied, match=r"not Extractor's task\. Agents may read only their own"):
         storage.reader_for("Extractor")("run_1_read_1")
     with pytest.raises(TaskAccessDenied, match="no task 'run_1_read_2'"):
         storage.reader_for("Reader")("run_1_read_2")

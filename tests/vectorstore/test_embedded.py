@@ -280,7 +280,7 @@ def test_a_service_that_ends_during_a_request_completes_it_first(folder: Path, m
         threading.Timer(0.1, go_on.set).start()
     writer.join()
     assert len(errors) == 1
-    assert "What was stored is kept" in errors[0]
+    assert "Stored data is kept" in errors[0]
     with store.open("papers") as papers:
         assert papers.count().chunks == 601
 

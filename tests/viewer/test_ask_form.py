@@ -43,7 +43,7 @@ def test_the_last_collection_is_kept_and_a_new_one_is_not_chosen(open_page: Open
     site.candor.collections.drop(races)
     page.reload()
     expect(collection).to_have_value("")
-    gone = page.get_by_text("The collection “races”, asked last, does not exist")
+    gone = page.get_by_text("The last collection “races” does not exist")
     expect(gone).to_be_visible()
     collection.select_option("pumps")
     expect(gone).to_have_count(0)

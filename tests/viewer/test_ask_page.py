@@ -59,7 +59,7 @@ def test_the_closest_match_is_labelled(open_page: OpenPage, site: Site) -> None:
 def test_the_boxes_of_the_sources_show_the_setting(open_page: OpenPage, site: Site) -> None:
     def shown(page: Page) -> dict[str, bool]:
         open_options(page)
-        boxes = page.get_by_role("group", name="The answer may rest on").get_by_role("checkbox")
+        boxes = page.get_by_role("group", name="Sources of the answer").get_by_role("checkbox")
         expect(boxes).to_have_count(3)
         return {box.input_value(): box.is_checked() for box in boxes.all()}
 
@@ -72,7 +72,7 @@ def test_the_boxes_of_the_sources_show_the_setting(open_page: OpenPage, site: Si
         page.get_by_label("Results of tools").uncheck()
         page.get_by_label("Documents", exact=True).uncheck()
         ask(page)
-        expect(page.get_by_role("alert")).to_contain_text("Choose what the answer may rest on.")
+        expect(page.get_by_role("alert")).to_contain_text("Choose at least one source of the answer.")
         page.get_by_label("Documents", exact=True).check()
         expect(page.locator("details.options > summary")).to_have_text("Options: mode high · documents")
         with page.expect_request("**/v1/research") as asked:

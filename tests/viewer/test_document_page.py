@@ -44,7 +44,7 @@ def test_a_text_is_found_with_its_count_and_place(open_page: OpenPage, site: Sit
     page.get_by_label("Find in this document").press("Shift+Enter")
     expect(bar).to_contain_text("40 of 40")
     find(page, "absent")
-    expect(found).to_contain_text("The document does not have the text “absent”")
+    expect(found).to_contain_text("The document does not contain “absent”")
 
 
 def test_passages_are_searched_by_meaning_and_listed(open_page: OpenPage, site: Site) -> None:

@@ -28,7 +28,7 @@ def test_a_fresh_home_takes_files_at_once(open_page: OpenPage, fresh: Site) -> N
     name = page.get_by_label("Collection")
     expect(name).to_have_value("documents")
     name.fill("My papers")
-    expect(page.get_by_role("status").filter(has_text="It gets the name")).to_have_text("It gets the name my-papers.")
+    expect(page.get_by_role("status").filter(has_text="The name will be")).to_have_text("The name will be my-papers.")
     page.get_by_label("Files", exact=True).set_input_files(FILE)
     expect(page.locator("tr").filter(has_text="pump.md").locator(".badge")).to_have_text("indexed")
     assert page.url.endswith("#/documents/my-papers")

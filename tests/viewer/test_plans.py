@@ -92,7 +92,10 @@ def test_a_plan_is_shown_as_steps_edited_and_deleted(open_page: OpenPage, look_u
     plans.locator("summary").filter(has_text="Edit").click()
     text = plans.get_by_label("Template")
     before = text.input_value()
-    for wrong, said in (("{", "not valid JSON"), (json.dumps(old_plan()), "still names the question")):
+    for wrong, said in (
+        ("{", "not valid JSON"),
+        (json.dumps(old_plan()), "still contains parts of its original question"),
+    ):
         text.fill(wrong)
         plans.get_by_role("button", name="Save", exact=True).click()
         expect(plans.get_by_role("alert")).to_contain_text(said)

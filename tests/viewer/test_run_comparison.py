@@ -16,8 +16,8 @@ def test_a_run_is_forked_from_a_step_and_compared(open_page: OpenPage) -> None:
     page.get_by_role("link", name="Full trace").click()
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
     origin = page.url.rpartition("/")[2]
-    page.goto(f"{page.url}/steps/1.answer")
-    panel = page.get_by_role("complementary")
+    page.goto(f"{page.url}/steps/answer")
+    panel = page.locator("#panel")
     panel.get_by_text("Fork from this step").click()
     panel.get_by_label("Instruction").fill("Write one sentence.")
     page.screenshot(path="/tmp/replay_fork.png")

@@ -1,1 +1,1 @@
-"""Use of a store in another process of the same user, over a Unix domain socket."""
+"""Access to a store in another process of the same user, over a Unix domain socket."""

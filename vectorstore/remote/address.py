@@ -1,7 +1,7 @@
-"""The file by which commands find the process that serves the collections of a folder: ``FOLDER/service.json``.
+"""The file ``FOLDER/service.json``, which contains the address of the process that serves the collections of a folder.
 
-Only its user can read the file and reach the socket it names. The file outlives a killed process; then nothing listens
-on the socket, and commands open the collections themselves.
+Only the user of that process can read the file and connect to its socket. The file remains after the process is killed.
+Then nothing listens on the socket, and commands open the collections themselves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ServiceAddress(FrozenModel):
 
 
 def read_address(folder: Path) -> ServiceAddress | None:
-    """Return the address in the folder, or None if there is none for this user. Raises StoreUnavailable."""
+    """Return the address in the folder, or None if this user has none. Raises StoreUnavailable."""
     file = folder / FILE
     try:
         return ServiceAddress.model_validate_json(file.read_bytes())
@@ -44,7 +44,7 @@ def read_address(folder: Path) -> ServiceAddress | None:
 
 
 def write_address(folder: Path, address: ServiceAddress) -> None:
-    """Write the file, readable only by this user. Remove the socket of a killed process that it named before."""
+    """Write the file, readable only by this user. Removes the socket in the previous address."""
     with suppress(StoreUnavailable):
         if stale := read_address(folder):
             remove_socket(stale.socket)
@@ -56,7 +56,7 @@ def write_address(folder: Path, address: ServiceAddress) -> None:
 
 
 def remove_address(folder: Path, address: ServiceAddress) -> None:
-    """Remove the file if it has this address, and the socket."""
+    """Remove the socket, and the file if it contains this address."""
     with suppress(StoreUnavailable):
         if read_address(folder) == address:
             (folder / FILE).unlink(missing_ok=True)
@@ -64,7 +64,7 @@ def remove_address(folder: Path, address: ServiceAddress) -> None:
 
 
 def remove_socket(path: Path) -> None:
-    """Remove a socket and its folder, which holds nothing else."""
+    """Remove a socket and its folder, which contains nothing else."""
     with suppress(OSError):
         path.unlink(missing_ok=True)
         path.parent.rmdir()

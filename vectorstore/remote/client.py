@@ -1,4 +1,4 @@
-"""The vector store of another process, which serves it (``server.py``)."""
+"""A client for the vector store that another process serves (``server.py``)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LANGUAGES = TypeAdapter(dict[str, int])
 
 
 class ServiceGone(StoreUnavailable):
-    """Nobody serves the store at this address any more."""
+    """No process serves the store at this address any more."""
 
 
 class RemoteStore:
@@ -88,7 +88,7 @@ class RemoteStore:
 
 
 class RemoteCollection:
-    """A collection that another process has open. Each thread that uses it at the same time has its own connection."""
+    """A collection that another process has open. Threads that use it in parallel have a connection each."""
 
     def __init__(self, spec: CollectionSpec, address: ServiceAddress, session: _Session) -> None:
         self._spec, self._address = spec, address
@@ -103,11 +103,11 @@ class RemoteCollection:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed here, or the serving process has ended."""
+        """Whether the collection was closed in this process, or the serving process has ended."""
         return self._closed
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their vectors; replace those with the same id. Durable on return."""
+        """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)
         for start in range(0, len(chunks), BATCH):
             rows = vectors[start : start + BATCH]
@@ -147,7 +147,7 @@ class RemoteCollection:
         return found
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(self)``: only a wrapper that hides chunks needs more."""
+        """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
         return read(self)
 
     def optimize(self) -> None:
@@ -174,7 +174,7 @@ class RemoteCollection:
 
     @contextmanager
     def _session(self) -> Iterator[_Session]:
-        """Lend a connection that no other thread uses."""
+        """Reserve a connection for this thread until the end of the block."""
         with self._lock:
             if self._closed:
                 raise CollectionClosed(f"Collection {self._spec.name!r} is closed.")
@@ -223,12 +223,12 @@ class _Session:
             raise
 
     def call(self, request: Request, body: bytes = b"") -> bytes:
-        """Return the result of a request that has one reply. Raises what the serving process raised."""
+        """Return the result of a request that has one reply. Raises the exception of the serving process."""
         [(_, result)] = self.stream(request, body)
         return result
 
     def stream(self, request: FrozenModel, body: bytes = b"") -> Iterator[tuple[Reply, bytes]]:
-        """Yield the replies to a request. Raises what the serving process raised."""
+        """Yield the replies to a request. Raises the exception of the serving process."""
         self.between_requests = False
         with self._until_gone():
             send(self._connection, request, body)
@@ -270,9 +270,9 @@ class _Session:
             yield
         except (OSError, EOFError) as error:
             raise ServiceGone(
-                f"The Candor service (process {self._pid}) ended while this process used its collections. What was "
-                "stored is kept."
-            ).with_command("Run the command again: it does not need the service.") from error
+                f"The Candor service (process {self._pid}) ended while this process used its collections. Stored data "
+                "is kept."
+            ).with_command("Run the command again. It does not need the service.") from error
 
 
 def _connect(address: ServiceAddress) -> Connection:

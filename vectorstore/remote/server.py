@@ -1,10 +1,11 @@
 """Serves a store to other processes of the same user.
 
-Over a Unix domain socket in a private temporary folder: no other user and no other machine can connect, there is no
-port to choose, and small messages are not delayed as by TCP. In the data folder, the path could exceed the limit of
-about 100 bytes. A secret, which only the user can read, is asked for as well.
+The server listens on a Unix domain socket in a private temporary folder. No other user and no other machine can
+connect, no port has to be chosen, and small messages are not delayed as by TCP. The socket is not in the data folder,
+because its path could exceed the limit of about 100 bytes. A client must also send a secret, which only the user can
+read.
 
-Each connection has its thread and opens one collection. It ends with its client, also if that is killed.
+Each connection has its own thread and opens one collection. It ends when its client ends, even if the client is killed.
 """
 
 from __future__ import annotations
@@ -59,15 +60,15 @@ from vectorstore.store import Collection, VectorStore
 log = logging.getLogger(__name__)
 
 HANDSHAKE_S = 30.0
-_PARALLEL = 4  # requests executed at once; each more thread takes time of the interpreter lock from the service
+_PARALLEL = 4  # requests executed at once; more threads would slow down the service through the interpreter lock
 
 Result = tuple[Reply, bytes]
 
 
 class StoreServer:
-    """Serves ``store`` from entering to leaving it, and writes its address into ``folder``.
+    """A context manager that serves ``store`` and writes its address into ``folder``.
 
-    ``give_way`` is called before each request; it may wait for more urgent work of this process.
+    ``give_way`` is called before each request. It may wait for more urgent work of this process.
     """
 
     def __init__(self, store: VectorStore, folder: Path, give_way: Callable[[], None] = lambda: None) -> None:
@@ -88,7 +89,7 @@ class StoreServer:
             self._listener.close()
             remove_address(self._folder, self._address)
             raise StoreUnavailable(
-                f"Cannot let commands use the collections in {str(self._folder)!r} through this process: "
+                f"This process cannot serve the collections in {str(self._folder)!r} to commands: "
                 f"{error.strerror or error} ({str(path)!r}). Set TMPDIR to a folder with a short path, and allow "
                 "writing to both folders."
             ) from error
@@ -98,7 +99,7 @@ class StoreServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all connections. Requests in the engine are completed first; their clients get an error."""
+        """Close all connections. Requests in the engine are completed first, but their clients get an error."""
         self._end.close()
         self._acceptor.join()
         self._ended.close()
@@ -130,7 +131,7 @@ class StoreServer:
                 del self._clients[client]
 
     def _greet(self, connection: Connection) -> bool:
-        """Return whether the client knows the secret and speaks the same protocol."""
+        """Return whether the client sent the secret and uses the same version of the protocol."""
         if not connection.poll(HANDSHAKE_S):
             return False
         try:
@@ -147,14 +148,14 @@ class StoreServer:
         return True
 
     def _step(self, results: Iterator[Result]) -> Result | None:
-        """Compute the next result, after more urgent work."""
+        """Compute the next result after any more urgent work."""
         self._give_way()
         with self._slots:
             return next(results, None)
 
 
 class _Conversation:
-    """The requests of one connection, one after the other."""
+    """Answers the requests of one connection, one after the other."""
 
     def __init__(
         self, store: VectorStore, connection: Connection, step: Callable[[Iterator[Result]], Result | None]
@@ -164,7 +165,7 @@ class _Conversation:
         self._collection: Collection | None = None
 
     def run(self) -> None:
-        """Answer requests. Raises OSError, EOFError when the client has ended."""
+        """Answer requests until the connection ends. Raises OSError, EOFError when the client has ended."""
         with self._opened:
             while True:
                 self._answer(*receive(self._connection))
@@ -174,12 +175,12 @@ class _Conversation:
         while result := self._next(results):
             try:
                 send(self._connection, *result)
-            except StoreUnavailable as error:  # too large
+            except StoreUnavailable as error:  # the message is too large
                 send(self._connection, Reply(failure=to_failure(error)))
                 return
 
     def _next(self, results: Iterator[Result]) -> Result | None:
-        """Return the next result; an exception as a failure, which the client raises."""
+        """Return the next result. Converts an exception to a failure, which the client raises."""
         try:
             return self._step(results)
         except Exception as error:  # noqa: BLE001

@@ -1,8 +1,8 @@
-"""A number with its noun, for messages."""
+"""Formatting of numbers with their nouns for messages."""
 
 from __future__ import annotations
 
 
 def count(number: int, one: str, more: str = "") -> str:
-    """Return the number with the noun ``one``, or with its plural: ``more``, or ``one`` with an s."""
+    """Return the number with its noun. The plural of ``one`` is ``more``, or ``one`` with an s."""
     return f"{number:,} {one if number == 1 else more or f'{one}s'}"

@@ -15,14 +15,14 @@ from multi_agent.storage.trace import Trace
 def repeat(
     trace: Trace, run_id: str, ctx: Context, question: str, collection: str | None, options: dict[str, Any]
 ) -> tuple[str, str, dict[str, Any]]:
-    """Return question, collection and options of the run; what the command line gives replaces them."""
+    """Return the question, collection and options of the run. Values on the command line replace those of the run."""
     earlier = find_earlier(trace, run_id, LOCAL_CALLER)
     changes = {name: value for name, value in options.items() if _is_given(ctx, name, value)}
     return question or earlier.request.question, collection or earlier.collection, earlier.options(changes)
 
 
 def _is_given(ctx: Context, name: str, value: Any) -> bool:
-    """Return whether the command line has the option, also with the value of its default."""
+    """Return whether the option is on the command line, even if its value equals the default."""
     source = ctx.get_parameter_source(name)
     if source is not None and source.name == "COMMANDLINE":
         return True

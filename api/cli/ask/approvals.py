@@ -1,4 +1,4 @@
-"""Approvals during ``candor ask``: prompt the person at the terminal. Without a terminal, refuse."""
+"""Approvals during ``candor ask``. Prompts the user at the terminal, or refuses if there is no terminal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NO_TERMINAL = "candor ask, which has no terminal to ask on"  # stored with the 
 
 
 class TerminalApprovals:
-    """Event subscriber that has dangerous tool calls approved, one at a time: pass ``listen`` to a run."""
+    """Asks the user to approve dangerous tool calls, one at a time. Pass ``listen`` to a run as a subscriber."""
 
     def __init__(self, approvals: Approvals) -> None:
         self._approvals = approvals
         self._prompt_lock = threading.Lock()
 
     async def listen(self, event: Event) -> None:
-        """Decide an ApprovalRequested event; ignore all other events."""
+        """Decide on an ApprovalRequested event. Ignores all other events."""
         if not isinstance(event.body, ApprovalRequested):
             return
         if not sys.stdin.isatty():
@@ -34,19 +34,20 @@ class TerminalApprovals:
                 "Use `candor serve` to decide such calls."
             )
             return
-        # A daemon thread, not one of the event loop's pool: Ctrl-C would wait for the pool, which waits for the person.
+        # A daemon thread instead of the event loop's pool. Otherwise Ctrl-C would wait for the pool, and the pool for
+        # the user.
         threading.Thread(target=self._prompt, args=(event.body,), daemon=True).start()
 
     def _prompt(self, requested: ApprovalRequested) -> None:
         with self._prompt_lock:
-            # The arguments are what the person allows. The model wrote the reason: one line, marked as a quote.
+            # The user approves the arguments. The reason is text of the model, so it is one line in quotation marks.
             print_message(f"\n{requested.agent} wants to call {requested.tool} with {_json(requested.arguments)}")
             print_message(f"  The model's reason: “{' '.join(requested.reason.split())}”")
             while not self._decide(requested):
                 pass
 
     def _decide(self, requested: ApprovalRequested) -> bool:
-        """Read one reply and apply it. Return False if it is invalid and must be asked again."""
+        """Read one reply and apply it. Return False if the reply is invalid."""
         reply = _read("Allow? [y]es, [n]o, or changed arguments as JSON: ").strip()
         choice: Choice = "approved" if reply in ("y", "yes") else "refused" if reply in ("n", "no") else "edited"
         try:

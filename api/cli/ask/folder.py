@@ -1,4 +1,4 @@
-"""``candor ask "…" FOLDER``: read the files into their own collection before the question is asked."""
+"""``candor ask "…" FOLDER``: ingest files into their own collection before the question is asked."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 
 def ingest_paths(candor: Candor, paths: Sequence[Path], collection: str | None, *, progress: bool) -> str:
-    """Ingest what is new below the paths, and return the collection.
+    """Ingest new and changed files below the paths and return the name of their collection.
 
-    Without ``collection``, it is named after the first path and holds exactly the files below the paths: documents
-    whose files are gone are removed. Raises UsageError if it holds documents from elsewhere, IngestError, StoreError;
-    Exit after Ctrl-C.
+    Without ``collection``, the collection is named after the first path and contains exactly the files below the paths.
+    Documents whose files no longer exist are removed.
+
+    Raises UsageError if that collection contains documents from other paths, IngestError, StoreError, and Exit after
+    Ctrl-C.
     """
     roots = [path.expanduser().absolute() for path in paths]
     for path, root in zip(paths, roots, strict=True):
@@ -41,9 +43,9 @@ def ingest_paths(candor: Candor, paths: Sequence[Path], collection: str | None, 
 
 
 def collection_name(path: Path) -> str:
-    """Return the collection name of a folder or file: its name, with ``-`` for what a collection name cannot contain.
+    """Return the collection name for a folder or file. Characters that a name cannot contain become ``-``.
 
-    Raises UsageError if nothing is left of the name.
+    Raises UsageError if no characters remain.
     """
     own = path.resolve().name if path.is_dir() else path.stem
     name = re.sub(r"[^A-Za-z0-9_]+", "-", own).strip("-_")[:63]
@@ -53,13 +55,13 @@ def collection_name(path: Path) -> str:
 
 
 def _require_own(candor: Candor, name: str, roots: Sequence[Path]) -> None:
-    """Raise UsageError if the collection holds documents that are not below the paths."""
+    """Raise UsageError if the collection contains documents that are not below the paths."""
     from ingest.ledger.records import DocumentState
 
     settled = (DocumentState.REMOVED, DocumentState.SKIPPED)
     known = (Path(each.path) for each in candor.ledger.snapshot(name).values() if each.state not in settled)
     if foreign := next((path for path in known if not any(path.is_relative_to(root) for root in roots)), None):
         raise UsageError(
-            f"The collection {name!r} also holds documents from elsewhere, such as {str(foreign)!r}. Name another "
-            f"one with --collection; or ask all of them with --collection {name}."
+            f"The collection {name!r} also contains documents from other folders, such as {str(foreign)!r}. Name "
+            f"another collection with --collection, or use --collection {name} to ask about all of its documents."
         )

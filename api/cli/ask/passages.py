@@ -20,9 +20,9 @@ def read_passages(path: Path) -> tuple[RagResult, ...]:
         raise UsageError(f"The file {str(path)!r} cannot be read: {error.strerror}.") from error
     except ValidationError as error:
         raise UsageError(
-            f"The file {str(path)!r} must hold a JSON list of passages, each with `text` and `source`: "
+            f"The file {str(path)!r} must contain a JSON list of passages, each with `text` and `source`: "
             f"{fault_list(error)}."
         ) from error
     if not passages:
-        raise UsageError(f"The file {str(path)!r} holds no passages. Add some, or leave --passages out.")
+        raise UsageError(f"The file {str(path)!r} contains no passages. Add some, or omit --passages.")
     return passages

@@ -1,4 +1,4 @@
-"""Shows the progress of a run on standard error: a line per important event, and the time of the current call."""
+"""Shows the progress of a run on standard error: one line per important event, and the time of the current call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def live_progress(collection: str) -> Iterator[Subscriber]:
 
 
 class LiveProgress:
-    """The live display of a run: lines for past events, and a status line for the current call."""
+    """The live display of a run, with lines for past events and a status line for the current call."""
 
     def __init__(self, lines: ProgressLines) -> None:
         self.lines = lines
@@ -54,7 +54,7 @@ class LiveProgress:
         self._speed, self._doing = "", "Searching"
 
     async def listen(self, event: Event) -> None:
-        """Show an event from a message bus."""
+        """Show an event of the run."""
         body = event.body
         if isinstance(body, events.ModelAsked):
             self._calls.append((time.monotonic(), event.step, body))

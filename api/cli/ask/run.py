@@ -1,4 +1,4 @@
-"""Research one question in this process, with live progress on standard error."""
+"""Research of one question in this process, with live progress on standard error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run_question(
     progress: bool,
     models: Models | None = None,
 ) -> Answer:
-    """Research the question and return the answer; after Ctrl-C, the stored answer of the cancelled run.
+    """Research the question and return the answer. After Ctrl-C, return the stored answer of the cancelled run.
 
     Raises UsageError, StoreError or AgentError if the run cannot start.
     """

@@ -106,7 +106,7 @@ def enable(name: Name, as_json: Json = False, home: Home = None) -> None:
 
 @app.command()
 def disable(name: Name, as_json: Json = False, home: Home = None) -> None:
-    """Keep plans from using an agent. Works for built-in agents, too.
+    """Prevent plans from using an agent. Works for built-in agents, too.
 
     Example: candor agents disable Analyst
     """

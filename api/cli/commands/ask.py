@@ -9,9 +9,12 @@ import typer
 
 from api.cli import filters
 from api.cli.common import (
+    AgentOption,
     CollectionOption,
     Home,
     Json,
+    ModelOption,
+    SourcesOption,
     command,
     make_candor,
     make_console,
@@ -38,7 +41,7 @@ def ask(
             "--mode", help="fast: one search, at most two model calls in sequence; high: planned research; or auto."
         ),
     ] = "auto",
-    agent: Annotated[str, typer.Option("--agent", help="Ask only this agent.")] = "",
+    agent: AgentOption = "",
     agents: Annotated[
         str,
         typer.Option(
@@ -46,7 +49,7 @@ def ask(
             help="Ask several agents, separated by commas, or '@all' for all that can answer alone. A vote chooses.",
         ),
     ] = "",
-    model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
+    model: ModelOption = "",
     session: Annotated[
         str, typer.Option("--session", help="Conversation name. Its earlier questions complete this one.")
     ] = "",
@@ -58,14 +61,7 @@ def ask(
         list[str] | None,
         typer.Option("--input", help="Value of a parameter of the saved plan, as NAME=VALUE. Repeatable."),
     ] = None,
-    sources: Annotated[
-        str | None,
-        typer.Option(
-            "--sources",
-            help="What the answer may rest on, separated by commas: documents, web, tools. Default: research.sources.",
-            show_default=False,
-        ),
-    ] = None,
+    sources: SourcesOption = None,
     documents: filters.Documents = None,
     folder: filters.Folder = None,
     types: filters.Types = None,
@@ -86,10 +82,10 @@ def ask(
         typer.Option(
             "--again",
             metavar="RUN",
-            help="Ask the question of this run again. Its options apply where you give no others.",
+            help="Ask the question of this run again, with the options of the run unless you set others.",
         ),
     ] = "",
-    strict: Annotated[bool, typer.Option("--strict", help="Leave out what only comes close to an answer.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Omit findings that only come close to an answer.")] = False,
     max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time limit.")] = None,
@@ -99,16 +95,16 @@ def ask(
 ) -> None:
     """Answer a question from a collection, with evidence.
 
-    With paths, reads what is new in them first. Without --collection, their collection is named after the first one,
-    and holds exactly their files.
+    With paths, first reads new and changed files below them. Without --collection, the collection is named after the
+    first path and contains exactly these files.
 
     --passages reads a list such as [{"text": "…", "source": "https://example.com/manual", "page": 3}]. Optional keys:
     document, page, score, chunk_id.
 
     When a limit is reached, the run ends with what it has found so far.
 
-    Exit code 0 if the run is answered, or ends as insufficient because the documents do not hold the answer (see
-    `status`); 1 if it failed or was cancelled.
+    Exit code 0 if the question was answered, or if the documents do not contain the answer (`status` is insufficient).
+    Exit code 1 if the run failed or was cancelled.
 
     Examples: candor ask "Which of these pumps works below -20 °C?" --collection papers; candor ask "What is due in
     May?" ./letters; candor ask --again run_3f2a --mode high --model large

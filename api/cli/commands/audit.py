@@ -49,7 +49,7 @@ def prune(
 ) -> None:
     """Delete old entries. The audit log records the deletion.
 
-    `candor serve` prunes daily, by the setting service.audit_days.
+    `candor serve` also does this every day, with the number of days in the setting service.audit_days.
 
     Example: candor audit prune --older-than 90
     """

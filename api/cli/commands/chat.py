@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli import filters
-from api.cli.common import CollectionOption, Home, command, make_candor
+from api.cli.common import AgentOption, CollectionOption, Home, ModelOption, SourcesOption, command, make_candor
 
 app = command()
 
@@ -16,19 +16,12 @@ app = command()
 def chat(
     collection: CollectionOption = None,
     mode: Annotated[str, typer.Option("--mode", help="fast, high or auto, as in `candor ask`.")] = "auto",
-    agent: Annotated[str, typer.Option("--agent", help="Ask only this agent.")] = "",
-    model: Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")] = "",
+    agent: AgentOption = "",
+    model: ModelOption = "",
     session: Annotated[
-        str, typer.Option("--session", help="Name of a conversation to start or continue. A new name by default.")
+        str, typer.Option("--session", help="Name of a conversation to start or continue. Default: a new name.")
     ] = "",
-    sources: Annotated[
-        str | None,
-        typer.Option(
-            "--sources",
-            help="What the answers may rest on, separated by commas: documents, web, tools. Default: research.sources.",
-            show_default=False,
-        ),
-    ] = None,
+    sources: SourcesOption = None,
     documents: filters.Documents = None,
     folder: filters.Folder = None,
     types: filters.Types = None,

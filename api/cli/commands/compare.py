@@ -1,4 +1,4 @@
-"""``candor compare``: two runs side by side."""
+"""``candor compare``: compare two runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def compare(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Compare two runs: plan, queries, passages, evidence, claims, cost and time, and the first event that differs.
+    """Compare the plans, queries, passages, evidence, claims, costs and times of two runs, and their first difference.
 
     `-` marks what only the first run has, `+` what only the second one has.
 

@@ -1,4 +1,4 @@
-"""``candor doctor``: checks of the installation, and the settings in force."""
+"""``candor doctor``: check the installation and show the current settings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ app = command()
 
 @app.command()
 def doctor(
-    settings: Annotated[bool, typer.Option("--settings", help="Also print every setting in force.")] = False,
+    settings: Annotated[bool, typer.Option("--settings", help="Also print the current settings.")] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Check the set-up, and say how to fix what does not work.
+    """Check the installation and print how to solve each problem.
 
     Checks the database, the store, the embedding model and the language models. Exit code 1 if a check fails. The
-    JSON value always has the settings.
+    output of --json always contains the settings.
 
     Example: candor doctor
     """

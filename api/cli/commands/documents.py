@@ -28,7 +28,7 @@ def list_all(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List the documents of a collection with their states, types, tags, and the reasons for failures.
+    """List the documents of a collection with their states, types, tags and reasons for failures.
 
     Example: candor documents --collection papers --state failed
     """
@@ -50,10 +50,10 @@ def tag(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Add or remove tags of a document. Nothing is read or embedded again.
+    """Add or remove tags of a document. The document is not read or embedded again.
 
-    Tags are in lower case and contain no commas. `--tag` of `candor search` and `candor ask` reads documents with a
-    tag.
+    Tags are in lower case and contain no commas. The option `--tag` of `candor search` and `candor ask` selects
+    documents by tag.
 
     Example: candor documents tag report.pdf --add taxes --add 2024 --remove draft
     """
@@ -71,7 +71,7 @@ def remove(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Remove a document from its collection. Keeps the file; ingesting it again adds it back.
+    """Remove a document from its collection. The file is kept and can be ingested again.
 
     Example: candor documents rm report.pdf
     """

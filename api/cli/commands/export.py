@@ -19,11 +19,11 @@ def export(
     run_id: RunId,
     format_name: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="md, html, json, docx or pdf. Default: as the file name ends, or md."),
+        typer.Option("--format", "-f", help="md, html, json, docx or pdf. Default: suffix of the output file, or md."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write; its ending decides the format. Default: standard output."),
+        typer.Option("--output", "-o", help="File to write. Its suffix selects the format. Default: standard output."),
     ] = None,
     as_json: Json = False,
     home: Home = None,

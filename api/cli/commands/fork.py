@@ -1,4 +1,4 @@
-"""``candor fork``: run a run again from one of its steps, with a change."""
+"""``candor fork``: repeat a run from one of its steps with a change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fork(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Run a run again from a step, with a change. The steps before it come from the journal and cost nothing.
+    """Repeat a run from a step with a change. Earlier steps are read from the journal and cost nothing.
 
     The run itself stays as it is. `candor trace RUN` lists its steps; `candor compare` shows what the change does.
 
@@ -49,13 +49,13 @@ def fork(
     else:
         show_answer(make_console(), answer, home)
         origin = request.fork.run_id if request.fork else run_id
-        print_message(f"`candor compare {origin} {answer.run_id}` compares it with the run that it was forked from.")
+        print_message(f"`candor compare {origin} {answer.run_id}` compares the fork with the original run.")
     if answer.status.value in ("failed", "cancelled"):
         raise typer.Exit(1)
 
 
 def parse_changes(given: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of ``ForkChange``. Values of inputs are JSON, or else text. Raises UsageError."""
+    """Return the fields of ``ForkChange``. Values of inputs are JSON, otherwise text. Raises UsageError."""
     fields: dict[str, Any] = {"inputs": {}}
     for each in given:
         name, equals, value = each.partition("=")

@@ -31,7 +31,7 @@ def ingest(
     ] = False,
     tags: Annotated[
         list[str] | None,
-        typer.Option("--tag", help="Add this tag to the documents, also to unchanged ones. Repeatable."),
+        typer.Option("--tag", help="Add this tag to all documents, including unchanged ones. Repeatable."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     ocr: Annotated[
@@ -42,8 +42,8 @@ def ingest(
 ) -> None:
     """Read documents into a collection.
 
-    Skips unchanged files and replaces changed ones. Exit code 1 if a file failed; the others are ingested. Ctrl-C
-    stops after the files that are being read (exit code 130); the same command continues.
+    Skips unchanged files and replaces changed ones. If a file fails, the others are still ingested, and the exit code
+    is 1. Ctrl-C stops after the files that are being read (exit code 130). Run the same command again to continue.
 
     Example: candor ingest ~/papers --collection papers
     """

@@ -31,7 +31,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 @app.command("add")
 def add(
-    name: Annotated[str, typer.Argument(help="Name: who or what uses the key.")],
+    name: Annotated[str, typer.Argument(help="Name of the person or program that uses the key.")],
     right: Annotated[
         list[str],
         typer.Option("--right", "-r", help="COLLECTION=read, write or admin; '*' for all collections. Repeatable."),
@@ -50,7 +50,7 @@ def add(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Create a key. It is shown only once; Candor stores only its hash.
+    """Create a key. It is shown only once, because Candor stores only its hash.
 
     Example: candor keys add "Reading room" --right papers=read --expires 30d
     """
@@ -66,7 +66,7 @@ def add(
     if as_json:
         print_json(to_json(created))
     else:
-        print_message(f"Created key {created.key.id} for {created.key.name}. Copy it now; it is not shown again:")
+        print_message(f"Created key {created.key.id} for {created.key.name}. Copy it now. It is not shown again:")
         print_text(created.secret)
 
 

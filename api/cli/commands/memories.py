@@ -11,7 +11,7 @@ from api.cli.common import Home, Json, command_group, make_candor, print_json, p
 app = command_group("memories", "List and change what the planner remembers between questions.")
 
 MemoryId = Annotated[str, typer.Argument(help="Id of the memory.")]
-_LOCAL_KEY = ""  # memories belong to API keys; the command line uses none
+_LOCAL_KEY = ""  # memories belong to API keys, and the command line uses no key
 
 
 @app.command("list")
@@ -31,9 +31,7 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
 @app.command()
 def add(
     text: Annotated[str, typer.Argument(help="The preference, in one short sentence.")],
-    how_to: Annotated[
-        bool, typer.Option("--how-to", help="Add a note on how to research such questions instead.")
-    ] = False,
+    how_to: Annotated[bool, typer.Option("--how-to", help="Add a how-to note for certain questions instead.")] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:

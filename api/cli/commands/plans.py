@@ -37,7 +37,7 @@ app = command_group("plans", "List, show, save, change, exchange and delete plan
 
 Name = Annotated[str, typer.Argument(help="Name of the saved plan.")]
 KeepDocuments = Annotated[
-    bool, typer.Option("--keep-documents", help="Let the plan name documents, so that it always reads these.")
+    bool, typer.Option("--keep-documents", help="Allow the plan to name documents. It then always reads these.")
 ]
 Collection = Annotated[
     str | None,
@@ -92,7 +92,7 @@ def save(
     run_id: RunId,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Save the model's proposal without asking.")] = False,
     no_model: Annotated[
-        bool, typer.Option("--no-model", help="Ask no model. Saves the plan only if it does not name its question.")
+        bool, typer.Option("--no-model", help="Ask no model. Save the plan only if it does not contain its question.")
     ] = False,
     keep_documents: KeepDocuments = False,
     as_json: Json = False,
@@ -100,15 +100,15 @@ def save(
 ) -> None:
     """Save the last plan of a run as a template for other questions.
 
-    The model proposes what becomes @{question} or a parameter such as @{inputs.company}. The proposal is printed, and
-    saved when you confirm it.
+    The model proposes which words to replace with @{question} or a parameter such as @{inputs.company}. The proposal is
+    printed, and saved after you confirm it.
 
     Example: candor plans save weekly run_3f2a
     """
     if not (yes or no_model) and (as_json or not sys.stdin.isatty()):
         raise UsageError(
-            "Nobody can confirm the proposal here. Add --yes to save it at once, or --no-model to save the plan only "
-            "if it does not name its question."
+            "The proposal cannot be confirmed without a terminal. Add --yes to save it without confirmation, or "
+            "--no-model to save the plan only if it does not contain its question."
         )
     plans = make_candor(home).plans
     plans.require_free(name)  # fails before the model call
@@ -131,7 +131,7 @@ def edit(
 ) -> None:
     """Change a saved plan in your editor or from a file.
 
-    An invalid text is kept in a file that the error names.
+    If the new text is invalid, it is kept in a file, and the error message names the file.
 
     Example: candor plans edit weekly
     """
@@ -150,7 +150,7 @@ def edit(
             raise
         kept = _keep(text)
         raise UsageError(
-            f"{error} Nothing was changed. Your text is in {kept}: correct it there, then run "
+            f"{error} Nothing was changed. Your text is in {kept}. Correct it there, then run "
             f"`candor plans edit {shlex.quote(name)} {kept}`."
         ) from error
     _print_saved(saved, "Changed", as_json)
@@ -221,7 +221,7 @@ def delete(
 def _save_proposal(
     plans: Plans, name: str, proposal: Proposal, *, yes: bool, keep_documents: bool, as_json: bool
 ) -> PlanExample:
-    """Print the proposal and save it after confirmation. Otherwise, write it to a file and raise UsageError."""
+    """Print the proposal and save it after confirmation. Without confirmation, write it to a file, raise UsageError."""
     from api.cli.render.plans import show_plan
     from api.services.catalog.plans import PlanFile
 
@@ -239,7 +239,7 @@ def _save_proposal(
 def _continue_with(file: PlanFile, collection: str) -> str:
     kept = _keep(file.text)
     command = f"candor plans import {kept} --collection {collection}"
-    return f"The proposal is in {kept}: change it there, then run `{command}`."
+    return f"The proposal is in {kept}. Change it there, then run `{command}`."
 
 
 def _print_saved(saved: PlanExample, done: str, as_json: bool) -> None:

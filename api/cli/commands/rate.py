@@ -1,4 +1,4 @@
-"""``candor rate``: say whether the answer of a run is good."""
+"""``candor rate``: rate the answer of a run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ app = command()
 def rate(
     run_id: RunId,
     rating: Annotated[str, typer.Argument(help="up, down, or none to remove the rating.")],
-    note: Annotated[str, typer.Option("--note", help="Why, for example what the right answer is.")] = "",
+    note: Annotated[str, typer.Option("--note", help="Reason for the rating, such as the right answer.")] = "",
     as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Rate the answer of a run. A new rating replaces the earlier one.
 
-    `candor runs --rating down` lists the rated runs, and `candor eval from-ratings` makes a question set of them.
+    `candor runs --rating down` lists rated runs. `candor eval from-ratings` creates a question set from them.
 
     Example: candor rate run_3f2a down --note "It is -20 °C, see page 3."
     """

@@ -13,7 +13,7 @@ app = command()
 
 @app.command()
 def replay(run_id: RunId, as_json: Json = False, home: Home = None) -> None:
-    """Repeat a run from its journal, without a model, tools or the web, and compare the events.
+    """Repeat a run from its journal without a model, tools or the web, and compare the events.
 
     The documents are searched again, with the settings of the run. The first event that differs is shown with its
     cause: a prompt, a document, the index, or the code.

@@ -1,9 +1,9 @@
-"""``candor runs``: the latest runs, and the files that their tools wrote or downloaded."""
+"""``candor runs``: past runs, and the files that their tools wrote or downloaded."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,14 +17,12 @@ from api.cli.common import (
     print_json,
     print_list,
     print_message,
+    print_written,
 )
 from api.cli.completion import complete_collections
 from api.errors import UsageError
 
-if TYPE_CHECKING:
-    pass
-
-app = command_group("runs", "List runs and their files, and add a file to the collection.")
+app = command_group("runs", "List, export, import and delete runs, and list and keep their files.")
 
 
 @app.command("list")
@@ -41,15 +39,15 @@ def list_all(
     rating: Annotated[str | None, typer.Option("--rating", help="Only runs with this rating: up or down.")] = None,
     sort: Annotated[
         str,
-        typer.Option("--sort", help="created: newest first. duration, tokens, cost, confidence: largest first."),
+        typer.Option("--sort", help="created (newest first), or duration, tokens, cost or confidence (largest first)."),
     ] = "created",
     after: Annotated[
-        str | None, typer.Option("--after", help="Continue after this run, the last one of the list before.")
+        str | None, typer.Option("--after", help="Continue after this run, the last one of the previous list.")
     ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List runs, newest first, with their duration, tokens, cost (with prices set) and confidence.
+    """List runs, newest first, with their duration, tokens, cost (if prices are set) and confidence.
 
     Example: candor runs --status failed --collection papers --sort duration
     """
@@ -100,7 +98,7 @@ def keep(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Add a file of a run to the collection of the run, with the web address that it was downloaded from.
+    """Add a file of a run to the collection of the run. The document records the URL of a downloaded file.
 
     Exit code 1 if the file cannot be ingested.
 
@@ -117,3 +115,98 @@ def keep(
         print_json(report.model_dump(mode="json"))
     if code := exit_code(report):
         raise typer.Exit(code)
+
+
+@app.command()
+def export(
+    run: RunId,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")],
+    texts: Annotated[
+        bool,
+        typer.Option(
+            "--with-texts/--without-texts",
+            help="With prompts, responses, quotes and results of tools; or only question, plans, queries and figures.",
+        ),
+    ] = True,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Export a whole run as one file, for `candor runs import`. `candor export` exports an answer.
+
+    Example: candor runs export run_3f2a -o run.candor --without-texts
+    """
+    from api.services.exports.run_file import write_run
+    from multi_agent.storage.recording import load_recording
+
+    candor = make_candor(home)
+    content = write_run(load_recording(candor.trace, candor.tools.calls, run), texts=texts)
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}. Name another file.") from error
+    print_written(output, f"Wrote {output}.", as_json)
+
+
+@app.command("import")
+def import_run(
+    file: Annotated[Path, typer.Argument(help="File of `candor runs export`.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Add an exported run to this data folder, with its events and quotes. Its documents are not part of it.
+
+    Example: candor runs import run.candor
+    """
+    from api.services.exports.run_file import read_run
+
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"Cannot read {str(file)!r}: {error.strerror}.") from error
+    imported = read_run(content)
+    make_candor(home).archive.add(imported.recording)
+    run_id = imported.recording.run.run_id
+    if as_json:
+        print_json({"run_id": run_id, "has_texts": imported.has_texts})
+    else:
+        print_message(f"Added {run_id}. `candor trace {run_id}` shows it.")
+
+
+@app.command()
+def prune(
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", help="Delete runs older than 90d, 12w or 2y.")
+    ] = None,
+    keep_newest: Annotated[int | None, typer.Option("--keep", min=0, help="Keep only this many of the newest.")] = None,
+    max_bytes: Annotated[
+        str | None, typer.Option("--max-bytes", help="Keep only the newest ones up to this size, such as 1GB.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete them. Otherwise, only list them.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """List the runs that break a limit, and delete them with --yes. Keeps rated runs and runs that have not ended.
+
+    Example: candor runs prune --older-than 90d --keep 1000 --yes
+    """
+    from api.services.research.prune import Retention, parse_age, parse_size, prune_runs, runs_to_prune
+
+    if older_than is None and keep_newest is None and max_bytes is None:
+        raise UsageError("Name a limit: --older-than, --keep or --max-bytes.")
+    limits = Retention(
+        older_than=parse_age(older_than) if older_than else None,
+        keep=keep_newest,
+        max_bytes=parse_size(max_bytes) if max_bytes else None,
+    )
+    candor = make_candor(home)
+    found = runs_to_prune(candor.trace, candor.archive, limits)
+    if yes:
+        prune_runs(candor.archive, candor.tools, found)
+    if as_json:
+        print_json({"deleted": yes, "runs": [run.model_dump(mode="json") for run in found]})
+        return
+    rows = [(run.run_id, f"{run.started_at:%Y-%m-%d}", f"{run.size:,}", run.question[:60]) for run in found]
+    print_list(found, ("run", "started", "bytes", "question"), rows, as_json)
+    size = sum(run.size for run in found)
+    print_message(f"{'Deleted' if yes else 'Would delete'} {len(found)} runs ({size:,} bytes)."
+                  + ("" if yes or not found else " Add --yes to delete them."))  # fmt: skip

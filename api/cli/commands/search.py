@@ -45,9 +45,8 @@ def search(
 ) -> None:
     """Find passages without a language model.
 
-    Searches by keywords and by meaning.
-
-    `candor show` prints the facts and metadata of a document. A document must meet all conditions.
+    Searches by keywords and by meaning, only in documents that meet all conditions. `candor show` prints the facts and
+    metadata of a document.
 
     Example: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01
     """

@@ -22,7 +22,7 @@ def show(
     number: Annotated[
         int | None, typer.Argument(min=1, help="Number of evidence in the answer of the run.", show_default=False)
     ] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print the parsed text, to which all spans refer.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Print the parsed text. Spans are offsets in it.")] = False,
     page: Annotated[
         int | None, typer.Option("--page", min=1, help="Print only the text of this page.", show_default=False)
     ] = None,
@@ -32,8 +32,8 @@ def show(
 ) -> None:
     """Show the metadata of a document, or its parsed text.
 
-    With a run id and a number, show the text around this evidence: of the document, of the web page as it was read,
-    or of the result that the tool returned. A link leads to its source.
+    With a run id and a number, show the text around this item of evidence in the document, the web page or the tool
+    result, with a link to its source.
 
     Examples: candor show report.pdf --page 3; candor show run_3f2a 1
     """
@@ -47,7 +47,7 @@ def show(
     if as_json:
         print_json(found.model_dump(mode="json") | ({"text": parsed} if parsed is not None else {}))
     elif parsed is not None:
-        # Programs that read the output need the text as it was indexed; a terminal must not act on it.
+        # Programs get the text exactly as it was indexed. On a terminal, control characters are replaced.
         print_text(parsed, end="") if sys.stdout.isatty() else sys.stdout.write(parsed)
     else:
         from api.cli.render.documents import show_document
@@ -56,7 +56,7 @@ def show(
 
 
 def _text(candor: Candor, document: DocumentRecord, page: int | None) -> str:
-    """Return the parsed text, or that of a page with a newline at its end. Raises IngestError."""
+    """Return the parsed text, or the text of a page followed by a newline. Raises IngestError."""
     from api.services.documents.contents import page_text
 
     parsed = candor.documents.text(document)

@@ -1,4 +1,4 @@
-"""``candor skills``: instructions that agents can be given."""
+"""``candor skills``: instructions that can be given to agents."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def show(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Show a tool: what it does, its arguments, and the name of its key.
+    """Show the description of a tool, its arguments, and the name of its key.
 
     Example: candor tools show download_file
     """
@@ -63,5 +63,5 @@ def show(
 
 
 def _needs_approval(tool: ToolDescription) -> str:
-    """Return which calls need an approval; empty if none does."""
+    """Return which calls need an approval. Empty if none does."""
     return "each call" if tool.dangerous else "new addresses" if tool.fetches else ""

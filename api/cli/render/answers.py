@@ -27,7 +27,7 @@ _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "faile
 
 
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
-    """Print the answer, its evidence and a run summary. ``home`` is the value of ``--home``, for `candor trace`."""
+    """Print the answer, its evidence and a summary of the run. ``home`` is the value of ``--home``."""
     console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
     console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
     if answer.completed_question not in ("", answer.question):
@@ -112,7 +112,7 @@ def show_kept(console: Console, kept: KeptText) -> None:
 
 
 def _link(kept: KeptText) -> str:
-    """Return the URL of the web page, or of the file and its page; empty if there is none."""
+    """Return the URL of the web page, or of the file and its page. Empty if there is none."""
     if isinstance(kept.origin, WebPage):
         return kept.origin.url
     if not kept.path or not Path(kept.path).is_file():

@@ -14,7 +14,7 @@ _STATUS_WIDTH = 3
 
 
 def show_audit(console: Console, entries: Sequence[AuditEntry]) -> None:
-    """Print two lines for each entry: when, with which status, who, and from where; then the request."""
+    """Print two lines for each entry. The first has time, status, caller and address, the second the request."""
     if entries:
         console.print(Text("time (UTC)           status  who, from", style="bold"))
     for each in entries:
@@ -25,6 +25,6 @@ def show_audit(console: Console, entries: Sequence[AuditEntry]) -> None:
 
 
 def request_of(entry: AuditEntry) -> str:
-    """Return the request in one line. The target of a request has its path, so the route is left out."""
+    """Return the request in one line. Omits the route if the target contains the path."""
     method, _, route = entry.action.partition(" ")
     return f"{method if route.startswith('/') else entry.action} {entry.target}"

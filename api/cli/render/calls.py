@@ -12,7 +12,7 @@ from multi_agent.storage.tool_calls import ToolEntry
 
 
 def show_call(console: Console, entry: JournalEntry) -> None:
-    """Print a model call: prompt, thinking, responses, why a response was rejected, and what was repaired."""
+    """Print a model call: prompt, thinking, responses, reasons for rejected responses, and repairs."""
     console.print(Text(f"\n═══ {entry.caller or 'call'} → {entry.response_model} ({entry.key[:12]})", style="bold"))
     for message in entry.messages:
         _show_part(console, message.role, message.content)

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def show_comparison(console: Console, compared: RunComparison) -> None:
-    """Print both runs, the first difference, and what each of them has alone."""
+    """Print both runs, their first difference, and the items that only one of them has."""
     runs = (compared.first, compared.second)
     show_table(console, ("run", "status", "model", "calls", "tokens", "cost", "time"), [_row(each) for each in runs])
     console.print()

@@ -10,7 +10,7 @@ from api.services.doctor import Diagnosis, flatten
 
 
 def show_diagnosis(console: Console, diagnosis: Diagnosis, *, settings: bool) -> None:
-    """Print the checks, each failed one with its remedy, and with ``settings`` the settings in force."""
+    """Print the checks, with a remedy for each failed check. Also print the settings if ``settings`` is true."""
     for check in diagnosis.checks:
         mark = Text("ok    ", style="green") if check.ok else Text("FAILED", style="bold red")
         console.print(mark + Text(f" {check.name}: {check.detail}", style=""), soft_wrap=True)

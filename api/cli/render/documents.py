@@ -26,7 +26,7 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
 
 
 def show_documents(console: Console, documents: Sequence[DocumentRecord]) -> None:
-    """Print a table of documents, then the reasons for failures. It has a column of tags if there are some."""
+    """Print a table of documents, then the reasons for failures. Adds a column of tags if a document has tags."""
     tagged = any(each.tags for each in documents)
     rows = [
         (

@@ -99,7 +99,7 @@ def missing_gold_lines(missing: Sequence[str]) -> list[str]:
 
 @contextmanager
 def progress(results: Sequence[EvaluationResult], *, visible: bool) -> Iterator[Callable[[Evaluation, Row], None]]:
-    """Show a progress bar with running scores on standard error; without a terminal, a line per question.
+    """Show a progress bar with running scores on standard error. Without a terminal, print one line per question.
 
     Yields a function that takes each finished row.
     """

@@ -1,4 +1,4 @@
-"""Prints events of a run: all events for ``candor trace``, the main ones as live progress for ``candor ask``."""
+"""Prints events of a run. ``candor trace`` prints all events, ``candor ask`` the main ones as live progress."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def show_event(console: Console, event: Event) -> None:
 
 
 def show_faults(console: Console, faults: ResponseFaults) -> None:
-    """Print the number of faults in the model's responses; nothing if there were none."""
+    """Print the number of faults in the model's responses, if there were any."""
     if faults != ResponseFaults():
         counts = f"repairs: {faults.repairs}, rejected responses: {faults.rejected}, failed calls: {faults.failed}"
         console.print(Text(f"\nFaults of the model: {counts}", style="yellow"), soft_wrap=True)
@@ -57,7 +57,7 @@ class ProgressLines:
         self._print(f"Searching {collection} …")
 
     def show(self, event: Event) -> None:
-        """Print the lines of an event; nothing for unimportant events."""
+        """Print the lines of an event. Ignores unimportant events."""
         body = event.body
         if isinstance(body, events.StepStarted):
             self._print(f"{body.agent}{_reaction(body)} …")
@@ -95,7 +95,7 @@ class ProgressLines:
             self._print(f"  … and {rest} more")
 
     def _show_failure(self, who: str, error: str) -> None:
-        """Print what happened, once: a failed model call fails its step with the same error."""
+        """Print the error once. A failed model call and its failed step have the same error."""
         if error != self._error:
             self._print(f"{who} failed: {first_sentence(error)}", style="yellow")
         self._error = error

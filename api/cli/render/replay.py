@@ -16,7 +16,7 @@ from vectorstore.text.counts import count
 
 
 def show_replay(console: Console, result: Replay) -> None:
-    """Print whether the run is the same, else the first difference and its causes."""
+    """Print whether the replay is the same, otherwise the first difference and its causes."""
     if result.same:
         console.print(Text(f"{result.run_id}: the same {count(result.events, 'event')}."), soft_wrap=True)
         return

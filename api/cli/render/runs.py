@@ -12,7 +12,7 @@ from multi_agent.storage.trace import RunSummary
 
 
 def show_runs(console: Console, runs: Iterable[RunSummary]) -> None:
-    """Print each run: its id and figures in one line, its question below."""
+    """Print two lines for each run. The first has its id and figures, the second its question."""
     for run in runs:
         console.print(Text(run.run_id, style="bold"), Text(" · ".join(_facts(run)), style="dim"), soft_wrap=True)
         show_paragraph(console, excerpt(run.question))
@@ -21,7 +21,7 @@ def show_runs(console: Console, runs: Iterable[RunSummary]) -> None:
 
 
 def _facts(run: RunSummary) -> list[str]:
-    """Return what is known of the run. A run that has not ended has no figures."""
+    """Return the known facts of the run. A run that has not ended has no figures."""
     facts = [run.status, f"{run.started_at:%Y-%m-%d %H:%M} UTC"]
     facts += [duration(run.seconds)] if run.seconds is not None else []
     facts += [f"{run.tokens:,} tokens"] if run.tokens is not None else []

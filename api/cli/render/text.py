@@ -26,7 +26,7 @@ def show_paragraph(console: Console, text: str) -> None:
 
 
 def show_list(console: Console, heading: str, items: Sequence[str]) -> None:
-    """Print a heading and its items; nothing if there are no items."""
+    """Print a heading and its items, if there are items."""
     if items:
         console.print(Text(f"\n{heading}", style="bold"))
         for item in items:
@@ -49,7 +49,7 @@ def excerpt(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a message: what happened. The rest says how to solve it."""
+    """Return the first sentence of a message, which states the problem. The rest explains how to solve it."""
     return re.split(r"(?<=[.!?])\s+(?=[A-Z0-9`(])", text, maxsplit=1)[0]
 
 
@@ -60,7 +60,7 @@ def duration(seconds: float) -> str:
 
 
 def speed(usage: Usage) -> str:
-    """Return completion tokens per second, including the time to read the prompt; '' for calls that took no time."""
+    """Return completion tokens per second, including the time to read the prompt. '' for calls that took no time."""
     return f"{usage.completion_tokens / usage.seconds:.1f} tokens/s" if usage.seconds else ""
 
 

@@ -1,6 +1,6 @@
-"""Authentication: checks the key of every request before anything else of the request is read.
+"""Authentication of every request by its key, before the rest of the request is read.
 
-Only the paths in ``OPEN``, which reveal no data, are open to anonymous clients.
+Anonymous clients may request only the paths in ``OPEN``, which reveal no data.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ _PROXY_PREFIX = "x-forwarded"
 class AuthMiddleware:
     """ASGI middleware that stores the caller in the request's state, or rejects the request.
 
-    ``admit`` returns the caller of a key. It raises Unauthorized or LimitReached. If no key is needed, a request
-    without one comes from the local user. ``is_valid`` tells, by its id, whether a key still is; it ends streams.
+    ``admit`` returns the caller of a key. It raises Unauthorized or LimitReached. If no key is needed, the caller of a
+    request without one is the local user. ``is_valid`` returns whether the key with an id is still valid. Streams end
+    when it returns false.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class AuthMiddleware:
         await self._app(scope, receive, send)
 
     async def _respond(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; end its stream when the key is no longer valid."""
+        """Pass the request to the application. End its stream when the key is no longer valid."""
         guard = StreamGuard(send, partial(self._is_valid, key))
         try:
             await self._app(scope, receive, guard.send)
@@ -66,7 +67,7 @@ class AuthMiddleware:
     async def _caller(self, scope: Scope) -> Caller:
         key = _sent_key(Headers(scope=scope))
         local = not self._needs_key and not _is_proxied(scope)
-        # Clients of other services must send some key. One that is not Candor's counts as none.
+        # Some clients always send a key. If the key is not one of Candor's, it is ignored.
         if local and not key.startswith(KEY_PREFIX):
             return LOCAL_CALLER
         if not key:
@@ -80,10 +81,10 @@ def is_open(path: str) -> bool:
 
 
 def _is_proxied(scope: Scope) -> bool:
-    """Return whether the request shows signs of a proxy. It may then come from another machine.
+    """Return whether the request shows signs of a proxy and may come from another machine.
 
-    nginx speaks HTTP/1.0 to the service and adds no header, unless it is told to. A proxy need not show itself, so
-    ``service.require_key`` is the safe setting behind one.
+    By default, nginx uses HTTP/1.0 and adds no header. Other proxies may show no signs at all, so behind a proxy, set
+    ``service.require_key``.
     """
     if scope["http_version"] == "1.0":
         return True

@@ -1,4 +1,4 @@
-"""Limits request bodies that are read into memory, which are all except uploads: their size, values and depth."""
+"""Limits the size, values and depth of request bodies that are read into memory, which are all except uploads."""
 
 from __future__ import annotations
 

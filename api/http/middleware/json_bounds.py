@@ -1,4 +1,4 @@
-"""Bounds the work that a JSON body causes. It looks at the raw bytes, because parsing a hostile body takes seconds."""
+"""Limits the work that a JSON body causes. It checks the raw bytes, because parsing a hostile body takes seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OTHERS = bytes(set(range(256)) - set(_KEPT))
 
 
 def json_fault(body: bytes) -> str:
-    """Return why a body must not be parsed as JSON; empty if it may be. It need not be valid JSON."""
+    """Return why a body must not be parsed as JSON, or an empty string. The body may be invalid JSON."""
     if b"\0" in body:  # UTF-16 or UTF-32, whose bytes mean something else
         return "The request body is not JSON in UTF-8"
     unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")

@@ -1,4 +1,4 @@
-"""Prometheus metrics: counted from events of runs and from requests, and read from the database on each scrape.
+"""Prometheus metrics, counted from events of runs and requests, and read from the database on each scrape.
 
 Every label has a bounded set of values: route patterns, configured models, and known agents.
 """
@@ -35,28 +35,26 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
-        self._calls = self._counter("candor_model_calls", "Calls, each with its re-asking.", "model", "outcome")
+        self._calls = self._counter("candor_model_calls", "Model calls. Retries count as one call.", "model", "outcome")
         self._tokens = self._counter("candor_model_tokens", "Tokens of prompts and of completions.", "model", "kind")
         self._call_seconds = self._histogram(
-            "candor_model_call_seconds", "Time until a model's valid response, re-asking included.",
+            "candor_model_call_seconds", "Time until a model's valid response, including retries.",
             _MODEL_SECONDS, "model",
         )  # fmt: skip
         self._steps = self._counter("candor_steps", "Turns of agents.", "agent", "outcome")
         self._step_seconds = self._histogram(
-            "candor_step_seconds", "Time of an agent's turn; that of the Retriever is the time of searching.",
+            "candor_step_seconds", "Duration of an agent's turn. For the Retriever, the duration of the search.",
             _MODEL_SECONDS, "agent",
         )  # fmt: skip
         self._requests = self._counter("candor_http_requests", "Requests answered.", "method", "route", "status")
         self._request_seconds = self._histogram(
-            "candor_http_request_seconds", "Time until the head of the response; /v1/search is the time of searching.",
+            "candor_http_request_seconds", "Time until the response starts. For /v1/search, time of the search.",
             _REQUEST_SECONDS, "route",
         )  # fmt: skip
-        self.streams = Gauge(
-            "candor_active_streams", "Clients that follow something now.", ("transport",), registry=self._registry
-        )
+        self.streams = Gauge("candor_active_streams", "Open event streams.", ("transport",), registry=self._registry)
 
     def add_process(self, pid: Callable[[], int | None]) -> None:
-        """Add memory and processor time of the research process; ``pid`` returns None while there is none."""
+        """Add memory and CPU time of the research process. ``pid`` returns None while there is no such process."""
         ProcessCollector("candor_research", lambda: pid() or "none", registry=self._registry)
 
     def add_database(self, trace: Trace, collections: Collections, ledger: Ledger) -> None:
@@ -109,12 +107,12 @@ class _DatabaseCollector(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        runs = GaugeMetricFamily("candor_runs", "Runs by state; waiting runs are the queue.", labels=("status",))
+        runs = GaugeMetricFamily("candor_runs", "Runs by state. Waiting runs are in the queue.", labels=("status",))
         counted = self._trace.counts()
         for state in RunState:
             runs.add_metric((state.value,), counted.get(state, 0))
         documents = GaugeMetricFamily("candor_documents", "Documents by state.", labels=("collection", "state"))
-        chunks = GaugeMetricFamily("candor_chunks", "Passages that are searched.", labels=("collection",))
+        chunks = GaugeMetricFamily("candor_chunks", "Searchable passages.", labels=("collection",))
         known = {spec.collection for spec in self._collections.list()}  # the ledger also has unfinished rebuilds
         for collection, states in self._ledger.counts().items():
             if collection not in known:

@@ -15,14 +15,14 @@ _REASON = "The key is no longer valid."
 
 
 class StreamEnded(Exception):
-    """The guard ended the stream; the application must stop."""
+    """The guard ended the stream. The application must stop sending."""
 
 
 class StreamGuard:
-    """Sends the messages of one response. Before one of a stream, it asks whether the key is still valid.
+    """Sends the messages of one response. Before each message of a stream, it checks whether the key is still valid.
 
-    A request is authenticated once, but a stream can last for hours. ``is_valid`` blocks; it is called at most once a
-    second.
+    A request is authenticated once, but a stream can last for hours. ``is_valid`` blocks, so it is called at most once
+    a second.
     """
 
     def __init__(self, send: Send, is_valid: Callable[[], bool]) -> None:
@@ -32,7 +32,7 @@ class StreamGuard:
         self.ended = False
 
     async def send(self, message: Message) -> None:
-        """Send a message. Raises StreamEnded if it is the message of a stream whose key is no longer valid."""
+        """Send a message. Raises StreamEnded if it belongs to a stream whose key is no longer valid."""
         if message["type"] == "http.response.start":
             kind = Headers(raw=message["headers"]).get("content-type", "")
             self._is_stream = kind.startswith("text/event-stream")

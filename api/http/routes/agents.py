@@ -1,4 +1,4 @@
-"""Agents: those that come with Candor or with packages, and custom ones."""
+"""Built-in agents, agents from packages, and custom agents."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def change(
 
 @router.delete("/agents/{name}", status_code=204, responses=problem_responses(403, 404, 409, 422, 503))
 def remove(agents: AgentsDep, caller: CurrentCaller, name: AgentPath) -> None:
-    """Remove a custom agent. Active runs that use it keep it."""
+    """Remove a custom agent. Active runs can still use it."""
     caller.require_admin()
     agents.remove(name)
 

@@ -1,4 +1,4 @@
-"""Approvals: dangerous tool calls that wait for a person's decision."""
+"""Approvals of dangerous tool calls."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def decide_approval(
     ],
     decision: Annotated[Decision, Body(examples=_EXAMPLES)],
 ) -> Approval:
-    """Approve a call, approve it with other arguments, or refuse it. Only the first decision counts."""
+    """Approve a call, approve it with changed arguments, or refuse it. Only the first decision counts."""
     return decide(tools.approvals, trace, approval_id, decision, caller)

@@ -34,7 +34,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 503: "server_error"}
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
-_NO_RETRY = {"x-should-retry": "false"}  # clients would otherwise retry, and each retry would start another run
+_NO_RETRY = {"x-should-retry": "false"}  # otherwise clients would retry, and each retry would start another run
 
 
 def _error(status: int, message: str, *, param: str | None = None, headers: dict[str, str] | None = None) -> Response:
@@ -81,12 +81,12 @@ def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     for status in statuses:
         body = _error_body(status, "What happened, to what, and what to do.")
         content = {"application/json": {"schema": ChatError.model_json_schema(), "example": body.model_dump()}}
-        responses[status] = {"description": f"{body.error.type}, in the shape of OpenAI's API.", "content": content}
+        responses[status] = {"description": f"{body.error.type}, in the format of OpenAI's API.", "content": content}
     return responses
 
 
 ModelNames = Callable[[Sequence[Source]], list[str]]
-"""Returns the names of the models that the caller may ask and that can answer from these sources."""
+"""Returns the names of the models that the caller may use and that can answer from these sources."""
 
 
 def _model_names(
@@ -147,11 +147,11 @@ async def chat(
 ) -> Response:
     """Ask a collection as if it were a chat model. The answer cites its sources and links to the evidence.
 
-    The question is the last message with the role `user`. Earlier messages of `user` and `assistant` complete it: "And
-    his time?" becomes a question that names him. With `stream=true`, progress arrives as `reasoning_content`, then the
-    text.
+    The question is the last message with the role `user`. Earlier messages of `user` and `assistant` complete it, so
+    that "And his time?" becomes a question with a name. With `stream=true`, the progress is sent as
+    `reasoning_content`, followed by the text.
     """
-    if body.model not in names(get_args(Source)):  # all sources: a run without usable sources reports it
+    if body.model not in names(get_args(Source)):  # all sources, because a run without usable sources reports that
         raise ModelNotFound(body.model)
     caller.require(Right.READ, body.collection)
     run_id = await runs.start(body.to_request(), body.collection, caller)
@@ -197,7 +197,7 @@ def _model(name: str) -> ChatModel:
 
 
 def _failure(answer: Answer) -> str:
-    """Return why a run failed; empty if it succeeded, even without an answer in the documents."""
+    """Return why a run failed. Empty if it succeeded, even without an answer in the documents."""
     if answer.status in (Status.ANSWERED, Status.INSUFFICIENT):
         return ""
     return f"The run {answer.run_id} {answer.status.value}: {answer.reasoning}"

@@ -1,4 +1,4 @@
-"""What is in a document: its text, the places of a text in it, its passages, and the runs that cite it."""
+"""The contents of a document: its text, matches in its text, its passages, and the runs that cite it."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def text(
     start: Annotated[int, Query(ge=0, description="Return the text from this offset.")] = 0,
     limit: Annotated[int | None, Query(ge=1, description="Return at most this number of characters.")] = None,
 ) -> TextPart:
-    """Get the parsed text of a document with its pages and blocks: all of it, one page, or a part.
+    """Get the parsed text of a document, of one page or of a part, with pages and blocks.
 
     Spans of passages and quotes are offsets in the whole text.
     """
     if page is not None and (start or limit):
-        raise UsageError("Ask either for a page, or for a part by start and limit.")
+        raise UsageError("Use either page, or start and limit.")
     found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))
     whole = documents.text(found)
     return text_part(whole, start, limit) if page is None else page_text(found, whole, page)
@@ -63,12 +63,12 @@ def find(
     collections: CollectionsDep,
     caller: CurrentCaller,
     document: DocumentId,
-    text: Annotated[Words, Query(description="The text to find. Case and the kind of white space do not matter.")],
+    text: Annotated[Words, Query(description="The text to find. Ignores case and the kind of white space.")],
     first: First = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
     collection: CollectionQuery = None,
 ) -> Places:
-    """Find a text in a document, exactly as it is written. Returns the number of places and a part of them."""
+    """Find exact matches of a text in a document. Returns the number of matches and a page of them."""
     found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))
     return find_text(documents.text(found), text, first, limit)
 
@@ -84,7 +84,7 @@ async def search(
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
     collection: CollectionQuery = None,
 ) -> list[FoundPassage]:
-    """Search the passages of one document by words and by meaning, best first, without a language model."""
+    """Search the passages of one document by keywords and by meaning, best first, without a language model."""
 
     def run() -> list[FoundPassage]:
         found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))

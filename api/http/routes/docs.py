@@ -1,4 +1,4 @@
-"""The documentation of the REST API: Swagger UI, served from this machine alone."""
+"""The documentation of the REST API in Swagger UI, without files from other hosts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from api.http.routes.viewer import FOLDER
 
 PATH = "/docs"
 _CONTENT = "Content-Security-Policy"
-_HEADERS = {_CONTENT: f"{SAFE_HEADERS[_CONTENT]}; img-src 'self' data:"}  # Swagger UI draws its icons so
+_HEADERS = {_CONTENT: f"{SAFE_HEADERS[_CONTENT]}; img-src 'self' data:"}  # Swagger UI has icons as data URLs
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get(PATH)
 def docs() -> FileResponse:
-    """Return the page, which reads `/openapi.json`."""
+    """Return the page of Swagger UI."""
     return FileResponse(FOLDER / "docs" / "index.html", headers=_HEADERS)
 
 

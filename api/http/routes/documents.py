@@ -46,10 +46,10 @@ class SearchRequest(FrozenModel):
     limit: int = Field(default=10, ge=1, le=1000)
     where: dict[str, Scalar] = Field(
         default_factory=dict,
-        description="Metadata and facts that a document must have; all must match.",
+        description="Metadata and facts that a document must have. All must match.",
         examples=[{"issuer": "Apple Inc.", "period": "2023-07-01"}, {"kind": "quarterly report"}],
     )
-    filter: DocumentFilter | None = Field(default=None, description="The documents to search; null for all.")
+    filter: DocumentFilter | None = Field(default=None, description="Filter for documents. Null: all documents.")
 
 
 class TagChange(FrozenModel):
@@ -60,7 +60,7 @@ class TagChange(FrozenModel):
 
 
 class FoundPassage(Chunk):
-    """A passage with its score. Scores order the hits of one search and cannot be compared across searches."""
+    """A passage with its score. Scores of different searches cannot be compared."""
 
     score: float
 
@@ -100,7 +100,7 @@ def documents(
     collection: CollectionQuery = None,
     state: Annotated[DocumentState | None, Query(description="Return only documents in this state.")] = None,
 ) -> list[DocumentRecord]:
-    """List the documents of a collection with their states, and the reason for each failure."""
+    """List the documents of a collection with their states and reasons for failures."""
     return documents.list(collections.resolve_for(caller, Right.READ, collection), state)
 
 
@@ -125,7 +125,7 @@ def tag(
     body: Annotated[TagChange, Body(examples=[{"add": ["taxes", "2024"], "remove": ["draft"]}])],
     collection: CollectionQuery = None,
 ) -> DocumentRecord:
-    """Add tags to a document and remove others. Nothing is read or embedded again."""
+    """Add and remove tags of a document. The document is not read or embedded again."""
     name = collections.resolve_for(caller, Right.WRITE, collection)
     return documents.tag(document, name, add=body.add, remove=body.remove)
 
@@ -141,8 +141,7 @@ def remove(
 ) -> Removed:
     """Remove a document from its collection.
 
-    Deletes an uploaded file, which is Candor's own copy. Other files stay, and a later ingest of the same path reads
-    them again.
+    Also deletes the file if it was uploaded. Other files are kept, and a later ingest of their paths reads them again.
     """
     found = documents.find(document, collections.resolve_for(caller, Right.WRITE, collection))
     documents.remove_from(pool.get(found.collection).collection, found)
@@ -156,7 +155,7 @@ async def search(
     caller: CurrentCaller,
     body: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
 ) -> list[FoundPassage]:
-    """Search passages by words and by meaning, best first, without a language model."""
+    """Search passages by keywords and by meaning, best first, without a language model."""
 
     def find() -> list[FoundPassage]:
         name = collections.resolve_for(caller, Right.READ, body.collection)

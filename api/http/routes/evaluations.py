@@ -1,4 +1,4 @@
-"""Evaluations: question sets asked of a collection, measured and compared."""
+"""Evaluations, which ask a question set of a collection and measure and compare the answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MEDIA = {Format.HTML: "text/html", Format.MARKDOWN: "text/markdown", Format.JSO
 
 
 class EvaluationRequest(FrozenModel):
-    """A question set, and how to ask it."""
+    """A question set and the options for asking it."""
 
     collection: str | None = Field(default=None, description="Name of the collection. Optional if there is only one.")
     name: str = Field(default="questions", min_length=1, description="Name of the question set.")
@@ -65,7 +65,7 @@ class EvaluationRequest(FrozenModel):
 
 
 class Resumption(FrozenModel):
-    """How to resume an evaluation."""
+    """Options for resuming an evaluation."""
 
     parallel: int = Field(default=4, ge=1, le=256)
     budget: Budget = Budget()
@@ -74,7 +74,7 @@ class Resumption(FrozenModel):
 class QuestionFile(FrozenModel):
     """The content of a question set file."""
 
-    name: str = Field(description="Name of the file; it ends with .jsonl or .csv.")
+    name: str = Field(description="Name of the file, with the suffix .jsonl or .csv.")
     text: str = Field(description="Content of the file.")
 
 
@@ -115,10 +115,10 @@ async def evaluate(
     caller: CurrentCaller,
     body: Annotated[EvaluationRequest, Body(examples=_EXAMPLES)],
 ) -> Job:
-    """Start an evaluation. It runs in the background, as a job with the id of the evaluation.
+    """Start an evaluation in the background, as a job with the id of the evaluation.
 
     Its runs belong to your key and count towards its limits. When the key has no tokens left today, the evaluation
-    stops with the state `budget reached`; resume it the next day.
+    stops with the state `budget reached`. You can resume it the next day.
     """
     collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
     if body.configuration.get("settings"):
@@ -157,8 +157,8 @@ def rated(
 ) -> QuestionSet:
     """Return the questions of a collection whose answers were rated, as a question set.
 
-    An answer that was rated up is the accepted one, with its documents as gold. A question whose answer was rated down
-    has no gold, and the note of its rating.
+    An answer that was rated up becomes the accepted answer, and its documents become the gold documents. A question
+    whose answer was rated down gets the note of the rating.
     """
     known = collections.require(collections.resolve_for(caller, Right.READ, collection))
     return rated_questions(trace, ledger, known.collection)
@@ -166,7 +166,7 @@ def rated(
 
 @router.post("/questions", responses=problem_responses(422))
 def questions(caller: CurrentCaller, given: Annotated[QuestionFile, Body(examples=_FILES)]) -> QuestionSet:
-    """Parse a question set. Errors name the lines of the file. Nothing is stored."""
+    """Parse a question set without storing it. Errors name the lines of the file."""
     return parse_questions(given.name, given.text)
 
 
@@ -177,7 +177,7 @@ def comparison(
     first: Annotated[str, Query(description="Id of the baseline evaluation.")],
     second: Annotated[str, Query(description="Id of the evaluation to compare with the baseline.")],
 ) -> Comparison:
-    """Compare two evaluations: second minus first for each figure, with intervals and tests."""
+    """Compare two evaluations. Returns second minus first for each figure, with intervals and tests."""
     return compare_evaluations(evaluations.find(first, caller), evaluations.find(second, caller))
 
 
@@ -215,7 +215,7 @@ async def resume(
     evaluation: EvaluationId,
     how: Annotated[Resumption, Body(examples=[{"parallel": 8}])],
 ) -> Job:
-    """Resume an evaluation that was cancelled or reached its budget, as a new job. New runs belong to your key."""
+    """Resume an evaluation that was cancelled or reached its budget. Creates a new job. New runs belong to your key."""
     found = (await asyncio.to_thread(evaluations.find, evaluation, caller)).evaluation
     await asyncio.to_thread(require_tokens, trace, caller)
     spec = EvaluationJobSpec(evaluation=found.id, parallel=how.parallel, budget=how.budget)
@@ -232,11 +232,11 @@ async def remove(evaluations: EvaluationsDep, jobs: JobsDep, caller: CurrentCall
 
 
 def _require_few(questions: Sequence[Question], most: int) -> None:
-    """Raise UsageError if one evaluation may not have so many questions."""
+    """Raise UsageError if there are more questions than one evaluation may have."""
     if len(questions) > most:
         raise UsageError(
-            f"The evaluation has {len(questions)} questions; this service accepts {most}. Split the question set, or "
-            "raise the setting `service.evaluation_questions`."
+            f"The evaluation has {len(questions)} questions, but this service accepts only {most}. Split the question "
+            "set, or raise the setting `service.evaluation_questions`."
         )
 
 

@@ -13,13 +13,13 @@ router = APIRouter(tags=["health"])
 
 
 class Health(FrozenModel):
-    """The process answers."""
+    """The response of a live process."""
 
     ok: bool = True
 
 
 class Readiness(FrozenModel):
-    """Whether database, store, embedding model and research work. Sends no request to a language model."""
+    """The state of the database, the store, the embedding model and the research process."""
 
     ok: bool
     checks: tuple[Check, ...]
@@ -27,15 +27,15 @@ class Readiness(FrozenModel):
 
 @router.get("/healthz")
 async def healthz() -> Health:
-    """Check whether the process answers."""
+    """Check whether the process responds."""
     return Health()
 
 
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "A check failed; see `checks`."}})
 def readyz(doctor: DoctorDep, researcher: ResearcherDep, caller: OptionalCaller, response: Response) -> Readiness:
-    """Check whether the service can work; 503 if a part fails. Asks no language model.
+    """Check whether the service is ready. Responds with status 503 if a check fails. Does not use a language model.
 
-    Every client gets `ok`. Only owners get the checks.
+    All clients get `ok`. Only owners get `checks`.
     """
     checks = (*doctor.check_parts(), _check_research(researcher))
     ok = all(check.ok for check in checks)

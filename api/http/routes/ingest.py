@@ -1,6 +1,6 @@
-"""Uploads, ingests of server files, re-ingests and deletions of collections over HTTP.
+"""Uploads, ingests and deletions of collections over HTTP.
 
-Ingests are jobs: they continue if the connection closes, and `GET /v1/jobs/{job_id}` shows their progress.
+Ingests are jobs. They continue if the connection closes, and `GET /v1/jobs/{job_id}` returns their progress.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ _UPLOAD = {
 
 
 class IngestRequest(FrozenModel):
-    """Files and folders of the service's machine to ingest, or failed files to try again."""
+    """Files and folders on the service's machine to ingest, or failed files to retry."""
 
     paths: tuple[str, ...] = Field(
         default=(), description="Absolute paths inside the folders of the setting service.ingest_roots."
     )
     retry_failed: bool = Field(
         default=False,
-        description="Try failed files again even if they have not changed. Without paths: all failed and unfinished "
-        "files of the collection.",
+        description="Retry failed files even if they have not changed. Without paths: all failed and unfinished files "
+        "of the collection.",
     )
     sync: bool = Field(
         default=False, description="Remove documents from the collection if their files no longer exist in the paths."
     )
     tags: tuple[str, ...] = Field(
-        default=(), max_length=100, description="Tags to add to every document of the ingest, also to unchanged ones."
+        default=(), max_length=100, description="Tags to add to all documents of the ingest, including unchanged ones."
     )
 
 
@@ -140,7 +140,7 @@ async def ingest(
     body: Annotated[IngestRequest, Body(examples=[{"paths": ["/srv/papers"]}, {"retry_failed": True}])],
     idempotency_key: IdempotencyKey = None,
 ) -> Job:
-    """Ingest files and folders of the service's machine, or try failed files again."""
+    """Ingest files and folders on the service's machine, or retry failed files."""
     caller.require(Right.WRITE, collection)
     if not (body.paths or body.retry_failed):
         raise UsageError("Nothing to ingest. Give paths, or set retry_failed.")
@@ -149,7 +149,7 @@ async def ingest(
     spec = IngestJobSpec(collection=collection, **body.model_dump())
 
     def check() -> None:
-        """Raise errors now that would otherwise fail the job."""
+        """Raise errors now instead of in the job."""
         require_readable(settings, spec.paths)
         service.check(spec.request, service.boundary(collection))
 
@@ -168,7 +168,7 @@ async def ingest_again(
     collection: CollectionQuery = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Job:
-    """Ingest a document again after it failed, or after its file or the settings changed.
+    """Ingest a document again, for example after it failed or after its file or the settings changed.
 
     An archive is ingested again with all its members.
     """
@@ -195,8 +195,8 @@ async def keep(
 ) -> Job:
     """Add a file of a run to the collection of the run and ingest it.
 
-    The file is copied, as if it had been uploaded. If it was downloaded, the document's metadata has its address as
-    `url`. It replaces an earlier download from the same address, but no other file of its name.
+    The file is copied like an upload. The metadata of a downloaded file contains its URL as `url`. The file replaces an
+    earlier download from the same URL, but no other file with the same name.
     """
     spec = await asyncio.to_thread(keep_file, tools, trace, uploads, keys, run_id, name, caller)
     return await _submit(jobs, caller, spec, idempotency_key, response)
@@ -206,7 +206,7 @@ async def keep(
 def drop(pool: PoolDep, caller: CurrentCaller, collection: CollectionName) -> Dropped:
     """Delete a collection, the records of its documents, and its uploaded files.
 
-    Files that were ingested from their own folders stay, and so do past runs.
+    Keeps past runs, and files that were ingested from their own folders.
     """
     caller.require(Right.ADMIN, collection)
     pool.drop(collection)

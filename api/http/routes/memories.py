@@ -26,7 +26,7 @@ class NewMemory(FrozenModel):
 
     kind: Literal["preference", "how_to"] = Field(
         default="preference",
-        description="`preference`: what you want of every answer. `how_to`: how to work on certain questions.",
+        description="`preference`: a wish for every answer. `how_to`: a note on how to work on certain questions.",
     )
     text: str = Field(description="A short text in your own words.", examples=["Answer in German."])
 
@@ -39,7 +39,7 @@ class NewWords(FrozenModel):
 
 _EXAMPLES = [
     {"text": "Answer in German."},
-    {"kind": "how_to", "text": "Operating temperatures stand in the data sheets, not in the brochures."},
+    {"kind": "how_to", "text": "Operating temperatures are in the data sheets, not in the brochures."},
 ]
 
 
@@ -78,5 +78,5 @@ def edit(memories: MemoriesDep, caller: CurrentCaller, memory_id: MemoryId, word
 
 @router.delete("/{memory_id}", status_code=204, responses=problem_responses(403, 404, 503))
 def forget(memories: MemoriesDep, caller: CurrentCaller, memory_id: MemoryId) -> None:
-    """Delete a memory. The traces of runs that used it keep it."""
+    """Delete a memory. It stays in the traces of runs that used it."""
     delete_memory(memories, caller, memory_id)

@@ -1,4 +1,4 @@
-"""Original files of documents, and their pages as images with a marked quote."""
+"""Original files of documents, and images of their pages with a marked quote."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from vectorstore.models import FrozenModel
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
 
 UNTRUSTED = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-"""Headers for content of documents, so that a browser runs no part of it."""
+"""Headers for content of documents. They prevent a browser from executing it."""
 
 _RANGE_ERRORS = (400, 416)  # Starlette answers an invalid Range header without a problem
 
@@ -51,11 +51,11 @@ End = Annotated[int, Query(ge=0, description="End of the text to mark. Marks not
 
 
 class PageInfo(FrozenModel):
-    """The size of a page, and the position of a part of the parsed text on it."""
+    """The size of a page and the position of a part of the parsed text on it."""
 
     width: float = Field(description="In points; for images in pixels.")
     height: float
-    located: bool = Field(description="Whether the position of the text is certain. If not, nothing is marked.")
+    located: bool = Field(description="Whether the position of the text is certain. Otherwise nothing is marked.")
     boxes: tuple[PageBox, ...] = Field(
         description="Left, top, right and bottom of each line, as fractions of the page."
     )
@@ -98,9 +98,9 @@ def original_file(
     responses={
         200: {
             "content": {"image/png": {}},
-            "description": "The page. The header `X-Located` is `true` if the text is marked, else `false`.",
+            "description": "The page. The header `X-Located` is `true` if the text is marked, otherwise `false`.",
         },
-        304: {"description": "You have the picture: `If-None-Match` is its ETag."},
+        304: {"description": "The picture has not changed: `If-None-Match` is its ETag."},
         **problem_responses(404, 410, 422, 503),
     },
     response_class=Response,
@@ -116,12 +116,12 @@ async def page_image(
     end: End = 0,
     scale: Annotated[float, Query(gt=0, le=4, description="Pixels per point. Large pages get fewer.")] = PICTURE_SCALE,
     collection: CollectionQuery = None,
-    if_none_match: Annotated[str | None, Header(description="The ETag of a picture that you have.")] = None,
+    if_none_match: Annotated[str | None, Header(description="The ETag of a picture that the client has.")] = None,
 ) -> Response:
     """Render a page of a PDF or an image, with a part of the parsed text marked.
 
     If the position of the text on the page is uncertain, nothing is marked and the header `X-Located` is `false`.
-    The ETag changes with the document. The service keeps the latest pictures, so the same picture comes at once.
+    The ETag changes with the document. The service caches the latest pictures.
     """
     found = await asyncio.to_thread(_find, documents, collections, caller, document, collection)
     marks = ((start, end),) if end > start else ()
@@ -145,7 +145,7 @@ async def page(
     end: End = 0,
     collection: CollectionQuery = None,
 ) -> PageInfo:
-    """Get the size of a page, and the position of a part of the parsed text on it."""
+    """Get the size of a page and the position of a part of the parsed text on it."""
     found = await asyncio.to_thread(_find, documents, collections, caller, document, collection)
     drawn, _ = await pages.show(found, page, ((start, end),), 0.0)
     return PageInfo(width=drawn.width, height=drawn.height, located=bool(drawn.boxes), boxes=drawn.boxes)

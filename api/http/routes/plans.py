@@ -1,4 +1,4 @@
-"""Saved plans: templates that a question fills in."""
+"""Saved plans, which are templates with placeholders for questions and parameters."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ router = APIRouter(prefix="/v1/plans", tags=["plans"])
 
 PlanName = Annotated[str, Path(description="Name of the saved plan.", examples=["weekly"])]
 _COLLECTION = (
-    "Collection of the given plan: the plan may name its documents, and only keys that may read it see the plan. "
-    "Default: every key sees it; a plan of a run belongs to the collection of the run."
+    "Collection of the given plan. The plan may name its documents, and only keys that may read it can see the plan. "
+    "Default: all keys can see the plan. A plan of a run belongs to the collection of the run."
 )
-_KEEP_DOCUMENTS = Field(default=False, description="Let the plan name documents, so that it always reads these.")
+_KEEP_DOCUMENTS = Field(default=False, description="Allow the plan to name documents. It then always reads these.")
 
 
 class PlanContent(FrozenModel):
-    """A template, and a question that it is an example for."""
+    """A template and an example question for it."""
 
-    question: str = Field(min_length=1, description="A question that the plan is an example for.")
+    question: str = Field(min_length=1, description="An example question for the plan.")
     plan: Plan
     collection: str | None = Field(default=None, description=_COLLECTION)
     keep_documents: bool = _KEEP_DOCUMENTS
@@ -39,15 +39,15 @@ class PlanContent(FrozenModel):
 class PlanToSave(FrozenModel):
     """A plan to save under a name: the last plan of a run, or a given plan with its question.
 
-    The content of an exported file is one, too.
+    The content of an exported file is also valid.
     """
 
     version: Literal[1] = Field(default=1, description="The version of the file format.")
     name: str = Field(examples=["weekly"])
     run_id: str = Field(
-        default="", description="Id of the run whose last plan to save. Rejected if the plan names the run's question."
+        default="", description="Id of the run whose last plan is saved. Rejected if the plan contains its question."
     )
-    question: str = Field(default="", description="A question that the given plan is an example for.")
+    question: str = Field(default="", description="An example question for the given plan.")
     plan: Plan | None = None
     collection: str | None = Field(default=None, description=_COLLECTION)
     keep_documents: bool = _KEEP_DOCUMENTS
@@ -80,7 +80,7 @@ _EXAMPLES = [{"name": "weekly", "run_id": "run_d65459f7e628"}, {"name": "one loo
 def plans(plans: PlansDep, caller: CurrentCaller) -> list[PlanExample]:
     """List the saved plans, except those of collections that the key may not read.
 
-    A question follows one with `template`.
+    A question can follow one with `template`.
     """
     return plans.list(caller)
 
@@ -91,7 +91,7 @@ def save(
 ) -> PlanExample:
     """Save or import a plan under a name. A question that names it as `template` follows it.
 
-    A plan that still names its old question is rejected; `POST /v1/plans/proposals` proposes placeholders.
+    A plan that still contains its old question is rejected. `POST /v1/plans/proposals` proposes placeholders.
     """
     caller.require_admin()
     if body.plan:
@@ -107,7 +107,7 @@ def save(
 async def propose(plans: PlansDep, caller: CurrentCaller, body: PlanToPropose) -> Proposal:
     """Propose a template for the last plan of a run, without saving it.
 
-    The model says which words belong to the run's question; they become `@{question}` or a parameter such as
+    A model selects the words that belong to the run's question. They become `@{question}` or a parameter such as
     `@{inputs.company}`. Save the template with `PUT /v1/plans/{name}`.
     """
     caller.require_admin()

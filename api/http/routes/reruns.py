@@ -1,4 +1,4 @@
-"""Runs that are repeated from their journals, and compared."""
+"""Replays, forks and comparisons of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 @router.post("/{run_id}/replay", responses=problem_responses(404, 409, 503))
 async def replay(panel: PanelDep, pool: PoolDep, caller: CurrentCaller, run_id: RunId) -> Replay:
-    """Repeat a run from its journal, and get the first event that differs, with its cause.
+    """Repeat a run from its journal. Returns the first event that differs, with its cause.
 
     Calls no model, no tool and no web page, and stores nothing. The documents are searched again, with the settings of
     the run.
@@ -38,7 +38,7 @@ def comparison(
     run_id: RunId,
     other: Annotated[str, Path(description="Id of the second run, or the beginning of the id.")],
 ) -> RunComparison:
-    """Compare two runs: plans, queries, passages, evidence, claims and costs, with the first event that differs."""
+    """Compare the plans, queries, passages, evidence, claims and costs of two runs, and their first difference."""
     return compare_runs(trace, run_id, other, caller)
 
 
@@ -51,7 +51,7 @@ async def fork(
     body: Annotated[ForkChange, Body(examples=[{"step": "answer", "model": "large"}])],
     idempotency_key: IdempotencyKey = None,
 ) -> Accepted:
-    """Start a run that repeats this one up to a step, and goes on with a change.
+    """Start a run that repeats this run up to a step and continues with a change.
 
     The steps before it come from the journal and cost nothing. `forked_from` and `forked_at` of the new run name its
     origin.

@@ -44,7 +44,7 @@ class ResearchRequest(Request):
     @model_validator(mode="after")
     def _one_way_to_answer(self) -> Self:
         if self.stream and not self.wait:
-            raise ValueError("a run is streamed (stream) or left to itself (wait=false), not both")
+            raise ValueError("stream cannot be combined with wait=false")
         return self
 
     def to_request(self) -> Request:
@@ -60,9 +60,9 @@ class Accepted(FrozenModel):
 
 
 class Defaults(FrozenModel):
-    """What a question uses that does not choose it itself."""
+    """The default options of questions."""
 
-    sources: tuple[Source, ...] = Field(description="What its answer may rest on; the setting `research.sources`.")
+    sources: tuple[Source, ...] = Field(description="Sources of answers, from the setting `research.sources`.")
 
 
 _EXAMPLES = [
@@ -86,13 +86,13 @@ _FAILED = failed_run(
     responses={
         200: {
             "model": Answer,
-            "description": "The answer; `status` states whether the documents hold one. With `stream=true`: the "
+            "description": "The answer. `status` states whether the documents contain one. With `stream=true`: the "
             "events of `GET /v1/runs/{run_id}/events`, then one of the type `answer`.",
             "content": EVENT_STREAM,
         },
         502: {
-            "description": "The run failed, for example because the model did not answer. `detail` says why; `answer` "
-            "is the answer of the run, with its id. With `stream=true`, the status is 200.",
+            "description": "The run failed, for example because the model did not answer. `detail` is the reason, and "
+            "`answer` the answer of the run with its id. With `stream=true`, the status is 200.",
             "content": {
                 MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/FailedRun"}, "example": _FAILED.model_dump()}
             },
@@ -112,8 +112,9 @@ async def research(
 ) -> Response:
     """Research a question and answer it with evidence.
 
-    The run continues if the connection closes; `GET /v1/runs` lists it. A run without an answer in the documents
-    ends with status 200 and `insufficient`, a failed run with status 502 and a problem that has the run's answer.
+    The run continues if the connection closes, and `GET /v1/runs` lists it. If the documents do not contain the answer,
+    the response has status 200 and `insufficient`. If the run fails, the response is a problem with status 502 that
+    contains the answer of the run.
     """
     request = body.to_request()
     named = await asyncio.to_thread(collection_to_ask, trace, request, body.collection, caller)
@@ -133,7 +134,7 @@ async def research(
 
 @router.get("/research/defaults", responses=problem_responses(503))
 def defaults(settings: SettingsDep, caller: CurrentCaller) -> Defaults:
-    """Get the defaults of a question."""
+    """Get the default options of questions."""
     return Defaults(sources=settings.research.sources)
 
 

@@ -29,14 +29,14 @@ _EVENTS = TypeAdapter(list[Event])
 
 
 class RunWithAnswer(FrozenModel):
-    """A run with its answer; the answer of an active run is null."""
+    """A run with its answer. The answer of an active run is null."""
 
     run: RunSummary
     answer: Answer | None
 
 
 class RunQuery(RunFilter):
-    """Which runs to list, and how many."""
+    """Filters, order and page of a list of runs."""
 
     limit: int = Field(default=50, ge=1, le=100_000)
 
@@ -47,7 +47,7 @@ def runs(
 ) -> list[RunSummary]:
     """List runs, newest first or as `sort` says. The `Link` header names the next page.
 
-    Includes the runs of the command line. `cost` is null where no price is set.
+    Includes the runs of the command line. `cost` is null if no price is set.
     """
     found = list_runs(trace, query, query.limit + 1, caller)
     page = found[: query.limit]
@@ -65,7 +65,7 @@ def run(trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> RunWithAnswer:
 
 @router.post("/{run_id}/cancel", responses=problem_responses(404, 409, 503))
 async def cancel(trace: TraceDep, runs: RunsDep, caller: CurrentCaller, run_id: RunId) -> RunSummary:
-    """Cancel a waiting or active run. A run that has ended stays as it is.
+    """Cancel a waiting or active run. A run that has ended stays unchanged.
 
     Requires the key that started the run, or the right 'admin' over its collection.
     """
@@ -82,7 +82,9 @@ def rate(
     run_id: RunId,
     body: Annotated[RatingRequest, Body(examples=[{"rating": "down", "note": "It is -20 °C, see page 3."}])],
 ) -> RunSummary:
-    """Rate the answer of a run, in place of an earlier rating. `GET /v1/evaluations/questions` makes questions of it.
+    """Rate the answer of a run. Replaces an earlier rating.
+
+    `GET /v1/evaluations/questions` returns rated answers as a question set.
 
     Requires the key that started the run, or the right 'write' over its collection.
     """
@@ -91,20 +93,20 @@ def rate(
 
 @router.get("/{run_id}/conversation", responses=problem_responses(404, 503))
 def conversation(trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> Conversation:
-    """Get the questions that the run continues, and those that continue it, with their answers in short."""
+    """Get the earlier and later questions in the conversation of the run, with short answers."""
     return conversation_of(trace, run_id, caller)
 
 
 @router.get("/{run_id}/journal", responses=problem_responses(404, 503))
 def journal(trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> list[JournalEntry]:
-    """Get every prompt of the run and every response of the model, in full."""
+    """Get the full text of every prompt of the run and every response of the model."""
     return trace.journal_entries(find_run(trace, run_id, caller).run_id)
 
 
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "model": list[Event],
-        "description": "The events: as a stream (`id:` is the number, `data:` the event as JSON), or as a list.",
+        "description": "The events as a stream (`id:` is the number, `data:` the event as JSON) or as a list.",
         "content": EVENT_STREAM,
     },
     204: {"description": "The run has ended and has no event after that number. A browser stops reconnecting."},
@@ -127,7 +129,7 @@ async def events(
 ) -> Response:
     """Get the events of a run, each once and in order, and stream new events.
 
-    The stream ends after `run_finished`. The answer is stored by then.
+    The stream ends after `run_finished`. The answer has been stored before that event.
     """
     after = max(after, last_event_id)
     found = await asyncio.to_thread(find_run, trace, run_id, caller)
@@ -148,7 +150,7 @@ async def live(
     run_id: str,
     after: Annotated[int, Query(ge=0, le=MAX_EVENT_NUMBER)] = 0,
 ) -> None:
-    """Send every event with a number above ``after``, in order, one per message; then close with code 1000.
+    """Send every event with a number above ``after``, in order, one per message. Then close with code 1000.
 
     An error before the handshake is answered with a problem.
     """

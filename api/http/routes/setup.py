@@ -1,4 +1,4 @@
-"""First steps: which model is set, whether it works, and whether there are documents."""
+"""The setup of the service: its default model, a trial of that model, and the number of collections."""
 
 from __future__ import annotations
 

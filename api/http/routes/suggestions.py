@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/collections/{collection}/suggestions", tags=["doc
 def suggestions(
     collections: CollectionsDep, suggester: SuggesterDep, caller: CurrentCaller, collection: CollectionName
 ) -> SuggestedQuestions:
-    """Get the questions that a model suggested for a collection. Asks no model."""
+    """Get the stored questions that a model suggested for a collection."""
     caller.require(Right.READ, collection)
     collections.require(collection)
     return suggester.find(collection)
@@ -29,7 +29,7 @@ def suggestions(
 async def suggest(
     pool: PoolDep, suggester: SuggesterDep, caller: CurrentCaller, collection: CollectionName
 ) -> SuggestedQuestions:
-    """Let the model read passages of the collection and suggest questions. They replace the earlier ones."""
+    """Let the model read passages of the collection and suggest questions. Replaces earlier suggestions."""
     caller.require(Right.WRITE, collection)
     library = (await asyncio.to_thread(pool.get, collection)).library
     return await suggester.make(library, caller)

@@ -26,7 +26,7 @@ async def tools(tools: ToolsDep, caller: CurrentCaller) -> list[ToolDescription]
 
     MCP servers are listed without their tools; `POST /v1/tools/servers` asks them.
     """
-    # Never asks servers, which starts programs: any web page can make a browser send a GET request.
+    # Does not ask the servers, because that starts programs, and any web page can make a browser send a GET request.
     return await service.describe_tools(tools, ask_servers=False)
 
 
@@ -53,9 +53,9 @@ async def all_evidence(
     run_id: RunId,
     locate: Annotated[bool, Query(description="Also locate the quotes on the pages of PDFs. Takes longer.")] = False,
 ) -> list[Surroundings]:
-    """Get all quotes of an answer with the text around them, in one response.
+    """Get all quotes of an answer with the surrounding text of the document, the web page or the tool's result.
 
-    The text is that of the document, of the web page as it was read, or of the tool's result.
+    The text of a web page is the text that the run read.
     """
     return await surroundings(documents, tools.calls, trace, pages if locate else None, run_id, caller)
 
@@ -68,7 +68,7 @@ def evidence(
     run_id: RunId,
     number: Annotated[int, Path(ge=1, description="Number of the evidence in the answer.", examples=[1])],
 ) -> KeptText:
-    """Get the text that a web page or a tool returned, with the place of the quote in it.
+    """Get the text that a web page or a tool returned, with the position of the quote.
 
     The text is kept with the run. For evidence from a document, GET /v1/documents/{document}/text returns the text.
     """

@@ -1,1 +1,1 @@
-"""Use cases of what the panel works with: agents, plans, skills, tools and memories."""
+"""Use cases of agents, plans, skills, tools and memories."""

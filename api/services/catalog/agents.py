@@ -1,4 +1,4 @@
-"""Agents: list, describe, add, change and remove them."""
+"""Use cases for listing, describing, adding, changing and removing agents."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class AgentDescription(FrozenModel):
     inputs: dict[str, Any] = Field(description="JSON schema of the inputs that the planner provides.")
     outputs: dict[str, Any] = Field(description="JSON schema of the outputs that later steps can reference.")
     listens_to: tuple[str, ...] = Field(description="Events that the agent hears and may react to.")
-    direct: bool = Field(description="Whether a question can name this agent in `agent`. False while it is disabled.")
-    reads_memory: bool = Field(description="Whether the agent is shown what worked on similar questions.")
+    direct: bool = Field(description="Whether a question can name this agent in `agent`. False if it is disabled.")
+    reads_memory: bool = Field(description="Whether the agent gets notes on what worked for similar questions.")
     enabled: bool = Field(description="Whether plans can use the agent.")
     origin: Literal["built-in", "package", "custom"] = Field(description="Where the agent comes from.")
     model: str = Field(description="Name of the endpoint that the agent uses. Empty for the default endpoint.")
@@ -40,7 +40,7 @@ class AgentDescription(FrozenModel):
 
     @classmethod
     def of(cls, member: CatalogAgent, models: dict[str, str]) -> AgentDescription:
-        """Describe an agent of the catalog; ``models`` are the endpoints that the settings assign to agents."""
+        """Describe an agent of the catalog. ``models`` are the endpoints that the settings assign to agents."""
         card = member.registered.card
         return cls(
             name=card.name,
@@ -74,7 +74,7 @@ class AgentChanges(FrozenModel):
 
 
 class Agents:
-    """The agents of the catalog; ``models`` are the endpoints that the settings assign to agents. Calls block."""
+    """The agents of the catalog. ``models`` are the endpoints that the settings assign to agents. Calls block."""
 
     def __init__(self, catalog: AgentCatalog, models: dict[str, str]) -> None:
         self._catalog, self._models = catalog, models
@@ -84,14 +84,14 @@ class Agents:
         return AgentDescription.of(self._catalog.get(name), self._models)
 
     def add(self, agent: CustomAgent) -> AgentDescription:
-        """Add a custom agent; the next run can use it. Raises NameTaken, AgentError."""
+        """Add a custom agent. The next run can use it. Raises NameTaken, AgentError."""
         self._catalog.add(agent)
         return self.describe(agent.name)
 
     def replace(self, name: str, agent: CustomAgent) -> AgentDescription:
         """Replace the definition of a custom agent. Raises NotKept, KeptInFile, AgentError, UsageError."""
         if agent.name != name:
-            raise UsageError(f"The definition is of {agent.name!r}, not of {name!r}. An agent cannot be renamed.")
+            raise UsageError(f"The definition is for {agent.name!r}, not for {name!r}. An agent cannot be renamed.")
         self._catalog.edit(agent)
         return self.describe(name)
 
@@ -107,7 +107,7 @@ class Agents:
         return self._catalog.get_custom(name)
 
     def remove(self, name: str) -> None:
-        """Remove a custom agent. Runs that already use it keep it. Raises NotKept, KeptInFile, AgentError."""
+        """Remove a custom agent. Active runs can still use it. Raises NotKept, KeptInFile, AgentError."""
         self._catalog.remove(name)
 
     def list(self) -> list[AgentDescription]:

@@ -1,4 +1,4 @@
-"""Memories of a caller: their own preferences and conversations, and the how-to notes that all callers share."""
+"""Memories of a caller, which are the caller's preferences and conversations and the shared how-to notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved plans: list, propose, check, save, change, delete, and exchange them as files."""
+"""Use cases for listing, proposing, saving, changing and deleting plans, and exchanging them as files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PlanFile(FrozenModel):
 
     version: Literal[1] = Field(description="The version of this format.")
     name: str = Field(examples=["weekly"])
-    question: str = Field(min_length=1, description="A question that the plan is an example for.")
+    question: str = Field(min_length=1, description="An example question for the plan.")
     plan: Plan
 
     @classmethod
@@ -38,7 +38,7 @@ class PlanFile(FrozenModel):
 
     @classmethod
     def parse(cls, text: str, where: str) -> PlanFile:
-        """Parse a plan file. Raises UsageError with its source ``where`` and all faults."""
+        """Parse a plan file. Raises UsageError with all faults. ``where`` names the source of the file."""
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
@@ -51,7 +51,7 @@ class PlanFile(FrozenModel):
 
 
 class Plans:
-    """Plans saved under a name. ``make_llm`` builds the planner's model. Calls block."""
+    """The saved plans. ``make_llm`` builds the planner's model. Calls block."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Plans:
         self._make_llm = make_llm
 
     def get(self, name: str, caller: Caller = LOCAL_CALLER) -> PlanExample:
-        """Return a saved plan. Raises UnknownPlan, also for one of a collection that the caller may not read."""
+        """Return a saved plan. Raises UnknownPlan, even if it exists but the caller may not read its collection."""
         return self._memory.get(name, caller.readable)
 
     def require_free(self, name: str) -> None:
@@ -75,7 +75,7 @@ class Plans:
     async def propose(self, run_id: str, *, keep_documents: bool = False) -> Proposal:
         """Ask the model for a template of a run's last plan, without saving it.
 
-        Raises RunNotFound, LLMError; AgentError if the run had no plan.
+        Raises RunNotFound, LLMError, and AgentError if the run had no plan.
         """
         plan, run = await asyncio.to_thread(self._plan_of, run_id)
         registry = await asyncio.to_thread(self._catalog.registry)
@@ -85,7 +85,7 @@ class Plans:
     def save_from_run(self, name: str, run_id: str, *, keep_documents: bool = False) -> PlanExample:
         """Save the last plan of a run without asking a model.
 
-        Raises RunNotFound, NameTaken, PlanError if the plan names the run's question; AgentError if it had no plan.
+        Raises RunNotFound, NameTaken, PlanError if the plan contains the run's question, AgentError if it had no plan.
         """
         plan, run = self._plan_of(run_id)
         registry = self._catalog.registry()
@@ -103,9 +103,9 @@ class Plans:
     def save(
         self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
     ) -> PlanExample:
-        """Save a plan for questions like ``question``. Only who may read ``collection`` sees it; None means everybody.
+        """Save a plan for questions like ``question``. ``collection`` restricts who can see it.
 
-        With ``keep_documents``, it may name the documents of ``collection``. Raises PlanError with all faults of the
+        With ``keep_documents``, the plan may name documents of ``collection``. Raises PlanError with all faults of the
         plan, CollectionNotFound, CollectionMismatch, NameTaken.
         """
         self._require_saveable(plan, question, self._documents_of(collection), keep_documents)
@@ -129,7 +129,7 @@ class Plans:
     def put(
         self, name: str, plan: Plan, question: str, collection: str | None = None, *, keep_documents: bool = False
     ) -> tuple[PlanExample, bool]:
-        """Replace a saved plan or save a new one. Return it, and whether it is new. Raises the errors of ``save``."""
+        """Replace a saved plan or save a new one. Return the plan and whether it is new. Raises as ``save``."""
         try:
             return self.replace(name, plan, question, collection, keep_documents=keep_documents), False
         except UnknownPlan:
@@ -140,12 +140,12 @@ class Plans:
         self._memory.delete(name)
 
     def _plan_of(self, run_id: str) -> tuple[Plan, RunSummary]:
-        """Return the last plan of a run, and the run."""
+        """Return the last plan of a run and the run."""
         run = self._trace.run(run_id)
         events = self._trace.events(run.run_id)
         followed = [event.body for event in events if isinstance(event.body, PlanMade | PlanRevised)]
         if not followed:
-            raise AgentError(f"Run {run.run_id!r} ended before it had a plan; there is nothing to save.")
+            raise AgentError(f"Run {run.run_id!r} ended before it had a plan, so there is nothing to save.")
         return followed[-1].plan, run
 
     def _require_saveable(self, plan: Plan, question: str, documents: list[str], keep_documents: bool) -> None:

@@ -1,4 +1,4 @@
-"""Skills: list, describe, add, change and remove them."""
+"""Use cases for listing, describing, adding, changing and removing skills."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Skills:
         return self.describe(skill.name)
 
     def replace(self, name: str, skill: Skill) -> SkillDescription:
-        """Replace a skill; its agents use the new version from the next run. Raises NotKept, KeptInFile, UsageError."""
+        """Replace a skill. The next run uses the new version. Raises NotKept, KeptInFile, UsageError."""
         if skill.name != name:
-            raise UsageError(f"The definition is of {skill.name!r}, not of {name!r}. A skill cannot be renamed.")
+            raise UsageError(f"The definition is for {skill.name!r}, not for {name!r}. A skill cannot be renamed.")
         self._catalog.edit_skill(skill)
         return self.describe(name)
 

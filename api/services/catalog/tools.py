@@ -30,10 +30,10 @@ class ToolDescription(FrozenModel):
     dangerous: bool = Field(description="Whether a person must approve each call.")
     fetches: str = Field(
         default="",
-        description="Name of the argument that is a web address. An address that the model wrote needs approval.",
+        description="Name of the argument that is a URL. A URL that the model wrote needs approval.",
     )
     key: str = Field(default="", description="Name of the key that the tool uses. The key itself is never shown.")
-    unavailable: str = Field(default="", description="Why the current settings rule the tool out. Empty if available.")
+    unavailable: str = Field(default="", description="Why the tool is unavailable with the current settings, or empty.")
 
     @classmethod
     def of(cls, card: ToolCard, settings: ToolSettings, key: str = "") -> ToolDescription:
@@ -49,11 +49,11 @@ class RunFile(FrozenModel):
 
     name: str
     size: int
-    url: str = Field(default="", description="Web address that it was downloaded from. Empty if a tool wrote it.")
+    url: str = Field(default="", description="URL from which it was downloaded. Empty if a tool wrote it.")
 
 
 async def describe_tools(toolbox: Toolbox, *, ask_servers: bool) -> list[ToolDescription]:
-    """Describe all tools. With ``ask_servers``, ask each MCP server for its tools; otherwise, list only the servers."""
+    """Describe all tools. With ``ask_servers``, ask each MCP server for its tools. Otherwise, list only the servers."""
     settings = toolbox.settings
     described = [ToolDescription.of(tool.card, settings) for tool in toolbox.registry]
     servers = McpServers(settings)

@@ -1,6 +1,7 @@
-"""The service's open collections. Only one process can open an embedded collection, so all requests share one handle.
+"""The open collections of the service.
 
-Other processes use such a collection through the service (``vectorstore/embedded.py``).
+Only one process can open an embedded collection, so all requests share one handle. Other processes use embedded
+collections through the service (``vectorstore/embedded.py``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from vectorstore.store import Collection
 
 @dataclass(frozen=True)
 class OpenCollection:
-    """One open collection in three views: all stored versions, the live documents, and the panel's library."""
+    """Three views of an open collection: all stored versions, the live documents, and the library of the panel."""
 
     stored: Collection
     collection: Collection
@@ -44,7 +45,7 @@ class CollectionPool:
         self.searches = PriorityExecutor()
 
     def get(self, name: str) -> OpenCollection:
-        """Return the live version of a collection; runs that use a replaced version keep it.
+        """Return the live version of a collection. Runs that use a replaced version keep that version.
 
         Raises StoreError, ServiceEnding.
         """
@@ -59,7 +60,7 @@ class CollectionPool:
 
     @contextmanager
     def open_or_create(self, spec: CollectionSpec) -> Iterator[Collection]:
-        """Yield the stored collection, and keep it open. The caller must hold its ingest lock. Raises StoreError."""
+        """Yield the stored collection and keep it open. The caller must hold its ingest lock. Raises StoreError."""
         try:
             opened = self.get(spec.collection)
         except CollectionNotFound:

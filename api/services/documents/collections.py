@@ -1,6 +1,6 @@
-"""Collections: list, open, change and delete them.
+"""Use cases for listing, opening, changing and deleting collections.
 
-``collection_pool.py`` keeps collections open for the service; ``ingest.py`` creates and fills them.
+``collection_pool.py`` keeps collections open for the service. ``ingest.py`` creates and fills them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Collections:
     """All collections of a data folder. Calls block.
 
-    ``load_embedder`` returns the embedding model and loads it on the first call; ``embedding_model`` is its name.
+    ``load_embedder`` returns the embedding model and loads it on the first call. ``embedding_model`` is its name.
     ``draw_page`` takes a collection, a chunk and a page number, and returns the picture of the page as PNG.
     """
 
@@ -92,7 +92,7 @@ class Collections:
                 f"Collection {name!r} was embedded with {existing.embedding_model!r}, but the configured model is "
                 f"{self._embedding_model!r}. Set CANDOR_STORE__EMBEDDING__MODEL={existing.embedding_model} to search "
                 "it, or ingest it again to embed it with the configured model."
-            ).with_command(f"`candor ingest FOLDER --collection {name}` does that.")
+            ).with_command(f"`candor ingest FOLDER --collection {name}` embeds it again.")
         return existing.name
 
     @contextmanager
@@ -143,7 +143,7 @@ class Collections:
     def drop(self, name: str, release: Callable[[], None] = lambda: None) -> None:
         """Delete a collection, its documents' records, uploaded files and suggested questions. Keeps its runs.
 
-        ``release`` is called under the lock, before the deletion: it closes the collection if this process has it open.
+        ``release`` is called under the lock before the deletion. It closes the collection if this process has it open.
         Raises StoreError, IngestError.
         """
         from ingest.pipeline.reembed import drop_replaced

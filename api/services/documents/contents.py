@@ -1,4 +1,4 @@
-"""Reads a document: a part of its text, the places of a text in it, its passages."""
+"""Reads parts of a document's text, finds a text in it, and lists its passages."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _AROUND = 60  # characters shown before and after a found text
 
 
 class TextPart(DocumentText):
-    """A part of the parsed text. Blocks and pages are those that it touches; their offsets are in the whole text."""
+    """A part of the parsed text, with the blocks and pages that overlap it. Their offsets refer to the whole text."""
 
     start: int = Field(default=0, description="Offset of the part in the whole text.")
     length: int = Field(description="Length of the whole text.")
-    page_count: int = Field(description="Number of the last page with text; 0 without pages.")
+    page_count: int = Field(description="Number of the last page with text. 0 for documents without pages.")
 
 
 class Place(FrozenModel):
-    """A place where a text was found. Start and end are offsets in the parsed text."""
+    """A match of a text in a document. Start and end are offsets in the parsed text."""
 
     start: int
     end: int
     page: int | None = Field(description="Null for documents without pages.")
-    before: str = Field(description="The words before it.")
+    before: str = Field(description="The text before the match.")
     text: str
-    after: str = Field(description="The words after it.")
+    after: str = Field(description="The text after the match.")
 
 
 class Places(FrozenModel):
-    """Where a text was found in a document."""
+    """The matches of a text in a document."""
 
-    total: int = Field(description="How often the document has the text.")
+    total: int = Field(description="Number of matches in the document.")
     places: tuple[Place, ...]
 
 
@@ -50,9 +50,9 @@ def text_part(text: DocumentText, start: int = 0, limit: int | None = None) -> T
 
 
 def page_text(document: DocumentRecord, text: DocumentText, page: int) -> TextPart:
-    """Return the text of a page; empty for a page without text. Raises PageNotShown, which names the pages."""
+    """Return the text of a page, which may be empty. Raises PageNotShown, which names the existing pages."""
     if not text.pages:
-        raise PageNotShown(f"{document.name!r} has no pages. Read its whole text instead.")
+        raise PageNotShown(f"{document.name!r} has no pages. Read the whole text instead.")
     count = max(document.pages, text.pages[-1].number)
     if page > count:
         raise PageNotShown(f"{document.name!r} has {count} {'page' if count == 1 else 'pages'}; {page} is not one.")
@@ -75,7 +75,7 @@ def _cut(text: DocumentText, first: int, last: int) -> TextPart:
 
 
 def find_text(text: DocumentText, wanted: str, first: int, limit: int) -> Places:
-    """Return the places of a text from number ``first`` (from 0). Ignores case; any white space matches any other."""
+    """Return the matches of a text from number ``first`` (from 0). Ignores case and the kind of white space."""
     pattern = re.compile(r"\s+".join(map(re.escape, wanted.split())), re.IGNORECASE)
     found = [match.span() for match in pattern.finditer(text.text)]
     starts = [span.start for span in text.pages]

@@ -1,4 +1,4 @@
-"""The default language model for an ingest, which calls it from threads and for many documents in a row."""
+"""The default language model for an ingest, which calls the model from threads for many documents."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ResultT = TypeVar("_ResultT")
 
 
 class DefaultModel:
-    """Base of the models of an ingest. Implements ``ingest.pipeline.asked_model.IngestModel`` except ``check``."""
+    """Base class for models of an ingest. Implements ``ingest.pipeline.asked_model.IngestModel`` except ``check``."""
 
     def __init__(self, settings: EndpointSettings, shared: Path) -> None:
-        """``shared`` is the folder with the endpoint's limits, which all processes share."""
+        """Create the model. ``shared`` is the folder with the endpoint's limits, which all processes share."""
         self._settings, self._shared = settings, shared
         self._lock = threading.Lock()
         self._users = 0
@@ -32,7 +32,7 @@ class DefaultModel:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the model and its event loop while a thread is in this context, so that a local model loads once."""
+        """Keep the model and its event loop until the end of the block, so that a local model is loaded only once."""
         with self._entered():
             yield
 
@@ -63,7 +63,7 @@ class DefaultModel:
 
 
 class _RunningModel:
-    """A model with its own event loop and thread: an LLM belongs to one event loop, and its callers have none."""
+    """A model with its own event loop and thread. An LLM belongs to one event loop, but its callers have none."""
 
     def __init__(self, llm: LLM) -> None:
         self.llm = llm

@@ -1,4 +1,4 @@
-"""Documents of collections: list, find, read and remove them."""
+"""Use cases for listing, finding, reading, tagging and removing documents."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Documents:
     def tag(
         self, reference: str, collection: str | None, *, add: Sequence[str] = (), remove: Sequence[str] = ()
     ) -> DocumentRecord:
-        """Add tags to a document and remove others. Return its new record.
+        """Add and remove tags of a document. Return its new record.
 
-        Raises UsageError, also for a tag to remove that the document lacks, CollectionNotFound and IngestError.
+        Raises UsageError, for example if a tag to remove does not exist, CollectionNotFound and IngestError.
         """
         from ingest.ledger.tags import tag_names
 
@@ -71,7 +71,7 @@ class Documents:
 
         for member in self._ledger.list(found.collection):
             if member.container == found.path and member.state is not DocumentState.REMOVED:
-                remove_document(opened, self._ledger, member, "removed by hand, with what held it")
+                remove_document(opened, self._ledger, member, "removed by a user together with its container")
         remove_document(opened, self._ledger, found, "removed by hand")
         path = Path(found.path)
         if not found.container and self._uploads.holds(found.collection, path):

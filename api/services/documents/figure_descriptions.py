@@ -32,8 +32,8 @@ class ModelDescriber(DefaultModel):
         if not takes:
             setting = self._settings.setting
             raise ModelUnavailable(
-                f"`describe_figures` under [ingest] is true, but no pictures are sent to the {self._settings.name}: it "
-                f"takes none, or {setting('vision')} is 'off'. Set {setting('model')} to a model that takes them. "
+                f"`describe_figures` under [ingest] is true, but the {self._settings.name} does not support pictures, "
+                f"or {setting('vision')} is 'off'. Set {setting('model')} to a model that supports pictures. "
                 f"{_WITHOUT}"
             )
 

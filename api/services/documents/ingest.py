@@ -1,6 +1,6 @@
 """Plans ingests, re-embeds the collection if the embedding model has changed, and executes the plan.
 
-The command line and the jobs of the service both use it. An ingest walks the files, reads the ledger and checks the
+The command line and the jobs of the service use this module. An ingest walks the files, reads the ledger and checks the
 embedding model once, while it holds the lock of the collection.
 """
 
@@ -44,19 +44,18 @@ if TYPE_CHECKING:
     from vectorstore.store import Collection, VectorStore
 
 _REBUILD_DROPPED = (
-    "The embedding model is again the one of this collection. Vectors that an unfinished ingest has embedded with "
-    "another model are dropped."
+    "The embedding model matches the collection again. Vectors of another model from an unfinished ingest are dropped."
 )
 
 
 class IngestJobSpec(FrozenModel):
-    """The stored specification of an ingest job; enough to run it later, or again after a crash."""
+    """The stored specification of an ingest job, with which it can run later or again after a crash."""
 
     collection: str
     paths: tuple[str, ...] = Field(default=(), description="absolute paths of files and folders")
-    documents: tuple[str, ...] = Field(default=(), description="ids of documents that are in the collection")
-    retry_failed: bool = Field(default=False, description="try failed files again though they have not changed")
-    sync: bool = Field(default=False, description="remove documents whose files are gone from below the paths")
+    documents: tuple[str, ...] = Field(default=(), description="ids of documents in the collection")
+    retry_failed: bool = Field(default=False, description="retry failed files even if they have not changed")
+    sync: bool = Field(default=False, description="remove documents below the paths whose files no longer exist")
     tags: tuple[str, ...] = Field(default=(), description="tags to add to every document")
 
     @property
@@ -69,7 +68,7 @@ class IngestJobSpec(FrozenModel):
 
 @dataclass(frozen=True)
 class _PreparedIngest:
-    """The data that an ingest collects before it changes anything."""
+    """The data that an ingest collects before it makes changes."""
 
     plan: Plan
     known: dict[str, DocumentSummary]
@@ -97,7 +96,7 @@ class IngestService:
         describer: FigureDescriber | None = None,
         fact_finder: FactFinder | None = None,
     ) -> None:
-        """``describer`` describes figures and ``fact_finder`` finds facts of documents; None skips the step."""
+        """Create the service. A ``describer`` or ``fact_finder`` of None skips figure descriptions or facts."""
         self._home = settings.home
         self._roots = settings.service.ingest_roots
         self._settings = settings.ingest
@@ -149,9 +148,10 @@ class IngestService:
     ) -> IngestReport:
         """Ingest into the collection. Creates it if it does not exist.
 
-        Searches continue: they see each document either in its old or in its new version. If ``cancelled``, it stops
-        within seconds, also within a file; the next ingest continues. ``open_collection`` replaces the store's
-        ``create`` if this process keeps collections open. ``within`` names the folders to read from; None allows all.
+        Searches continue during the ingest and return each document in either its old or its new version. After
+        ``cancelled`` returns true, the ingest stops within seconds, even within a file, and the next ingest continues.
+        ``open_collection`` replaces the store's ``create`` if this process keeps collections open. ``within`` restricts
+        the folders to read from. None allows all.
 
         Raises IngestError, StoreError, UsageError. An ingest that cannot start creates no collection.
         """
@@ -200,7 +200,7 @@ class IngestService:
         name, chunker = request.collection, self._create_chunker()
         spec, known, change = self._new_spec(name, chunker), self._ledger.snapshot(name), None
         if stored := self._find_spec(name):
-            # The spec keeps the chunking of its creation: the ledger stores the chunking of each document.
+            # The spec keeps its original chunking, because the ledger stores the chunking of each document.
             spec = spec.model_copy(update={"name": stored.name, "chunking": stored.chunking})
         if stored and stored.embedding_model != spec.embedding_model:
             change = ModelChange(
@@ -263,7 +263,7 @@ class IngestService:
     def _new_spec(self, name: str, chunker: Chunker) -> CollectionSpec:
         """Return the spec of a new collection with the current settings. Raises UsageError for an invalid name."""
         if not NAME.fullmatch(name):
-            raise UsageError(f"{name!r} cannot name a collection: use at most 63 letters, digits, '-' and '_'.")
+            raise UsageError(f"{name!r} is not a valid collection name. Use at most 63 letters, digits, '-' and '_'.")
         return CollectionSpec(
             name=name,
             embedding_model=self._embedder.model,
@@ -279,7 +279,7 @@ class IngestService:
         if tokens > limit:
             raise SettingsError(
                 f"ingest.chunk_tokens is {tokens}, but {self._embedder.model!r} reads only {limit} tokens of a "
-                "passage: lower it, or name another embedding model."
+                "passage. Lower the setting, or choose another embedding model."
             )
         return Chunker(self._embedder.count_tokens, tokens, self._settings.chunk_overlap)
 
@@ -327,7 +327,7 @@ def run_ingest_job(
 
 
 def require_readable(settings: Settings, paths: Sequence[str]) -> None:
-    """Raise UsageError unless the service may read all these paths. Follows links."""
+    """Raise UsageError unless the service may read all these paths. Resolves links."""
     roots = [root.expanduser().resolve() for root in settings.service.ingest_roots]
     for path in map(Path, paths):
         if not path.is_absolute():
@@ -336,8 +336,8 @@ def require_readable(settings: Settings, paths: Sequence[str]) -> None:
         if real.is_relative_to(settings.home.resolve()) or not any(real.is_relative_to(root) for root in roots):
             allowed = ", ".join(map(str, roots)) or "there are none yet"
             raise UsageError(
-                f"The service may not read {str(path)!r}: service.ingest_roots names the folders that it may ingest "
-                f"from ({allowed}). Upload the files, or add the folder there."
+                f"The service may not read {str(path)!r}. The setting service.ingest_roots lists the folders that it "
+                f"may ingest from ({allowed}). Upload the files, or add the folder to the setting."
             )
 
 

@@ -1,4 +1,4 @@
-"""Adds a file of a run to the collection of the run. Only users can do this; tools cannot."""
+"""Adds a file of a run to the collection of the run. Only users can do this. Tools cannot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from multi_agent.toolbox.toolbox import Toolbox
 def keep_file(
     toolbox: Toolbox, trace: Trace, uploads: Uploads, keys: Keys, run_id: str, name: str, caller: Caller
 ) -> IngestJobSpec:
-    """Store a copy of the file as an upload, with its web address. Return the ingest job for it.
+    """Store a copy of the file as an upload, with its URL. Return the ingest job for it.
 
     Raises RunNotFound, CollectionNotFound, Forbidden, FileNotThere, LimitReached, UsageError, HomeError.
     """

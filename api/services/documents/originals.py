@@ -20,7 +20,7 @@ _STEP = 1 << 20
 
 @contextmanager
 def open_original(ledger: Ledger, document: DocumentRecord, max_member_mb: int) -> Iterator[Path]:
-    """Return the path of a copy of the original file, valid inside the context. Blocks.
+    """Yield the path of a copy of the original file, which is deleted at the end of the block. Blocks.
 
     A member of an archive or message is extracted. Raises OriginalGone.
     """
@@ -48,16 +48,16 @@ def _extract(document: DocumentRecord, container: Path, folder: Path, max_member
     for member in expand(container, limits, folder):
         if member.path and member.name == name and _digest(member.path) == document.version:
             return member.path
-        if previous:  # only now: the next member may come from inside it
+        if previous:  # deleted only now, because the next member may have been inside it
             previous.unlink(missing_ok=True)
         previous = member.path
     raise OriginalGone(f"{document.container!r} no longer contains {document.name!r}.")
 
 
 def _copy(document: DocumentRecord, folder: Path) -> Path:
-    """Copy the file, and return the copy if it has the content that was ingested. Raises OriginalGone.
+    """Copy the file and return the copy if its content is the ingested content. Raises OriginalGone.
 
-    Whoever put another file or a link in its place cannot read that through Candor: the copy is what was compared.
+    The copy itself is compared, so nobody can read another file by replacing the original with it or with a link.
     """
     path = Path(document.path)
     copy = folder / path.name

@@ -1,4 +1,4 @@
-"""Draws pictures of pages for models: the viewer's pages without marks, in a size that models can read."""
+"""Draws pictures of pages for models, without marks and in a size that models can read."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ def _picture_errors(chunk: Chunk, page: int) -> Iterator[None]:
         yield
     except (OriginalGone, IngestError) as error:
         raise PictureUnavailable(
-            f"The picture of page {page} of {chunk.name!r} cannot be sent to the model. {error} To answer from "
-            "only the text, set `vision` of the model's endpoint to 'off'."
+            f"The picture of page {page} of {chunk.name!r} cannot be sent to the model. {error} To use only the text, "
+            "set `vision` of the model's endpoint to 'off'."
         ) from error

@@ -1,4 +1,4 @@
-"""Priority of users' searches over the searches of runs; see docs/concurrency.md."""
+"""Gives searches of users priority over searches of runs. See docs/concurrency.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WAIT_S = 0.5  # a call that is not urgent waits at most this long
 
 
 class PriorityExecutor:
-    """Threads for urgent calls, and a way for other calls to wait until no urgent call is running."""
+    """Runs urgent calls in threads, and lets other calls wait until no urgent call is running."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="priority")
@@ -35,7 +35,7 @@ class PriorityExecutor:
             self._count(-1)
 
     def wait_until_idle(self, timeout_s: float = _WAIT_S) -> None:
-        """Block until no call of ``run`` is in progress, at most for ``timeout_s``."""
+        """Block until no call of ``run`` is in progress, but at most ``timeout_s``."""
         with self._changed:
             self._changed.wait_for(lambda: not self._running, timeout_s)
 

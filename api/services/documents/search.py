@@ -48,7 +48,7 @@ def timed_search(
     where: Mapping[str, Scalar] = _ANY,
     wanted: DocumentFilter | None = None,
 ) -> tuple[list[Hit], dict[str, float]]:
-    """Open a collection, search it and close it. Return the hits, best first, and the seconds of each stage.
+    """Open a collection, search it and close it. Return the hits, best first, and the duration of each stage.
 
     ``where`` filters by metadata and facts. Raises UsageError, NoDocumentMatches, StoreError.
     """

@@ -1,4 +1,4 @@
-"""Shows pages of documents as pictures with marked text. Keeps the latest pictures in memory."""
+"""Shows pages of documents as pictures with marked text. Caches the latest pictures in memory."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ingest.pages.request import Mark, RenderedPage
 
 _RENDERED_TYPES = ("application/pdf", "image/")
 _KEPT_BYTES = 64 << 20
-_ENTRY_BYTES = 2048  # counted for each kept page besides its picture
+_ENTRY_BYTES = 2048  # added to the size of each cached picture
 
 PICTURE_SCALE = 2.0
-"""Pixels per point of pictures, unless another scale is asked for."""
+"""Pixels per point of pictures, unless the request has another scale."""
 
 Shown = tuple[RenderedPage, bytes]
 
 
 class ShownPages:
-    """Pages with their pictures. Keeps at most ``kept_bytes`` of them. Belongs to one event loop.
+    """Renders pages and caches at most ``kept_bytes`` of their pictures. Belongs to one event loop.
 
-    A kept picture is shown even if the file has changed since: it is the picture of the version that was ingested.
+    A cached picture is shown even if the file has changed, because it shows the version that was ingested.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class ShownPages:
         self._room = kept_bytes
 
     async def show(self, document: DocumentRecord, page: int, marks: Sequence[Mark], scale: float) -> Shown:
-        """Return the page with its boxes and its picture; no picture for scale 0. Raises PageNotShown, OriginalGone."""
+        """Return the page with its boxes and its picture (none for scale 0). Raises PageNotShown, OriginalGone."""
         key = page_tag(document, page, marks, scale)
         if key not in self._kept:
             self._keep(key, await self._draw(document, page, marks, scale))
         return self._use(key)
 
     async def locate(self, document: DocumentRecord, page: int, marks: Sequence[Mark]) -> RenderedPage:
-        """Return the page with the boxes of each mark. Keeps its picture without marks, which is shown next.
+        """Return the page with the boxes of each mark. Caches its picture without marks, which is shown next.
 
         Raises PageNotShown, OriginalGone.
         """
@@ -79,7 +79,7 @@ class ShownPages:
         return self._kept[key]
 
     def _keep(self, key: str, shown: Shown) -> None:
-        """Keep the page, and drop the pages that were not shown for the longest time."""
+        """Cache the page and evict the least recently shown pages."""
         if key not in self._kept:
             self._kept[key] = shown
             self._room -= _size(shown)
@@ -88,7 +88,7 @@ class ShownPages:
 
 
 def page_tag(document: DocumentRecord, page: int, marks: Sequence[Mark], scale: float) -> str:
-    """Identify the picture of a page: it changes with the document, its parsed text and the version of Candor."""
+    """Return an ETag for the picture of a page. Depends on the document, its parsed text and the version of Candor."""
     read = (document.collection, document.id, document.version, document.parser, document.read_at)
     named = repr((version("candor"), *read, page, tuple(marks), scale))
     return hashlib.sha256(named.encode()).hexdigest()[:32]

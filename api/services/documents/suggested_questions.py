@@ -1,4 +1,4 @@
-"""Questions to ask of a collection, which a model writes from its documents once."""
+"""Suggested questions about a collection, which a model writes from passages of its documents."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from multi_agent.storage.trace import Trace
 from vectorstore.models import Chunk, FrozenModel
 
 PASSAGES = 10
-"""Passages that the model sees, of as many documents as possible."""
-_MUCH = 0.25  # share of the passages by which a collection may grow or shrink
+"""Number of passages that the model reads, from as many documents as possible."""
+_MUCH = 0.25  # share by which the number of passages may change before suggestions are outdated
 
 
 class SuggestedQuestions(FrozenModel):
-    """Questions to ask of a collection."""
+    """Suggested questions about a collection."""
 
     questions: tuple[str, ...]
     outdated: bool = Field(
-        description="Whether the collection has changed too much since questions were suggested; they are left out."
+        description="Whether the collection has changed so much that the earlier suggestions are omitted."
     )
 
 
 class QuestionSuggester:
-    """Suggested questions of collections. ``make_llm`` builds the model that writes them."""
+    """Suggests questions about collections. ``make_llm`` builds the model that writes them."""
 
     def __init__(
         self, suggestions: Suggestions, ledger: Ledger, trace: Trace, calls: OtherCalls, make_llm: Callable[[], LLM]
@@ -47,7 +47,7 @@ class QuestionSuggester:
         self._calls, self._make_llm = calls, make_llm
 
     def find(self, collection: str) -> SuggestedQuestions:
-        """Return the questions that were suggested. Blocks."""
+        """Return the stored suggestions. Blocks."""
         found = self._suggestions.find(collection)
         if found is None:
             return SuggestedQuestions(questions=(), outdated=False)
@@ -55,9 +55,9 @@ class QuestionSuggester:
         return SuggestedQuestions(questions=() if outdated else found.questions, outdated=outdated)
 
     async def make(self, library: Library, caller: Caller) -> SuggestedQuestions:
-        """Let the model write questions from random documents, and store them. The caller's key pays the tokens.
+        """Let the model write questions about random documents, and store them. The tokens count for the caller's key.
 
-        Raises LimitReached, LLMError; UsageError if the collection is empty.
+        Raises LimitReached, LLMError, and UsageError if the collection is empty.
         """
         await asyncio.to_thread(require_tokens, self._trace, caller)
         collection = library.collection
@@ -78,7 +78,7 @@ class QuestionSuggester:
         return SuggestedQuestions(questions=questions, outdated=False)
 
     def _is_outdated(self, made: Suggestion, collection: str) -> bool:
-        """Return whether a document that the model saw changed, or the size of the collection changed a lot."""
+        """Return whether a document that the model read has changed, or the size of the collection has changed much."""
         known = self._ledger.snapshot(collection)
         if made.documents != {document: known[document].version for document in made.documents if document in known}:
             return True

@@ -1,7 +1,7 @@
-"""Evaluations: asks a question set of a collection in one or more configurations, and measures the answers.
+"""Evaluations, which ask a question set of a collection in one or more configurations and measure the answers.
 
-The runs of an evaluation are ordinary runs, with one difference: they neither show the planner plans that worked before
-nor save any. Each question is answered independently, and no configuration learns from another.
+The runs of an evaluation are ordinary runs without plan memory. They do not show earlier plans to the planner and do
+not save plans, so each question is answered independently and no configuration learns from another.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from multi_agent.settings import Budget
 from multi_agent.storage.trace import Trace
 
 SETTABLE = ("research", "llm")
-"""The settings groups that a configuration can override. The index and its location are the same for all."""
+"""The settings groups that a configuration can override. All configurations use the same index."""
 _CACHED_TEXTS = 64
 _GRADES = {"1": 1.0, "1.0": 1.0, "0.5": 0.5, "0,5": 0.5, "0": 0.0, "0.0": 0.0}
 
 
 class Evaluations:
-    """Starts and runs evaluations; ``store`` keeps their results."""
+    """Starts and runs evaluations. ``store`` contains their results."""
 
     def __init__(
         self, store: EvaluationStore, panel: PanelFactory, collections: Collections, ledger: Ledger, trace: Trace
@@ -66,7 +66,7 @@ class Evaluations:
     def find(self, evaluation: str, caller: Caller) -> EvaluationResult:
         """Find an evaluation by its id or the beginning of its id.
 
-        Raises EvaluationNotFound, also for an evaluation over a collection that the caller may not read.
+        Raises EvaluationNotFound, even if the evaluation exists but the caller may not read its collection.
         """
         missing = EvaluationNotFound(f"There is no evaluation {evaluation!r}.")
         try:
@@ -89,7 +89,7 @@ class Evaluations:
         return self.make_configuration({"label": path.stem, **given}, str(path))
 
     def make_configuration(self, given: Mapping[str, Any], source: str) -> Configuration:
-        """Validate a configuration and resolve its model; ``source`` names it in errors. Raises UsageError."""
+        """Validate a configuration and resolve its model. Errors contain ``source`` as its name. Raises UsageError."""
         try:
             configuration = Configuration.model_validate({"model": "", **given})
             panel = self._panel_for(configuration)
@@ -107,7 +107,7 @@ class Evaluations:
         metrics: Sequence[str] = (),
         judge: str | None = None,
     ) -> EvaluationResult:
-        """Store a new evaluation without rows; ``resume`` runs it.
+        """Store a new evaluation without rows. ``resume`` runs it.
 
         ``judge`` names the endpoint of the judge's model: '' is the default endpoint, None means no judge. Raises
         UsageError for unknown metrics, UnknownModel for an unknown endpoint.
@@ -149,10 +149,10 @@ class Evaluations:
     ) -> State:
         """Ask the questions that have no finished row, and pass each new row to ``publish``.
 
-        ``models`` shares the limits of the endpoints with other runs; a configuration with its own endpoint ignores
+        ``models`` shares the limits of the endpoints with other runs. A configuration with its own endpoint ignores
         it. If ``pausing()`` is true on cancellation, unfinished runs resume with the evaluation. The runs belong to the
-        API key ``key`` and count towards its ``limits``: without tokens left, the evaluation stops as if its budget
-        were reached. Raises errors that are not failures of a single question.
+        API key ``key`` and count towards its ``limits``. If the key has no tokens left, the evaluation stops as if its
+        budget were reached. Raises errors that are not failures of a single question.
         """
         evaluation = result.evaluation
         panel, trace = self._panel_for(evaluation.configuration), self._trace
@@ -172,7 +172,7 @@ class Evaluations:
 
         async def ask(question: Question, run_id: str) -> Answer:
             try:
-                if trace.run(run_id).ended:  # finished, but the process was killed before it was measured
+                if trace.run(run_id).ended:  # the process was killed after the run and before its measurement
                     return trace.answer(run_id)
             except RunNotFound:
                 pass
@@ -180,8 +180,8 @@ class Evaluations:
             return await orchestrator.research(request, run_id=run_id, examples=(), pausing=pausing)
 
         def create_run(run_id: str, request: Request) -> Request:
-            """Give the run to the key. Return its request with a budget within the key's limits."""
-            orchestrator.validate(request)  # a run that is stored must be able to start
+            """Store the run as a run of the key. Return its request with a budget within the key's limits."""
+            orchestrator.validate(request)  # every stored run must be able to start
             model = panel.model_name(request.model)
             trace.create(run_id, request.question, evaluation.collection, model, key)
             return limit_budget(trace, key, limits, request, panel.settings.research.budget)
@@ -190,7 +190,7 @@ class Evaluations:
             return observe(question, answer, trace.events(answer.run_id), source_of)
 
         def judge(run_id: str) -> LLM | None:
-            """Return the judge's model. It writes to the run's journal, so no call is paid twice."""
+            """Return the judge's model. It uses the run's journal, so no call is paid twice."""
             if evaluation.judge_endpoint is None:
                 return None
             return CallerLLM(JournalingLLM(models.get(evaluation.judge_endpoint), trace.journal(run_id)), "Judge")
@@ -222,10 +222,10 @@ class Evaluations:
     def draft_questions(
         self, collection: str, count: int, seed: int, *, output: TextIO, on_skip: Callable[[str], None]
     ) -> int:
-        """Let the model propose questions; write each to ``output`` at once, so an interrupt loses none.
+        """Let the model propose questions. Each is written to ``output`` at once, so an interrupt loses none.
 
-        Returns how many were written; ``on_skip`` receives the reason for each passage without one. Raises StoreError,
-        LLMError, OSError.
+        Returns the number of questions. ``on_skip`` is called with the reason for each passage without a question.
+        Raises StoreError, LLMError, OSError.
         """
         with self._collections.open_library(collection) as library:
             passages = choose_passages(library.scan(), count, seed)
@@ -249,7 +249,7 @@ class Evaluations:
         if unknown := own.keys() - set(SETTABLE):
             raise UsageError(f"A configuration cannot set {', '.join(sorted(unknown))}, only {' and '.join(SETTABLE)}.")
         if "api_key" in own.get("llm", {}):
-            raise UsageError("A configuration is stored and shown. Set the key with CANDOR_LLM__API_KEY instead.")
+            raise UsageError("A configuration is not secret. Set the key with CANDOR_LLM__API_KEY instead.")
         changed = {
             name: type(now).model_validate({**now.model_dump(exclude_unset=True), **own[name]})
             for name in own
@@ -260,7 +260,7 @@ class Evaluations:
 
 
 def read_labels(path: Path) -> dict[str, float]:
-    """Read a person's grades by question id from a CSV file; skips rows without a grade. Raises UsageError."""
+    """Read a person's grades by question id from a CSV file. Skips rows without a grade. Raises UsageError."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         rows = csv.DictReader(text.splitlines(), delimiter=find_delimiter(text, "grade"))

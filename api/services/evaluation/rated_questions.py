@@ -1,4 +1,4 @@
-"""Makes a question set of the answers that people have rated."""
+"""Creates a question set from the answers that people have rated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 100_000  # questions
 
 
 def rated_questions(trace: Trace, ledger: Ledger, collection: str) -> QuestionSet:
-    """Return the questions to a collection whose answers are rated, oldest first. The id of a question is its run's.
+    """Return the questions about a collection whose answers are rated, oldest first. Question ids are run ids.
 
     Each has the tag `rated up` or `rated down`. The set is empty if no answer is rated.
     """
@@ -56,6 +56,6 @@ def _gold(answer: Answer, names: dict[str, str]) -> tuple[Gold, ...]:
     cited = [*answer.cited, *(quote for computed in answer.computations for quote in computed.evidence)]
     for quote in cited:
         if quote.origin is None:
-            name = names.get(quote.document_id, PurePath(quote.document).name)  # else it was removed for good
+            name = names.get(quote.document_id, PurePath(quote.document).name)  # the document may have been removed
             pages[name].update(quote.pages)
     return tuple(Gold(document=name, pages=tuple(sorted(numbers))) for name, numbers in pages.items())

@@ -1,6 +1,6 @@
 """Exports an answer to a file.
 
-``Report`` holds the texts that all formats except JSON show. Each format is a module of this package. A JSON export
+``Report`` contains the texts that all formats except JSON show. Each format is a module of this package. A JSON export
 contains the stored answer and its run.
 """
 
@@ -44,7 +44,7 @@ class Format(StrEnum):
 
 
 _ENDINGS = {"markdown": Format.MARKDOWN, "htm": Format.HTML}
-"""Further endings of file names."""
+"""Alternative suffixes of file names."""
 
 
 class Export(FrozenModel):
@@ -56,7 +56,7 @@ class Export(FrozenModel):
 
 
 class Statement(FrozenModel):
-    """A claim with the marks of its evidence: '1' is a quote, 'C1' a computation; none if it is unsupported."""
+    """A claim with the marks of its evidence. '1' is a quote and 'C1' a computation. Unsupported claims have none."""
 
     text: str
     marks: tuple[str, ...]
@@ -69,7 +69,7 @@ class Source(FrozenModel):
     mark: str
     where: str = Field(description="document and page, web page, or tool")
     quote: str
-    verbatim: bool = Field(default=True, description="whether the document has these words, not a picture of its page")
+    verbatim: bool = Field(default=True, description="false if a model read the words in a picture of the page")
 
     @property
     def shown(self) -> str:
@@ -131,14 +131,14 @@ class Report(FrozenModel):
         )
 
     def bullet(self, number: int) -> str:
-        """Return what stands before a statement, counted from 1: a dash, its number, or nothing in a paragraph."""
+        """Return the mark before statement ``number`` (from 1): a dash, the number, or "" in a paragraph."""
         return {"prose": "", "list": "-", "numbered_list": f"{number}."}[self.layout]
 
 
 def choose_format(named: str | None, file: str = "") -> Format:
-    """Return the named format or, without one, the format of the file's ending; Markdown without either.
+    """Return the named format, otherwise the format of the file's suffix, otherwise Markdown.
 
-    Raises UsageError if a name or ending is unknown, or if the two differ.
+    Raises UsageError if a name or suffix is unknown, or if the two differ.
     """
     known = ", ".join(Format)
     if named is not None and named not in list(Format):
@@ -146,11 +146,10 @@ def choose_format(named: str | None, file: str = "") -> Format:
     ending = PurePath(file).suffix.lower().removeprefix(".")
     by_ending = _ENDINGS.get(ending, Format(ending) if ending in list(Format) else None)
     if file and by_ending is None and named is None:
-        raise UsageError(f"The name {file!r} does not say which format to write. End it in one of {known}, or give -f.")
+        raise UsageError(f"The suffix of {file!r} is not a known format. Use one of {known}, or set a format with -f.")
     if named is not None and by_ending not in (None, named):
         raise UsageError(
-            f"The format {named!r} conflicts with the file name {file!r}. Give -o a name that ends in .{named}, or "
-            "leave -f out."
+            f"The format {named!r} conflicts with the file name {file!r}. Use a name that ends in .{named}, or omit -f."
         )
     return Format(named) if named else by_ending or Format.MARKDOWN
 
@@ -183,7 +182,7 @@ def _status(answer: Answer) -> str:
 
 
 def gaps_heading(answer: Answer) -> str:
-    """Return the heading of the gaps. A sufficient answer can have gaps, too."""
+    """Return the heading of the gaps. Even a sufficient answer can have gaps."""
     return "Left open" if answer.status is Status.ANSWERED else "Missing"
 
 

@@ -1,4 +1,4 @@
-"""Finds fonts that have the letters of a text: the bundled DejaVu Sans, then fonts of this computer."""
+"""Finds fonts with the letters of a text. Uses the bundled DejaVu Sans first, then fonts of this computer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ADVICE = "Choose docx or html."
 
 
 def bundled(style: str) -> Path:
-    """Return a file of DejaVu Sans: style '' or '-Bold'. Matplotlib brings it along."""
+    """Return the font file of DejaVu Sans that matplotlib includes, in the style '' or '-Bold'."""
     spec = find_spec("matplotlib")
     if spec is None or spec.origin is None:
         raise UsageError("The fonts of matplotlib are missing. Install Candor again.")
@@ -29,12 +29,12 @@ def bundled(style: str) -> Path:
 
 
 def find_fonts(text: str) -> tuple[list[Path], str]:
-    """Return the fonts for the text besides the bundled one, and the signs that no font has.
+    """Return the fonts for the text in addition to the bundled one, and the symbols that no font has.
 
-    Raises UsageError for letters that no font has, and for scripts whose letters change shape or order in a line.
+    Raises UsageError for letters that no font has, and for scripts that need text shaping.
     """
     if unshaped := _first(letter for letter in text if _needs_shaping(letter)):
-        raise UsageError(f"A PDF cannot show the script of {unshaped}: its letters change shape or order. {_ADVICE}")
+        raise UsageError(f"A PDF cannot show the script of {unshaped}, which needs text shaping. {_ADVICE}")
     missing, fonts = set(filter(str.isprintable, text)) - _letters_of(bundled("")), []
     for path in _system_fonts() if missing else ():
         if found := missing & _letters_of(path):
@@ -43,7 +43,7 @@ def find_fonts(text: str) -> tuple[list[Path], str]:
         if not missing:
             break
     if lacking := _first(letter for letter in missing if unicodedata.category(letter)[0] in "LN"):
-        raise UsageError(f"No font of this computer has {lacking}. Install one that has them, such as Noto. {_ADVICE}")
+        raise UsageError(f"No font on this computer has {lacking}. Install one that has them, such as Noto. {_ADVICE}")
     return fonts, "".join(sorted(missing))
 
 
@@ -56,7 +56,7 @@ def _first(letters: Iterable[str]) -> str:
 
 
 def _letters_of(path: Path) -> set[str]:
-    """Return the letters of a font; none if the file cannot be read as a font."""
+    """Return the letters of a font. Return none if the file cannot be read as a font."""
     from fontTools.ttLib import TTFont, TTLibError
 
     try:

@@ -67,12 +67,12 @@ def _items(lines: Sequence[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return Markdown that shows the text as it is: without links, pictures, HTML, headings or lists."""
+    """Escape a text so that Markdown shows it literally, without links, pictures, HTML, headings or lists."""
     return "\n".join(_start(_text(line.strip())) for line in readable(text).split("\n"))
 
 
 def unescaped(text: str) -> str:
-    """Return the text that ``escaped`` was given."""
+    """Reverse ``escaped``."""
     return _ESCAPED.sub(r"\1", text)
 
 
@@ -81,5 +81,5 @@ def _text(text: str) -> str:
 
 
 def _start(line: str) -> str:
-    """Escape the beginning of the line so that it starts no list or heading."""
+    """Escape the beginning of the line so that the line is not a list item or heading."""
     return _AT_THE_START.sub(r"\1\\", line)

@@ -39,7 +39,7 @@ def render(run: RunSummary, answer: Answer) -> bytes:
 
 
 class _Page(FPDF):
-    """A document of A4 pages with page numbers. ``unknown`` has the signs that no font has."""
+    """A document of A4 pages with page numbers. ``unknown`` contains the symbols that no font has."""
 
     def __init__(self, unknown: str) -> None:
         super().__init__()
@@ -56,20 +56,20 @@ class _Page(FPDF):
         self.set_text_color(0)
 
     def words(self, text: str, size: float = _SIZE, style: str = "", link: int | None = None) -> None:
-        """Add text to the current line; it goes on in the next line where it is full."""
+        """Add text to the current line. The text wraps to the next line."""
         self.set_font(_FAMILY, style, size)
         self.set_text_color(_LINK if link else 0)
         self.write(size * _LEADING, text.translate(self._replaced), link or "")
         self.set_text_color(0)
 
     def paragraph(self, text: str, size: float = _SIZE, style: str = "", indent: float = 0, bullet: str = "") -> None:
-        """Add a paragraph; a bullet stands left of it."""
+        """Add a paragraph, with an optional bullet to its left."""
         with self.indented(indent, bullet):
             self.words(text, size, style)
 
     @contextmanager
     def indented(self, indent: float, bullet: str = "") -> Iterator[None]:
-        """Return a context in which lines start further right. It ends the last line."""
+        """Indent the lines inside the block. Ends the last line."""
         if bullet:
             self.words(bullet)
         self.set_left_margin(_MARGIN + indent)
@@ -116,7 +116,7 @@ def _fill(page: _Page, report: Report) -> None:
     for name, value in report.facts:
         page.paragraph(f"{name}: {value}", _SMALL)
     if page.unknown:
-        page.paragraph(f"{MISSING} stands for signs that no font of this computer has.", _SMALL)
+        page.paragraph(f"{MISSING} replaces symbols that no font on this computer has.", _SMALL)
 
 
 def _statements(page: _Page, report: Report, links: dict[str, int]) -> None:
@@ -163,7 +163,7 @@ def _calculation(page: _Page, calculation: Calculation, link: int) -> None:
 
 
 def _anchor(page: _Page, link: int) -> None:
-    """Let the link lead to the current place, with room for the first lines below it."""
+    """Set the target of the link to the current position. Leaves room for the first lines below it."""
     if page.will_page_break(20):
         page.add_page()
     page.set_link(link, y=page.get_y(), page=page.page_no())

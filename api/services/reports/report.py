@@ -47,7 +47,7 @@ class QuestionResult(FrozenModel):
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """For each evaluation: right, wrong, or the run's status if the answer has no score."""
+        """The verdict in each evaluation, which is right, wrong, or the run's status if the answer has no score."""
         return tuple(_verdict(row) for row in self.rows)
 
     @property
@@ -145,7 +145,7 @@ def format_interval(name: str, interval: Interval, *, signed: bool = False) -> s
 
 
 def changed_questions(comparison: Comparison) -> tuple[str, Paired] | None:
-    """Return the figure ``judged``, else ``correct``, with its changed questions. None if both are missing."""
+    """Return the figure ``judged``, otherwise ``correct``, with its changed questions. None if both are missing."""
     name = next((each for each in ("judged", "correct") if each in comparison.figures), None)
     return (name, comparison.figures[name]) if name else None
 

@@ -1,1 +1,1 @@
-"""Use cases of runs: ask, follow, read and export answers."""
+"""Use cases for asking questions, and for following, reading and exporting runs."""

@@ -1,8 +1,8 @@
-"""Approvals of dangerous tool calls: list the open ones and decide them.
+"""Use cases for listing and deciding approvals of dangerous tool calls.
 
-Allowing a call needs write access to the collection of its run: a key that may only read must not change anything by
-way of a tool. The caller who started the run may always refuse. An approval of a run that the caller may not read does
-not exist for them.
+Approving a call requires write access to the collection of its run, because a key that may only read must not change
+anything through a tool. The caller who started the run may always refuse. If the caller may not read a run, its
+approvals are reported as not found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Decision(FrozenModel):
 
 
 def open_approvals(approvals: Approvals, trace: Trace, caller: Caller, run_id: str | None = None) -> list[Approval]:
-    """Return the approvals that runs wait for, of one run or of all that the caller may read. Raises RunNotFound."""
+    """Return the open approvals of one run, or of all runs that the caller may read. Raises RunNotFound."""
     wanted = find_run(trace, run_id, caller).run_id if run_id is not None else None
     return [each for each in approvals.list(wanted) if _is_awaited(trace, each, caller)]
 
@@ -39,7 +39,7 @@ def decide(approvals: Approvals, trace: Trace, approval_id: str, decision: Decis
 
     Raises ApprovalNotFound, ApprovalClosed, Forbidden, and ToolError for invalid arguments.
     """
-    try:  # Look up the run first: a hidden approval then takes as long as a missing one.
+    try:  # The run is looked up first, so that a hidden approval takes as long as a missing one.
         run = find_run(trace, approval_id.partition("-")[0], caller)
     except RunNotFound:
         raise ApprovalNotFound(approval_id) from None
@@ -49,7 +49,7 @@ def decide(approvals: Approvals, trace: Trace, approval_id: str, decision: Decis
     if run.key != caller.key or decision.decision != "refused":
         caller.require(Right.WRITE, run.collection)
     if run.ended and approval.status == "open":  # the run was killed
-        raise ApprovalClosed(f"The run of approval {approval_id!r} has ended, so nothing waits for a decision.")
+        raise ApprovalClosed(f"The run of approval {approval_id!r} has ended, so it needs no decision.")
     return approvals.decide(approval_id, decision.decision, caller.name, decision.arguments)
 
 

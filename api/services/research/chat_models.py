@@ -1,4 +1,4 @@
-"""Lists the models for chat clients: collections, and agents over a collection, that can answer."""
+"""Lists the models for chat clients, which are collections and agents over a collection that can answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chat_models(
     caller: Caller,
     sources: tuple[Source, ...],
 ) -> list[str]:
-    """Return the names of the models that the caller may ask and that can answer from these sources.
+    """Return the names of the models that the caller may use and that can answer from these sources.
 
     Omits collections without documents or with another embedding model, and agents that cannot work alone, write no
     answer, or lack their tools. Raises LLMUnavailable if the settings prevent every run.
@@ -56,7 +56,7 @@ def _can_answer(agent: RegisteredAgent, toolbox: Toolbox) -> bool:
 def _is_usable(tool: str, toolbox: Toolbox) -> bool:
     """Return whether the settings allow the tool. Raises UnknownTool if it does not exist or is disabled."""
     toolbox.registry.require(tool)
-    of_server = "." in tool  # only its MCP server can tell whether the tool is available
+    of_server = "." in tool  # only the MCP server knows whether the tool is available
     return of_server or not toolbox.registry.get(tool).card.unavailable(toolbox.settings)
 
 

@@ -1,4 +1,4 @@
-"""Compares two runs: their plans, queries, passages, evidence, claims and costs, and where they first differ."""
+"""Compares the plans, queries, passages, evidence, claims and costs of two runs, and finds their first difference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Items(FrozenModel, Generic[T]):
-    """What both runs have, and what only one of them has, each in the order of its run."""
+    """The items that both runs have, and the items that only one of them has, in the order of the runs."""
 
     both: tuple[T, ...]
     lost: tuple[T, ...] = Field(description="only in the first run")
@@ -41,7 +41,7 @@ class ComparedPassage(FrozenModel):
 
 
 class ComparedQuote(FrozenModel):
-    """A quote that an answer rests on."""
+    """A quote that supports an answer."""
 
     document: str
     pages: tuple[int, ...]
@@ -49,11 +49,11 @@ class ComparedQuote(FrozenModel):
 
 
 class ComparedClaim(FrozenModel):
-    """A claim of the first run and the claim of the second run that says the same; null if there is none."""
+    """A pair of matching claims of the first and the second run. Null for a claim without a match."""
 
     first: str | None
     second: str | None
-    same_text: bool = Field(description="false if they match by their evidence only, and for a claim without a match")
+    same_text: bool = Field(description="false if the claims match only by their evidence, or if there is no match")
 
 
 class ComparedRun(FrozenModel):
@@ -96,7 +96,7 @@ def compare_runs(trace: Trace, first: str, second: str, caller: Caller) -> RunCo
 
 
 def match_claims(first: Answer, second: Answer) -> tuple[ComparedClaim, ...]:
-    """Match the claims of two answers: those with the same words, then those that share a quote, in order."""
+    """Match the claims of two answers. First match claims with the same words, then claims that share a quote."""
     left, right = list(first.claims), list(second.claims)
     pairs: list[tuple[Claim, Claim | None]] = []
     for claim in left:
@@ -146,7 +146,7 @@ def _evidence(answer: Answer) -> list[ComparedQuote]:
 
 
 def _quotes(claim: Claim, answer: Answer) -> set[tuple[str, str]]:
-    """Return what the claim rests on, so that claims of two answers can be compared."""
+    """Return the evidence of the claim in a form that can be compared between two answers."""
     return {_place(each) for each in answer.evidence if each.number in claim.evidence}
 
 

@@ -1,7 +1,7 @@
-"""Conversations of runs: give a question the conversation of an earlier run, and list the questions of one.
+"""Conversations of runs. Adds the conversation of an earlier run to a request, and lists the turns of a conversation.
 
-A run names the run that it continues, so its conversation is a chain of runs. Two questions that continue the same run
-are two branches.
+A run stores the id of the run that it continues, so a conversation is a chain of runs. Two questions that continue the
+same run are two branches.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _KEPT = (Status.ANSWERED, Status.INSUFFICIENT)
 
 
 class Turn(FrozenModel):
-    """A question of a conversation with its answer in short."""
+    """A question of a conversation with a short answer."""
 
-    run_id: str = Field(description="Id of its run; empty if the conversation names no run for it.")
-    status: str = Field(description="Status of its run; empty without one.")
-    question: str = Field(description="The question as it was asked.")
-    completed_question: str = Field(default="", description="The question that was researched, if it was completed.")
-    answer: str = Field(description="The answer in short; empty if the run has not ended.")
+    run_id: str = Field(description="Id of the run. Empty if the run is not known.")
+    status: str = Field(description="Status of the run. Empty if the run is not known.")
+    question: str = Field(description="The original question.")
+    completed_question: str = Field(default="", description="The question as completed from the conversation.")
+    answer: str = Field(description="The short answer. Empty if the run has not ended.")
 
 
 class Conversation(FrozenModel):
     """The questions before and after a run."""
 
-    earlier: tuple[Turn, ...] = Field(description="What the run continues, oldest first; the last 100.")
+    earlier: tuple[Turn, ...] = Field(description="The last 100 questions before the run, oldest first.")
     later: tuple[Turn, ...] = Field(description="The questions that continue the run directly, oldest first.")
 
 
 def collection_to_ask(trace: Trace, request: Request, collection: str | None, caller: Caller) -> str | None:
-    """Return the named collection, or that of the run that the request continues. Raises RunNotFound."""
+    """Return the named collection, or the collection of the run that the request continues. Raises RunNotFound."""
     if collection or not request.continues:
         return collection
     return find_run(trace, request.continues, caller).collection
@@ -51,8 +51,8 @@ def collection_to_ask(trace: Trace, request: Request, collection: str | None, ca
 def with_conversation(trace: Trace, request: Request, collection: str, caller: Caller) -> Request:
     """Return the request with the conversation of the run that it continues.
 
-    A fork has the conversation of the run that it repeats; that run must be readable, too. Raises RunNotFound,
-    RunUnderWay; AgentError if the run asked another collection, or for a second conversation.
+    A fork has the conversation of the original run, which the caller must be able to read. Raises RunNotFound,
+    RunUnderWay, and AgentError if the run used another collection or the request already has a conversation.
     """
     if request.fork:
         _require_collection(find_run(trace, request.fork.run_id, caller), collection)
@@ -60,7 +60,7 @@ def with_conversation(trace: Trace, request: Request, collection: str, caller: C
     if not request.continues:
         return request
     if request.session or request.conversation:
-        raise AgentError("Name the conversation once: in `continues`, in `session`, or in `conversation`.")
+        raise AgentError("Use only one of `continues`, `session` and `conversation`.")
     run = find_run(trace, request.continues, caller)
     _require_collection(run, collection)
     return request.model_copy(update={"continues": run.run_id, "conversation": _conversation_after(trace, run)})
@@ -83,7 +83,7 @@ def conversation_of(trace: Trace, run_id: str, caller: Caller) -> Conversation:
 
 
 def _conversation_after(trace: Trace, run: RunSummary) -> tuple[Exchange, ...]:
-    """Return what the next question builds on: what the run built on, its question and its answer."""
+    """Return the conversation for the next question, which ends with the run's question and answer."""
     answer, started = trace.answer(run.run_id), trace.started(run.run_id)
     before = started.remembered.conversation if started else ()
     own = (exchange_of(answer),) if answer.status in _KEPT else ()
@@ -91,7 +91,7 @@ def _conversation_after(trace: Trace, run: RunSummary) -> tuple[Exchange, ...]:
 
 
 def _before(trace: Trace, run: RunSummary, caller: Caller) -> Iterator[Turn]:
-    """Yield the earlier questions, latest first. A session names no runs, so these questions come from its events."""
+    """Yield the earlier questions, latest first. A session stores no run ids, so its questions come from the events."""
     for _ in range(MOST_TURNS):
         if not run.continues:
             break

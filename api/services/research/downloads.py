@@ -1,4 +1,4 @@
-"""Parses and chunks files that a run downloaded, like an ingest, but does not index them."""
+"""Parses and chunks files that a run downloaded, like an ingest but without indexing them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ingest.document import ParsedDocument
 
 _PASSAGE_TOKENS = 256
-_KEPT = 16  # recently read files to cache: a model reads a long file in several calls
+_KEPT = 16  # cached files, because a model reads a long file in several calls
 
 
 class DownloadReader:
@@ -47,7 +47,7 @@ class DownloadReader:
         identity = hashlib.sha256(f"{origin.url}\n{version}".encode()).hexdigest()[:32]
         source = Source(document_id=f"web-{identity}", path=origin.url, name=origin.url, version=version)
         chunks = Chunker(_count_tokens, _PASSAGE_TOKENS).chunk(parsed, source)
-        # No metadata: it would list pages with pictures, but the library cannot draw pages of downloaded files.
+        # Without metadata, because it lists pages with pictures, but the library cannot draw pages of downloads.
         return tuple(chunk.model_copy(update={"origin": origin, "metadata": {}}) for chunk in chunks)
 
     def _parsed(self, path: Path) -> ParsedDocument:

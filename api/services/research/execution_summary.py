@@ -1,4 +1,4 @@
-"""Summarises a run as text, for the command line, exports and MCP clients."""
+"""Summarises a run as text for the command line, exports and MCP clients."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _steps(did: ExecutionSummary) -> str:
 
 
 def _documents(answer: Answer) -> str:
-    """Return how much of the collection was read and cited. Older answers store only the coverage."""
+    """Return the numbers of documents read and cited. Older answers store only the coverage."""
     read, cited = answer.coverage, answer.summary.documents.cited
     if not read.chunks_total:
         return ""

@@ -1,4 +1,4 @@
-"""Forks: a run that repeats another one up to a step, and goes on with a change."""
+"""Forks, which are runs that repeat another run up to a step and continue with a change."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from vectorstore.models import FrozenModel
 
 
 class ForkChange(FrozenModel):
-    """The step from which a run runs again, and what is different then."""
+    """The step from which a run is repeated, and the changes."""
 
-    step: str = Field(min_length=1, max_length=64, description="Id of the first step that runs again.")
+    step: str = Field(min_length=1, max_length=64, description="Id of the first step that is repeated.")
     model: str = Field(default="", description="Named model endpoint for the step.")
-    instruction: str | None = Field(default=None, max_length=LONGEST, description="Another instruction for the step.")
-    inputs: dict[str, JsonValue] = Field(default={}, description="Inputs of the step that get another value.")
+    instruction: str | None = Field(default=None, max_length=LONGEST, description="New instruction for the step.")
+    inputs: dict[str, JsonValue] = Field(default={}, description="New values of inputs of the step.")
 
 
 def fork_request(trace: Trace, run_id: str, change: ForkChange, caller: Caller) -> tuple[str, Request]:
-    """Return the collection and the request of a fork. The run itself stays as it is.
+    """Return the collection and the request of a fork. The original run stays unchanged.
 
     Raises RunNotFound, RunUnderWay; AgentError if the run did not reach the step, UsageError if it never started.
     """

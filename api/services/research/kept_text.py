@@ -1,4 +1,4 @@
-"""Returns the text around an item of evidence, from its document or from the texts kept with the run."""
+"""Returns the text around an item of evidence, from its document or from the texts stored with the run."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from vectorstore.models import Chunk, FrozenModel, Origin
 
 
 class KeptText(FrozenModel):
-    """A text with the place of a quote: ``text[start:end]`` is the quote."""
+    """A text with the position of a quote, which is ``text[start:end]``."""
 
     number: int = Field(description="Number of the evidence in the answer.")
     name: str = Field(description="Name of the document, address of the page, or name of the tool.")
-    origin: Origin | None = Field(description="The web page and when it was read, or the tool and its arguments.")
-    text: str = Field(description="The text as it was read or returned.")
+    origin: Origin | None = Field(description="The web page with its time of access, or the tool with its arguments.")
+    text: str = Field(description="The text of the document or web page, or the result of the tool.")
     start: int
     end: int
     pages: tuple[int, ...] = Field(default=(), description="Pages of the quote, for a document with pages.")
-    path: str = Field(default="", description="Path of the document's file, for the command line; else empty.")
+    path: str = Field(default="", description="Path of the document's file, only on the command line.")
 
 
 def evidence_text(
@@ -43,9 +43,9 @@ def evidence_text(
 
 
 def kept_text(calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller) -> KeptText:
-    """Return the text of evidence that was kept with the run.
+    """Return the text of evidence that was stored with the run.
 
-    Raises RunNotFound, RunUnderWay, and EvidenceNotFound, also for evidence from a document.
+    Raises RunNotFound, RunUnderWay, and EvidenceNotFound, including for evidence from a document.
     """
     run, quote = _find(trace, run_id, number, caller)
     if quote.origin is None:
@@ -61,7 +61,7 @@ def _find(trace: Trace, run_id: str, number: int, caller: Caller) -> tuple[RunSu
     found = {quote.number: quote for quote in trace.answer(run.run_id).evidence}
     if number not in found:
         numbers = ", ".join(map(str, found)) or "none"
-        raise EvidenceNotFound(f"The answer of {run.run_id} has no evidence {number}; there are: {numbers}.")
+        raise EvidenceNotFound(f"The answer of {run.run_id} has no evidence {number}. Its evidence: {numbers}.")
     return run, found[number]
 
 
@@ -96,7 +96,7 @@ def _joined(passages: Iterable[Chunk]) -> dict[str, str]:
 
 def _kept(quote: Quote, text: str) -> KeptText:
     if text[quote.start : quote.end] != quote.quote:
-        raise EvidenceNotFound(f"Evidence {quote.number} is no longer in its text, which has changed since.")
+        raise EvidenceNotFound(f"The source of evidence {quote.number} has changed and no longer contains the quote.")
     return KeptText(
         number=quote.number, name=quote.name, origin=quote.origin, text=text, start=quote.start, end=quote.end,
         pages=quote.pages,

@@ -1,4 +1,4 @@
-"""The research panel's view of a collection: passages from the store, documents from the ledger."""
+"""The research panel's view of a collection, with passages from the store and documents from the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 from vectorstore.text.languages import LANGUAGE
 
-_LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names; a DATE would look like the period
+_LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names, so a DATE could be mistaken for the period
 
 
 def no_pictures(chunk: Chunk, page: int) -> bytes:
@@ -52,7 +52,7 @@ class CollectionLibrary:
         return self.draw(chunk, page)
 
     def _filter(self, documents: Sequence[str]) -> ChunkFilter | None:
-        """Return the filter for these documents; None if none exists, because an empty filter matches everything."""
+        """Return the filter for these documents, or None if none exists, because an empty filter matches everything."""
         if not documents:
             return EVERYTHING
         named = set(documents)

@@ -15,7 +15,7 @@ from multi_agent.events import (
 
 
 def progress(event: Event) -> str:
-    """Return a line for an event; an empty string for most events."""
+    """Return a progress line for an event. Most events have none and return an empty string."""
     match event.body:
         case QuestionCompleted(asked=asked, question=question) if asked != question:
             return f"Question: {question}"
@@ -28,6 +28,6 @@ def progress(event: Event) -> str:
         case ClaimDrafted(claim=claim):
             return f"{'Claim' if claim.supported else 'Unsupported claim'}: {claim.text}"
         case DraftWithdrawn():
-            return "The claims so far are withdrawn; the answer is written again."
+            return "The claims so far are withdrawn. The answer is written again."
         case _:
             return ""

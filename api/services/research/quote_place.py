@@ -1,4 +1,4 @@
-"""Describes where a quote is from, for people."""
+"""Descriptions of the sources of quotes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vectorstore.models import GivenPassage
 
 
 def describe_place(quote: Quote) -> str:
-    """Return the document with its pages, or else the headings above the quote; for other sources, the page or tool."""
+    """Return the document and its pages, or the headings above the quote. For other sources, the web page or tool."""
     if quote.origin and not isinstance(quote.origin, GivenPassage):
         return describe_origin(quote.origin)
     section = f"§ {' › '.join(quote.section)}" if quote.section and not quote.pages else ""

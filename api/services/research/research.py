@@ -53,7 +53,7 @@ class PanelFactory:
 
     @cached_property
     def _known_models(self) -> Models:
-        """Models for looking up names. They receive no requests, so they belong to no event loop."""
+        """Models that are used only to look up names. They get no requests, so they belong to no event loop."""
         return self.models()
 
     def models(self) -> Models:
@@ -66,7 +66,7 @@ class PanelFactory:
         return Models(build_llm(self.settings.llm, shared), self.settings.llms, shared, pace)
 
     def model_name(self, endpoint: str) -> str:
-        """Return the model of a named endpoint; '' names the default one. Raises UnknownModel."""
+        """Return the model of a named endpoint. '' is the default endpoint. Raises UnknownModel."""
         return self._known_models.get(endpoint).model
 
     def planner_model(self) -> LLM:
@@ -74,7 +74,7 @@ class PanelFactory:
         return self.models().get(self.settings.research.agent_models.get("Planner", ""))
 
     def orchestrator(self, library: Library, models: Models | None = None, key: str = "") -> Orchestrator:
-        """Build an orchestrator over a library; ``key`` is the API key whose memories it may use."""
+        """Build an orchestrator over a library. ``key`` is the API key whose memories it may use."""
         return Orchestrator(
             models or self.models(),
             library,

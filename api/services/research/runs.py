@@ -1,4 +1,4 @@
-"""Runs that a caller may see: find one, list the latest, rate and export an answer."""
+"""Use cases for finding, listing, rating and exporting the runs that a caller may read."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ _RATED = (Status.ANSWERED, Status.INSUFFICIENT)
 
 
 class RatingRequest(FrozenModel):
-    """What a person thinks of the answer of a run."""
+    """A person's rating of the answer of a run."""
 
     rating: Rating | None = Field(description="`up`, `down`, or null to remove the rating and its note.")
-    note: str = Field(default="", max_length=LONGEST_NOTE, description="Why, for example what the right answer is.")
+    note: str = Field(
+        default="", max_length=LONGEST_NOTE, description="Reason for the rating, such as the right answer."
+    )
 
 
 def find_run(trace: Trace, run_id: str, caller: Caller) -> RunSummary:
     """Find a run by its id or the beginning of its id.
 
-    Raises RunNotFound, also for a run over a collection that the caller may not read.
+    Raises RunNotFound, even if the run exists but the caller may not read its collection.
     """
     run = trace.run(run_id, among=caller.readable)
     record_access(run.collection)
@@ -37,17 +39,17 @@ def find_run(trace: Trace, run_id: str, caller: Caller) -> RunSummary:
 
 
 def list_runs(trace: Trace, wanted: RunFilter, limit: int, caller: Caller) -> list[RunSummary]:
-    """Return the first matching runs, in the wanted order, that the caller may read.
+    """Return the first matching runs that the caller may read, in the requested order.
 
-    Raises RunNotFound if the run that the page starts after does not exist.
+    Raises RunNotFound if the run in ``after`` does not exist.
     """
     return trace.runs(limit, wanted, among=caller.readable)
 
 
 def rate_run(trace: Trace, run_id: str, given: RatingRequest, caller: Caller) -> RunSummary:
-    """Store what a person thinks of an answer, in place of an earlier rating. Return the run with its rating.
+    """Store a rating, which replaces an earlier one. Return the run with its rating.
 
-    The caller who started the run can rate it, and so can callers with write access to its collection. Raises
+    The caller who started the run and callers with write access to its collection can rate it. Raises
     RunNotFound, RunUnderWay, Forbidden, and UsageError for a run without an answer and for a note without a rating.
     """
     run = find_run(trace, run_id, caller)
@@ -66,7 +68,7 @@ def rate_run(trace: Trace, run_id: str, given: RatingRequest, caller: Caller) ->
 def export_run(trace: Trace, run_id: str, caller: Caller, form: Format) -> Export:
     """Export a run with its answer as a file.
 
-    Raises RunNotFound, RunUnderWay, and UsageError for a PDF of letters that no font has.
+    Raises RunNotFound, RunUnderWay, and UsageError for a PDF with letters that no font has.
     """
     run = find_run(trace, run_id, caller)
     return export(run, trace.answer(run.run_id), form)

@@ -1,4 +1,4 @@
-"""Returns all quotes of an answer with the text around them, and their positions on the pages, at once."""
+"""Returns all quotes of an answer with the surrounding text and their positions on the pages."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from multi_agent.storage.trace import Trace
 from vectorstore.models import FrozenModel, PageSpan
 
 _AROUND = 1800  # characters before and after the quote
-LOCATE_S = 3.0  # after that, the quotes are returned without the positions that are not known yet
+LOCATE_S = 3.0  # time limit for locating quotes; quotes that were not located in time are returned without positions
 
 
 class SourceState(StrEnum):
-    """Whether the source of a quote still has it."""
+    """The state of the source of a quote."""
 
     FOUND = "found"
     CHANGED = "changed"
@@ -42,21 +42,21 @@ class MarkedPage(FrozenModel):
 
     page: int
     boxes: tuple[PageBox, ...] = Field(
-        description="Left, top, right and bottom of each line, as fractions of the page; none if it is uncertain."
+        description="Left, top, right and bottom of each line as fractions of the page. Empty if uncertain."
     )
 
 
 class Surroundings(FrozenModel):
-    """A quote of an answer with the text around it. Start and end are offsets in the whole text of its source."""
+    """A quote with the surrounding text. Start and end are offsets in the whole text of its source."""
 
     number: int = Field(description="Number of the evidence in the answer.")
-    state: SourceState = Field(description="'changed' or 'missing': the source has the quote no longer; no text.")
-    text: str = Field(default="", description="The quote with the text around it.")
+    state: SourceState = Field(description="With 'changed' and 'missing', the source no longer has the quote.")
+    text: str = Field(default="", description="The quote with the surrounding text.")
     start: int = Field(default=0, description="Offset of the text.")
     length: int = Field(default=0, description="Length of the whole text.")
-    pages: tuple[PageSpan, ...] = Field(default=(), description="The pages that the text touches.")
+    pages: tuple[PageSpan, ...] = Field(default=(), description="The pages of the text.")
     page_count: int = Field(default=0, description="0 without pages.")
-    marked: tuple[MarkedPage, ...] = Field(default=(), description="Positions on pages, if asked for and in time.")
+    marked: tuple[MarkedPage, ...] = Field(default=(), description="Positions on pages, if requested and located.")
 
 
 async def surroundings(
@@ -76,7 +76,7 @@ async def surroundings(
 
 
 class _Sources:
-    """The texts of the sources of one run; each is read once. Calls block."""
+    """The texts of the sources of one run. Each text is read once. Calls block."""
 
     def __init__(self, documents: Documents, calls: ToolCalls, trace: Trace, run_id: str, caller: Caller) -> None:
         self._documents, self._calls, self._trace = documents, calls, trace
@@ -94,7 +94,7 @@ class _Sources:
         return given_texts(self._trace, self._run.run_id)
 
     def around(self, quote: Quote) -> Surroundings:
-        """Return the quote with the text around it."""
+        """Return the quote with the surrounding text."""
         source = self._source(quote)
         if source is None:
             return Surroundings(number=quote.number, state=SourceState.MISSING)
@@ -132,7 +132,7 @@ class _Sources:
 
 
 async def _locate(pages: ShownPages, sources: _Sources, quotes: Iterable[Quote]) -> dict[int, list[MarkedPage]]:
-    """Locate the quotes of each page together. Leaves out pages that cannot be drawn, or not in time."""
+    """Locate the quotes of each page together. Omits pages that cannot be rendered or not in time."""
     by_page: defaultdict[tuple[str, int], list[Quote]] = defaultdict(list)
     for quote in quotes:
         if quote.document_id in sources.records and not quote.picture:
@@ -144,7 +144,7 @@ async def _locate(pages: ShownPages, sources: _Sources, quotes: Iterable[Quote])
         try:
             found = await pages.locate(sources.records[document], page, [(each.start, each.end) for each in here])
         except (PageNotShown, OriginalGone):
-            return  # the page itself says so when it is opened
+            return  # opening the page reports the error
         for quote, boxes in zip(here, found.marks, strict=True):
             located[quote.number].append(MarkedPage(page=page, boxes=boxes))
 

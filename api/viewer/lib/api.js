@@ -170,10 +170,10 @@ async function download(path) {
   return {name, content: await response.blob()};
 }
 
-/** Return all quotes of an answer with the text around them and their boxes on pages. */
+/** Return all quotes of an answer with the surrounding text and their boxes on pages. */
 export const evidence = (runId) => call(`/v1/runs/${id(runId)}/evidence?locate=true`);
 
-/** Return the text that a page or a tool returned, with the place of a quote in it. */
+/** Return the text of a web page or tool result with the position of a quote. */
 export const keptText = (runId, number) => call(`/v1/runs/${id(runId)}/evidence/${number}`);
 
 export const runFiles = (runId) => call(`/v1/runs/${id(runId)}/files`);

@@ -29,7 +29,7 @@ export function placeIn(quote) {
   return quote.section?.length ? `§ ${quote.section.join(" › ")}` : "";
 }
 
-/** Return where a quote is from: its document, web page or tool. */
+/** Return the source of a quote, which is a document, web page or tool. */
 export function sourceName({origin, document}) {
   if (!origin) return document.startsWith("/") ? fileName(document) : document; // an older run has the path
   if (origin.kind === "caller") return document;
@@ -66,13 +66,13 @@ export function shorten(text, length = 160) {
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
-/** Return the first sentence of a message: what happened. The rest says how to solve it. */
+/** Return the first sentence of a message, which states the problem. The rest explains how to solve it. */
 export function firstSentence(text) {
   const end = /[.!?](?=\s+[A-Z0-9`(])/.exec(text);
   return end ? text.slice(0, end.index + 1) : text;
 }
 
-/** Return the documents that a search was limited to, or "". */
+/** Return the documents to which a search was limited, or "". */
 export function within(documents) {
   return documents.length ? ` (in ${documents.join(", ")})` : "";
 }

@@ -17,7 +17,7 @@ export function showAgain(container, runId) {
   return {close: () => { closed = true; }};
 }
 
-/** Return the run, its request, and its question, which is complete without the conversation that it was part of. */
+/** Return the run, its request, and its question as completed from the conversation. */
 async function load(runId) {
   const [{run, answer}, events] = await Promise.all([api.run(runId), api.events(runId)]);
   const started = events.find(({body}) => body.type === "run_started");

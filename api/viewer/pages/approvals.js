@@ -13,7 +13,7 @@ export function showApprovals(container) {
   const state = h("div", {}, loading());
   let closed = false, timer = 0;
   container.append(h("h1", {}, "Approvals"),
-    h("p", {class: "note"}, "Tools that change something or cost money wait here until a person approves the call."), state, cards.element);
+    h("p", {class: "note"}, "Calls of tools that change something or cost money wait here for approval."), state, cards.element);
 
   async function load() {
     clearTimeout(timer);

@@ -13,7 +13,7 @@ import {documentAddress, formatTime, plural} from "../lib/format.js";
 
 const FIRST_ROWS = 200; // documents shown at first
 const POLL_MS = 1500; // while documents are being ingested
-const FIRST_NAME = "documents"; // the name that the command line gives, too
+const FIRST_NAME = "documents"; // also the default name of the command line
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
 const NO_NAME = "Write a name with letters from a to z or digits.";
 
@@ -55,7 +55,7 @@ class DocumentsView {
     }
   }
 
-  /** Draw what does not depend on the documents: the choice of collection and the upload. */
+  /** Draw the choice of collection and the upload, which do not depend on the documents. */
   draw(names) {
     const known = this.chosen && !names.includes(this.chosen) && owner() ? [this.chosen, ...names] : names; // a new collection is created by the first upload
     this.name = known.includes(this.chosen) ? this.chosen : known[0] ?? "";
@@ -221,7 +221,7 @@ function nameField(label, value) {
   const note = h("span", {class: "note", role: "status"});
   const say = () => {
     const name = collectionName(input.value);
-    note.textContent = !input.value.trim() || name === input.value.trim() ? "" : name ? `It gets the name ${name}.` : NO_NAME;
+    note.textContent = !input.value.trim() || name === input.value.trim() ? "" : name ? `The name will be ${name}.` : NO_NAME;
   };
   return {
     element: h("div", {class: "inline"}, value && h("span", {}, label), input, note),
@@ -233,7 +233,7 @@ function nameField(label, value) {
   };
 }
 
-/** Return the name of a collection from what a person wrote: unchanged if it can be one, else in small letters with dashes. */
+/** Convert a text to a collection name. A valid name stays unchanged. Others get lowercase letters and dashes. */
 function collectionName(written) {
   const text = written.trim();
   if (NAME.test(text)) return text;

@@ -25,7 +25,7 @@ export function showKeys(container) {
       list.replaceChildren(keys.length ? table(keys, (key) => tryAction(errorBox, async () => {
         await api.revokeKey(key.id);
         await load();
-      })) : h("p", {class: "note"}, "No keys yet. This machine does not need a key; other machines do."));
+      })) : h("p", {class: "note"}, "No keys yet. Requests from this machine need no key. Requests from other machines need one."));
     } catch (error) {
       list.replaceChildren(failure(error, load));
     }
@@ -52,7 +52,7 @@ function keyForm(collections, create) {
     event.preventDefault();
     create(keyRequest(new FormData(form)));
   }}},
-  field("Name", h("input", {name: "name", required: true, maxlength: 100, placeholder: "who or what uses it"})),
+  field("Name", h("input", {name: "name", required: true, maxlength: 100, placeholder: "person or program"})),
   h("div", {class: "field"}, h("span", {}, "Rights"), rights, h("button", {type: "button", class: "quiet", on: {click: add}}, "Add another collection")),
   h("div", {class: "choices"},
     field("Expires", choice("expires", DAYS)),
@@ -82,7 +82,7 @@ function secretView(key, secret) {
   }}}, "Copy");
   return h("section", {class: "secret"},
     h("strong", {}, `The key for ${key.name}`),
-    h("p", {}, "Copy it now: it is shown only once."),
+    h("p", {}, "Copy it now. It is shown only once."),
     h("p", {class: "inline"}, h("code", {}, secret), copy));
 }
 

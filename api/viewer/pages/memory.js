@@ -8,8 +8,8 @@ import {formatTime} from "../lib/format.js";
 import {exportButton, importForm, planForm, planView} from "../parts/plans.js";
 
 const KINDS = [
-  ["preference", "Preferences", "The planner considers them for all your questions. Only you see them.", "Answer in German."],
-  ["how_to", "How-to notes", "Shared notes on how to research questions. The planner and the agents that read memory see those that are similar to a question.", "Operating temperatures are in the data sheets."],
+  ["preference", "Preferences", "The planner reads them for all your questions. Only you can see them.", "Answer in German."],
+  ["how_to", "How-to notes", "Shared notes on how to research questions. For a question, the planner and the agents with memory read the notes on similar questions.", "Operating temperatures are in the data sheets."],
 ];
 
 export function showMemory(container) {
@@ -59,7 +59,7 @@ class MemoryView {
   conversations() {
     const sessions = Map.groupBy(this.entries.filter((entry) => entry.kind === "conversation"), (entry) => entry.session);
     return sessions.size > 0 && h("section", {"aria-label": "Conversations"}, h("h2", {}, "Conversations"),
-      h("p", {class: "note"}, "Questions and answers of each conversation. Only you see them."),
+      h("p", {class: "note"}, "Questions and answers of each conversation. Only you can see them."),
       [...sessions].map(([session, entries]) => fold(`session ${session}`, `${formatTime(entries.at(-1).changed_at)}: ${entries[0].text}`, () =>
         h("ul", {class: "cards"}, entries.map((entry) => h("li", {},
           h("div", {class: "line"}, h("strong", {}, entry.text), h("span", {class: "end"}, this.deleteButton(entry))), h("p", {class: "text"}, entry.answer)))))));
@@ -68,7 +68,7 @@ class MemoryView {
   toolUses() {
     const entries = this.entries.filter((entry) => entry.kind === "tool_use");
     return entries.length > 0 && h("section", {"aria-label": "Tool use"}, h("h2", {}, "Tool use"),
-      h("p", {class: "note"}, "Tool calls that led to answers of your questions. Agents that read memory see those that are similar to a question."),
+      h("p", {class: "note"}, "Tool calls that led to answers. For a question, the agents with memory read the calls for similar questions."),
       h("ul", {class: "cards"}, entries.map((entry) => h("li", {},
         h("div", {class: "line"}, h("strong", {}, entry.answer), h("span", {class: "end"}, this.deleteButton(entry))), h("p", {class: "text"}, entry.text)))));
   }

@@ -1,4 +1,4 @@
-/* Two runs side by side: answers, figures, the first event that differs, and what only one of them found. */
+/* Two runs side by side, with their answers and figures, the first difference, and items that only one of them has. */
 
 import * as api from "../lib/api.js";
 import {badge, failure, h, loading} from "../lib/dom.js";

@@ -82,7 +82,7 @@ class RunsView {
       runs.length === limit && h("button", {type: "button", "data-key": "more", on: {click: () => this.loadMore()}}, "Show more runs"));
   }
 
-  /** Choose a run to compare; the last two that were chosen count. */
+  /** Choose a run to compare. The last two chosen runs are compared. */
   choose(runId, chosen) {
     if (chosen) this.chosen.add(runId);
     else this.chosen.delete(runId);

@@ -1,4 +1,4 @@
-/* Settings of this browser, and where the others are. */
+/* Settings of this browser, and links to other settings. */
 
 import {h} from "../lib/dom.js";
 import {setTheme, theme, THEMES} from "../lib/theme.js";
@@ -9,7 +9,7 @@ export function showSettings(container) {
   colors.id = "theme";
   colors.addEventListener("change", () => setTheme(colors.value));
   container.append(h("h1", {}, "Settings"),
-    h("section", {}, h("p", {class: "inline"}, h("label", {for: "theme"}, "Colors"), colors), h("p", {class: "note"}, "This browser keeps the choice.")),
+    h("section", {}, h("p", {class: "inline"}, h("label", {for: "theme"}, "Colors"), colors), h("p", {class: "note"}, "Stored in this browser.")),
     h("section", {}, h("h2", {}, "For programs"), h("p", {class: "line"}, h("a", {href: "/docs"}, "Documentation of the REST API"))));
   return {};
 }

@@ -19,7 +19,7 @@ export function fillForm(request, collection) {
   givePassages(request);
 }
 
-/** `defaults`: what a question uses that does not choose it itself. */
+/** `defaults`: the default options of a question. */
 export function askForm(collections, agents, endpoints, plans, defaults) {
   const question = h("textarea", {
     id: "question", name: "question", rows: 3, required: true, "data-slash": true,

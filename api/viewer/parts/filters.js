@@ -10,7 +10,7 @@ export function inWords({documents = [], folder, type = [], since, tags = []}) {
   ].filter(Boolean).join(", ");
 }
 
-/** Return what a run could read, such as "3 of 12 documents (tag taxes)". */
+/** Describe the documents that a run could read, such as "3 of 12 documents (tag taxes)". */
 export function searchedInWords({filter, documents, total}) {
   return `${documents.toLocaleString("en")} of ${plural(total, "document")} (${inWords(filter)})`;
 }

@@ -23,7 +23,7 @@ export function verdictBadge(row) {
 /** Where a wrong answer failed. The evaluation knows it only from gold: the place in the documents with the answer. */
 function causeOf(row) {
   if (!row?.place || row.place === "right") return null;
-  return h("span", {class: "note"}, row.place === UNKNOWN ? "Add gold to learn where it failed." : row.place);
+  return h("span", {class: "note"}, row.place === UNKNOWN ? "Add gold to find out where it failed." : row.place);
 }
 
 /** The answer, or the reason why there is none. */

@@ -1,4 +1,4 @@
-/* The first steps: shown to owners while no model can be asked or no collection exists. */
+/* The first steps, shown to owners while no model is reachable or no collection exists. */
 
 import * as api from "../lib/api.js";
 import {badge, failure, fold, h, loading, replace} from "../lib/dom.js";
@@ -7,7 +7,7 @@ import {owner} from "../lib/session.js";
 
 const NAMES = {ollama: "Ollama", openai: "an OpenAI-compatible endpoint", local: "loaded by Candor"};
 
-/** Fill and return the card; it stays empty if nothing is left to do, or if the holder of the key cannot do it. */
+/** Fill and return the card. It stays empty if no step is left, or if the user has no right to do it. */
 export function setupCard() {
   const card = h("div", {});
   if (owner()) load(card);

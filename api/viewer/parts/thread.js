@@ -1,4 +1,4 @@
-/* The conversation of a run: the questions before it, those that continue it, and the field to ask further. */
+/* The conversation of a run, with the questions before and after it and the field for the next question. */
 
 import * as api from "../lib/api.js";
 import {badge, failure, h} from "../lib/dom.js";
@@ -83,7 +83,7 @@ function furtherForm(live, slash) {
   return form;
 }
 
-/** Return the request for the next question. A saved plan answers only the question that it was chosen for. */
+/** Return the request for the next question. A saved plan applies only to the question for which it was chosen. */
 export function nextRequest(live, question) {
   const {conversation, session, template, inputs, today, budget, ...options} = live.model.started?.request ?? {};
   return {...options, collection: live.collection, question, continues: live.id};

@@ -53,7 +53,9 @@ class DocumentParser:
         mime_type = elements[0].metadata.filetype if elements else None
         document = builder.build(parser=self._version, mime_type=mime_type or "")
         if not document.text:
-            raise EmptyDocument(f"{path} holds no text. If its program shows text, export it as PDF and ingest that.")
+            raise EmptyDocument(
+                f"{path} contains no text. If its program shows text, export it as PDF and ingest that."
+            )
         return document
 
     def version_of(self, path: PurePath, mime_type: str = "") -> str:

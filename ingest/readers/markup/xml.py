@@ -1,4 +1,4 @@
-"""Reads XML of any vocabulary: articles (JATS), patents, filings (XBRL), feeds, maps, drawings."""
+"""Reads XML of any vocabulary, such as articles (JATS), patents, filings (XBRL), feeds, maps and drawings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     root = xml_tree(request.data, request.path, into.warn)
     ElementWriter(into).write(root, depth=0)
     if into.is_empty and request.mime_type.startswith("image/"):
-        raise EmptyImage(f"{request.path} is a drawing that holds no text. Nothing to ingest.")
+        raise EmptyImage(f"{request.path} is a drawing that contains no text.")
     return dict(_properties(root))
 
 

@@ -21,17 +21,17 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 
 
 class Annotation(NamedTuple):
-    """Text that belongs to a page."""
+    """An annotation or form field of a page."""
 
     text: str
-    """As it is written into the document, with the author of a comment or the name of a field."""
+    """The text for the document, with the author of a comment or the name of a field."""
     shown: str
-    """The part of it that a picture of the page shows; empty for comments."""
+    """The part of the text that is visible in a picture of the page. Empty for comments."""
     is_field: bool = False
 
 
 def read_annotations(page: PdfPage) -> list[Annotation]:
-    """Return the texts and filled-in fields of an open page, in the order of the file. Hidden ones are left out."""
+    """Return the annotations and filled-in fields of an open page, in the order of the file. Omits hidden ones."""
     import pypdfium2.raw as pdfium
 
     hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
@@ -106,7 +106,7 @@ def _field(form: object, widget: object) -> Iterator[Annotation]:
 
 
 def _value(form: object, widget: object) -> str:
-    """Return what the field shows; empty for buttons, signatures and passwords."""
+    """Return the displayed value of the field. Empty for buttons, signatures and passwords."""
     import pypdfium2.raw as pdfium
 
     match pdfium.FPDFAnnot_GetFormFieldType(form, widget):

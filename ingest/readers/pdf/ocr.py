@@ -89,12 +89,12 @@ class ScanReader:
 
     def empty_reason(self) -> str:
         """Return why the file has no text."""
-        return f"{self._path} holds no text. {self._why_empty()}"
+        return f"{self._path} contains no text. {self._why_empty()}"
 
     def _why_empty(self) -> str:
         if self._unread:
-            return f"Its pages are images, and {self._unavailable()}. Then ingest it again."
-        return "Tesseract recognises none on its images." if self._images else "Its pages are blank."
+            return f"Its pages are images, and {self._unavailable()}. Correct this, then ingest the file again."
+        return "Tesseract recognises no text in its images." if self._images else "Its pages are blank."
 
     def _unavailable(self) -> str:
         """Return why recognition is not possible, or ``""`` if it is possible."""

@@ -137,7 +137,7 @@ def write_pages(
 
 
 def _with_added(elements: Iterable[_Element], added: Sequence[_Paragraph]) -> Iterator[_Element]:
-    """Yield the elements, and the added paragraphs at the end of their pages, so that page numbers never decrease."""
+    """Yield the elements, with the added paragraphs at the end of their pages so that page numbers never decrease."""
     waiting = deque(added)
     for element in elements:
         while waiting and waiting[0].page < element.last_page:
@@ -237,9 +237,10 @@ def _join_tables(elements: Iterable[_Element]) -> Iterator[_Element]:
 
 
 def _continues_table(table: _Table, more: _Table) -> bool:
-    """Return whether ``more`` continues the table: on the next page, with as many columns and no header of its own.
+    """Return whether ``more`` continues the table.
 
-    A header of its own differs from the header of the table and is above figures.
+    It does if it is on the next page, has the same number of columns and no header of its own. A header of its own
+    differs from the header of the table and is above figures.
     """
     head, *rows = more.rows
     has_own_head = more.has_header and any(head[1:]) and head != table.rows[0] and holds_figures(rows)

@@ -28,7 +28,7 @@ def require_unencrypted(data: bytes, path: Path) -> None:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
             encrypted = _is_encrypted(file)
     except (OSError, ValueError, IndexError, KeyError, AttributeError, TypeError):
-        return  # damaged: the reader of the format says so
+        return  # the file is damaged, and the reader of its format reports that
     if encrypted:
         raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
 
@@ -48,7 +48,7 @@ def _read(file: OleFileIO, stream: str, size: int = -1) -> bytes:
 
 
 def _has_file_pass(workbook: bytes) -> bool:
-    """Return whether the first part of a workbook says that the records after it are encrypted."""
+    """Return whether the first part of a workbook marks the following records as encrypted."""
     position = 0
     while position + 4 <= len(workbook):
         kind, size = (int.from_bytes(workbook[at : at + 2], "little") for at in (position, position + 2))

@@ -1,4 +1,4 @@
-"""Writes the headers and footers of pages after the body: each line once, without page numbers."""
+"""Writes the lines of headers and footers after the body, each line once and without page numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ingest.readers.shared.document_builder import DocumentBuilder
 
 PAGE_NUMBER = "\ue000"
-"""Stands for a page number in a paragraph of a header."""
+"""Placeholder for a page number in a paragraph of a header."""
 _WORDS_OF_PAGE_NUMBER = 3
 
 
@@ -29,7 +29,7 @@ class PageHeaders:
 
 
 def _spaced(text: str) -> str:
-    """Return the text with one blank around each word, so that no part of a word is found in it."""
+    """Return the text with one blank around each word, so that only whole words are found in it."""
     return f" {' '.join(text.split())} "
 
 

@@ -1,1 +1,1 @@
-"""Reads Word: the body, what is anchored in it, headers and footers."""
+"""Reads Word documents: the body with anchored content, headers and footers."""

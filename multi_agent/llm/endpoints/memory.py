@@ -1,4 +1,4 @@
-"""Caches what was detected about an endpoint's model in a JSON file that all processes share."""
+"""Caches findings about the models of endpoints in a JSON file that all processes share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP for both endpoints: the options of their client, and the translation of its errors.
+"""HTTP client options for both endpoints, and the translation of HTTP errors.
 
 Only this module translates ``httpx`` errors and HTTP status codes into subclasses of LLMError.
 """
@@ -41,7 +41,7 @@ def client_options(settings: EndpointSettings) -> dict[str, Any]:
 async def transport_errors(settings: EndpointSettings) -> AsyncIterator[Callable[[], None]]:
     """Limit the time of a request and translate its transport errors.
 
-    Yields a function to call for each new text of a stream: ``timeout_s`` then starts again.
+    Yields a function to call for each new text of a stream, which restarts ``timeout_s``.
     """
     import httpx
 
@@ -57,7 +57,7 @@ async def transport_errors(settings: EndpointSettings) -> AsyncIterator[Callable
     except httpx.TransportError as error:
         raise LLMUnavailable(
             f"The connection to the {settings.name} broke before the response was complete ({type(error).__name__}: "
-            f"{error}). Check the log of the endpoint: it may have run out of memory."
+            f"{error}). Check the log of the endpoint. It may have run out of memory."
         ) from error
 
 
@@ -81,7 +81,7 @@ def stream_interrupted(settings: EndpointSettings, details: str) -> LLMUnavailab
     """Return the error for a stream that ended early."""
     return LLMUnavailable(
         f"The stream from the {settings.name} ended before the response was complete ({_excerpt(details)}). Check the "
-        "log of the endpoint: it may have run out of memory."
+        "log of the endpoint. It may have run out of memory."
     )
 
 
@@ -89,16 +89,16 @@ def streaming_unsupported(settings: EndpointSettings, problem: str) -> LLMRefuse
     """Return the error for an endpoint that does not stream as required."""
     return LLMRefused(
         f"The {settings.name} does not support streaming as required: {problem}. Set {settings.setting('stream')} to "
-        "false: responses then appear when they are complete."
+        "false. Responses then appear when they are complete."
     )
 
 
 def wrong_protocol(settings: EndpointSettings, response: str) -> LLMRefused:
-    """Return the error for a server that does not speak the protocol."""
+    """Return the error for a server that does not use the protocol."""
     other = "openai" if settings.provider == "ollama" else "ollama"
     path = " (with its path, usually /v1)" if settings.provider == "openai" else ""
     return LLMRefused(
-        f"The server at {settings.address} does not speak the protocol of {settings.provider!r}. It answered "
+        f"The server at {settings.address} does not use the protocol of {settings.provider!r}. It responded with "
         f"{_excerpt(response)!r}. Correct {settings.setting('base_url')}{path}, or set {settings.setting('provider')} "
         f"to {other!r}."
     )
@@ -133,7 +133,7 @@ def _remedy(settings: EndpointSettings, status: int, streaming: bool) -> str:
         return f"Pull the model with `ollama pull {settings.model}`, or choose another one with {model}."
     if status == 404:
         return (
-            f"Choose a model of the endpoint with {model}, or correct {settings.setting('base_url')}: most end in /v1."
+            f"Choose a model of the endpoint with {model}, or correct {settings.setting('base_url')} (most end in /v1)."
         )
     check = f"Check that the model supports JSON schemas, and its settings, such as {model}."
     stream = settings.setting("stream")

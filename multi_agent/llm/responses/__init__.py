@@ -1,1 +1,1 @@
-"""From the text of a response to a typed value: schemas, repairs, retries."""
+"""Converts the text of a response to a typed value, with schemas, repairs and retries."""

@@ -1,14 +1,15 @@
-"""Renders the JSON schema of a response as an outline for the prompt: a JSON object with types and comments.
+"""Renders the JSON schema of a response as an outline for the prompt, a JSON object with types and comments.
 
     { // A pump.
       "kind": "heat pump" | "well pump", // how it works
       "parts": string[] // optional; at least 1; its parts
     }
 
-The outline has all fields in order with their types, choices and descriptions. It leaves out what varies between calls
-of one kind, so that the prompt begins with the same text every time: limits such as ``maximum`` and choices of numbers.
-The endpoint enforces them by the full schema.
-A model without constrained decoding copies the form: shown bare names or a comma after the last field, it wrote them.
+The outline contains all fields in order with their types, choices and descriptions. It omits everything that varies
+between calls of one kind, such as ``maximum`` and choices of numbers, so that all prompts begin with the same text. The
+endpoint enforces these limits with the full schema.
+
+The outline has quoted names and no trailing comma, because models without constrained decoding copy its form.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class _Outline:
                 return str(kind)
 
     def _resolve(self, schema: JsonSchema) -> JsonSchema:
-        """Return the definition that a reference names, with the keywords and the description next to the reference."""
+        """Return the definition that a reference names, merged with the keywords and description at the reference."""
         while "$ref" in schema:
             definition = self._definitions[schema["$ref"].removeprefix(_REF)]
             rest = {key: value for key, value in schema.items() if key != "$ref"}
@@ -98,7 +99,7 @@ class _Outline:
     def _fields(self, variants: list[JsonSchema]) -> Iterator[tuple[str, JsonSchema, str]]:
         """Yield the fields of an object as name, schema and comment.
 
-        The variants of a union are merged: a field that only some of them have names the choice that it belongs to.
+        The variants of a union are merged. The comment of a field that only some variants have names these variants.
         """
         tag = _tag(variants)
         for name in dict.fromkeys(name for each in variants for name in each["properties"]):
@@ -140,7 +141,7 @@ def _is_union(rendered: str) -> bool:
 
 
 def _tag(variants: Sequence[JsonSchema]) -> str:
-    """Return the field whose choices tell the variants of a union apart; empty for a single variant."""
+    """Return the field whose choices distinguish the variants of a union. Empty for a single variant."""
     if len(variants) < 2:
         return ""
     for name in variants[0]["properties"]:

@@ -1,12 +1,12 @@
-"""Repairs faults in a model's response where the repair is certain, and describes each repair in a sentence.
+"""Repairs faults in a model's response if the repair is certain, and describes each repair in a sentence.
 
-Syntax: text or a Markdown fence around the JSON object, trailing commas, line breaks inside a text. Shape, by the JSON
-schema: unknown fields, numbers as texts and texts as numbers, a single value for a list and a list of one for a value,
-null where there is a default, choices in another case. A repair never adds content: an incomplete response, or a text
-with several objects that would all be valid, stays invalid.
+Faults of the syntax are text or a Markdown fence around the JSON object, trailing commas, and line breaks inside a
+text. Faults of the shape, compared with the JSON schema, are unknown fields, numbers as texts and texts as numbers, a
+single value for a list and a list of one for a value, null for a field with a default, and choices in another case.
 
-A valid response is returned unchanged. Libraries such as ``json-repair`` complete truncated JSON and guess at missing
-quotation marks, which is not certain.
+A repair never adds content. An incomplete response, or a text with several valid objects, stays invalid. A valid
+response is returned unchanged. Libraries such as ``json-repair`` complete truncated JSON and guess missing quotation
+marks, which is not certain.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Repaired(NamedTuple):
     """A response after its repair."""
 
     text: str
-    """The JSON to validate: unchanged if nothing was repaired."""
+    """The JSON to validate. Unchanged if nothing was repaired."""
     repairs: tuple[str, ...] = ()
-    """What was repaired; empty unless the text is valid now."""
+    """Descriptions of the repairs. Empty unless the text is valid now."""
     valid: bool = False
     before: str = ""
     """The text before the JSON object, if it was removed."""
@@ -50,10 +50,10 @@ class _Object(NamedTuple):
 
 
 def repair(text: str, response_model: type[BaseModel]) -> Repaired:
-    """Return the response as JSON that is valid for ``response_model``, if a certain repair makes it so.
+    """Return the response as JSON that is valid for ``response_model``, if certain repairs make it valid.
 
-    Otherwise the result is not valid. Its text has the repairs that were possible, so that validating it reports the
-    other faults only.
+    Otherwise the result is invalid. Its text contains the possible repairs, so that validating it reports only other
+    faults.
     """
     if _is_valid(text, response_model):
         return Repaired(text, valid=True)
@@ -93,9 +93,10 @@ def _describe_around(before: str, after: str) -> Iterator[str]:
 
 
 def _find_objects(text: str) -> list[_Object]:
-    """Return the JSON objects in a text, without those inside them. Returns none if one of them is incomplete.
+    """Return the outermost JSON objects in a text. Return none if one of them is incomplete.
 
-    A last object that only begins another time does not count: a model that repeats its response was stopped there.
+    Ignores an incomplete last object that repeats an earlier one, because the model was stopped while it repeated its
+    response.
     """
     found: list[_Object] = []
     at = text.find("{")
@@ -114,7 +115,7 @@ def _find_objects(text: str) -> list[_Object]:
 
 
 def _end_of_object(text: str, start: int) -> int:
-    """Return the position after the closing brace, 0 if there is none."""
+    """Return the position after the closing brace, or 0 if there is none."""
     if not _OBJECT_START.match(text, start):
         return 0
     depth = 0
@@ -129,7 +130,7 @@ def _end_of_object(text: str, start: int) -> int:
 
 
 def _parse(text: str) -> tuple[Any, tuple[str, ...]] | None:
-    """Return the value of a JSON text and what was repaired, None if it is not JSON."""
+    """Return the value of a JSON text and its repairs, or None if it is not JSON."""
     without_commas = _TRAILING_COMMA.sub(lambda match: match[1] or "", text)
     commas = ("removed trailing commas",) if without_commas != text else ()
     try:
@@ -165,14 +166,14 @@ _Fit = tuple[Any, tuple[str, ...]]
 
 
 class _Fitter:
-    """Changes a value towards a JSON schema. Every method returns the value and a sentence for each change."""
+    """Changes a value so that it matches a JSON schema. Methods return the value and a sentence for each change."""
 
     def __init__(self, schema: JsonSchema) -> None:
         self._schema = schema
         self._definitions = schema.get("$defs", {})
 
     def fit_response(self, value: Any) -> _Fit:
-        """Fit the whole response. An object around it, with the response as its only field, is removed."""
+        """Fit the whole response. Removes an enclosing object whose only field is the response."""
         if len(value) == 1:
             (name, inner), *_ = value.items()
             if name not in self._schema.get("properties", {}) and isinstance(inner, dict):
@@ -205,7 +206,7 @@ class _Fitter:
         return schema
 
     def _fit_union(self, value: Any, variants: list[JsonSchema], where: str) -> _Fit:
-        """Fit the variant that takes the fewest changes. The value stays as it is if none fits, or if several do."""
+        """Fit the variant that needs the fewest changes. The value stays unchanged if no variant or several fit."""
         if any(self._accepts(value, each) for each in variants):
             return value, ()
         fits = [self.fit(value, each, where) for each in variants]
@@ -260,7 +261,7 @@ class _Fitter:
 
 
 def _fit_choice(value: Any, choices: list[Any], where: str) -> _Fit:
-    """Return the choice that the value is, apart from case, white space, hyphens and the type of a number."""
+    """Return the choice that equals the value, ignoring case, white space, hyphens and the type of a number."""
     if value in choices:
         return value, ()
     same = [choice for choice in choices if _fold(choice) == _fold(value)]
@@ -283,7 +284,7 @@ def _fit_scalar(value: Any, kind: Any, where: str) -> _Fit:
 
 
 def _scalar_in(text: str, kind: str) -> Any:
-    """Return the number or truth value that the text is, otherwise the text."""
+    """Return the text as a number or boolean if it is one, otherwise the text."""
     try:
         value = _load(text.strip().lower() if kind == "boolean" else text.strip(), strict=True)
     except ValueError:
@@ -296,7 +297,7 @@ def _scalar_in(text: str, kind: str) -> Any:
 
 
 def _parse_inner(text: str) -> Any:
-    """Return the object or list that a text is in JSON, otherwise None."""
+    """Return the object or list in a JSON text, or None if the text is neither."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     parsed = _parse(text)
@@ -304,7 +305,7 @@ def _parse_inner(text: str) -> Any:
 
 
 def _find_name(name: str, value: dict[str, Any], known: JsonSchema) -> str | None:
-    """Return the known field of this name, or the only absent one whose name differs in case or a plural s."""
+    """Return the known field with this name, or the only absent one whose name differs in case or a plural s."""
     if name in known:
         return name
     alike = [each for each in known if each not in value and _fold(each).rstrip("s") == _fold(name).rstrip("s")]

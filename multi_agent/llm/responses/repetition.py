@@ -1,7 +1,7 @@
-"""Stops responses that never end: the same words over and over, or white space between JSON tokens.
+"""Stops responses that repeat the same words, or white space between JSON tokens, without end.
 
-Small models fall into such loops, and constrained decoding does not stop them: a JSON text may hold any number of
-repetitions. Without a stop they run to the output limit, which takes minutes.
+Small models produce such loops. Constrained decoding does not stop them, because a JSON text may contain any number of
+repetitions. Without this check, they continue to the output limit, which takes minutes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from multi_agent.llm.endpoint import EndpointRequest, EndpointWrapper, Reply
 from multi_agent.llm.llm import OnText
 
 _BLANK = 200
-"""Characters of white space in a row. Indented JSON and tables with padded columns have less."""
+"""Maximum consecutive characters of white space. Indented JSON and tables with padded columns have fewer."""
 _REPEATED = 1_000
 _REPEATED_RULE = 4_000
 _TIMES = 4
-"""A loop repeats the same characters for at least ``_REPEATED`` characters and ``_TIMES`` times, signs without letters
-and digits for ``_REPEATED_RULE``. Rows of a table that differ in one figure are no loop, and neither are the rule of a
-wide table or a list of a hundred equal short items. 293 files of many formats with 2.5 million characters have none.
+"""A loop repeats the same characters for at least ``_REPEATED`` characters and ``_TIMES`` times. If they contain no
+letters and digits, the limit is ``_REPEATED_RULE``. Table rows that differ in one figure, the rule of a wide table, and
+a list of a hundred equal short items are not loops. 293 files of many formats with 2.5 million characters have no loop.
 """
 _WINDOW = 8_000
 _PROBE = 40
@@ -29,7 +29,7 @@ _EXCERPT = 60
 
 
 def find_endless(text: str) -> str:
-    """Return what a text repeats at its end, as a clause; empty if it repeats nothing."""
+    """Return a clause that describes the repetition at the end of a text. Empty if there is no repetition."""
     if len(text) - len(text.rstrip()) >= _BLANK:
         return "it wrote white space without end"
     if repeated := _find_repeated(text[-_WINDOW:]):
@@ -38,9 +38,9 @@ def find_endless(text: str) -> str:
 
 
 def _find_repeated(text: str) -> str:
-    """Return the characters that the text ends with several times in a row; empty if there are none.
+    """Return the characters that are repeated at the end of the text. Empty if there are none.
 
-    Only distances at which the last characters occur before can be a period, so most texts cost one search.
+    Only distances to earlier occurrences of the last characters can be a period, so most texts need one search.
     """
     end = text[-_PROBE:]
     at = text.rfind(end, 0, len(text) - 1)
@@ -57,11 +57,11 @@ def _find_repeated(text: str) -> str:
 
 
 class RepetitionCheck(EndpointWrapper):
-    """An endpoint that stops a response without end. Its reply says in ``cut`` what was repeated.
+    """An endpoint that stops endless responses. ``cut`` of the reply describes the repetition.
 
-    It needs a stream, so it streams every request, also those of callers that do not listen. Without streaming
-    (``stream = false``) it can only explain why a response reached the output limit. The tokens of a stopped response
-    are estimates, as the endpoint does not count them.
+    It needs a stream, so it streams every request, even if the caller does not listen. Without streaming
+    (``stream = false``), it can only explain why a response reached the output limit. The tokens of a stopped response
+    are estimates, because the endpoint does not count them.
     """
 
     async def send(self, request: EndpointRequest) -> Reply:
@@ -83,11 +83,11 @@ class RepetitionCheck(EndpointWrapper):
 
 
 class _EndlessOutput(Exception):
-    """The text that is being written repeats itself. Closes the stream on its way."""
+    """The text of the stream repeats itself. Raising it closes the stream."""
 
 
 class _Watch:
-    """Receives a text while it is written, and raises _EndlessOutput when it repeats itself."""
+    """Receives a text while it is streamed, and raises _EndlessOutput when it repeats itself."""
 
     def __init__(self, on_text: OnText | None) -> None:
         self._on_text = on_text
@@ -95,7 +95,7 @@ class _Watch:
         self.received = ""
 
     async def receive(self, text: str) -> None:
-        if len(text) < len(self.received):  # the response starts over
+        if len(text) < len(self.received):  # the response starts again
             self._checked = 0
         self.received = text
         if self._on_text:

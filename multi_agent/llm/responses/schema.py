@@ -18,5 +18,5 @@ def schema_of(response_model: type[BaseModel]) -> JsonSchema:
 
 @lru_cache(maxsize=512)
 def outline_of(response_model: type[BaseModel]) -> str:
-    """Return the outline of ``response_model`` for a prompt; see ``outline.py``."""
+    """Return the outline of ``response_model`` for a prompt. See ``outline.py``."""
     return outline_schema(schema_of(response_model))

@@ -1,7 +1,7 @@
-"""Turns an endpoint into a language model: parses responses into typed values and retries invalid ones.
+"""Turns an endpoint into a language model. Parses responses into typed values and retries invalid ones.
 
-``instructor`` drives the retries for all protocols. This module decides what it sees of a response (repaired, without
-thinking), asks again for a shorter response after an incomplete one, and keeps the exchanges and the usage of a call.
+``instructor`` controls the retries for all protocols. This module passes it repaired responses without thinking, asks
+for a shorter response after an incomplete one, and records the exchanges and the usage of a call.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class TypedLLM(LLM):
         from instructor.core import InstructorRetryException
         from instructor.core.hooks import Hooks
 
-        # This method raises a typed error for everything that instructor logs. Log output would hide that error.
+        # Everything that instructor logs is also raised as a typed error. The log output would hide that error.
         logging.getLogger("instructor").setLevel(logging.CRITICAL)
         hooks = Hooks()
         hooks.on("parse:error", conversation.reject)
@@ -105,8 +105,8 @@ class TypedLLM(LLM):
 def _checker(response_model: type[BaseModel]) -> type[BaseModel]:
     """Return a type for instructor that validates responses against ``response_model`` but has no fields to inspect.
 
-    Instructor derives a subclass and a schema from the type it gets, and walks all its fields, on every call. For a
-    plan that takes longer than everything else Candor does for the call.
+    On every call, instructor derives a subclass and a schema from the given type and walks all its fields. For a plan,
+    that would take longer than everything else Candor does for the call.
     """
     from instructor import ResponseSchema
 
@@ -130,7 +130,7 @@ class _Conversation:
     def __init__(
         self, endpoint: Endpoint, settings: EndpointSettings, request: LLMRequest[Any], opening: Sequence[Message]
     ) -> None:
-        """``opening`` holds the messages that instructor starts with; it appends others."""
+        """Create the conversation. Instructor starts with the messages in ``opening`` and appends others."""
         self._endpoint = endpoint
         self._pictures = [message.pictures for message in opening]
         self._settings = settings
@@ -144,8 +144,8 @@ class _Conversation:
     async def create(self, *, messages: list[dict[str, Any]], **_: object) -> SimpleNamespace:
         """Send the messages and return the parts of OpenAI's response object that instructor reads.
 
-        After an incomplete response, ask once per call for a shorter one. Raises InvalidResponse if that one is
-        incomplete, too.
+        After an incomplete response, ask once per call for a shorter one. Raises InvalidResponse if that is incomplete,
+        too.
         """
         pictures = chain(self._pictures, repeat(()))  # instructor handles only text
         sent = tuple(Message(**text, pictures=each) for text, each in zip(messages, pictures, strict=False))
@@ -161,7 +161,7 @@ class _Conversation:
         return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")])
 
     async def _ask(self, messages: tuple[Message, ...]) -> tuple[str, str]:
-        """Send the messages. Return the response as JSON, and why it is incomplete, or an empty text if it is not."""
+        """Send the messages. Return the response as JSON and the reason why it is incomplete, or an empty text."""
         on_text = self._report_text if self._on_text else None
         schema = schema_of(self._response_model)
         reply = await self._endpoint.send(EndpointRequest(messages, schema, self._temperature, on_text))
@@ -179,7 +179,7 @@ class _Conversation:
         setting, number = self._settings.setting, len(self.exchanges)
         return InvalidResponse(
             f"The {self._settings.name} did not complete its response in {count(number, 'attempt')}: {reason} "
-            f"({count(self.usage.completion_tokens, 'token')}, thinking included). Ask a narrower "
+            f"({count(self.usage.completion_tokens, 'token')}, including thinking). Ask a narrower "
             f"question, or choose a more capable model with {setting('model')}. If its "
             f"responses are long, raise {setting('max_output_tokens')}, now {self._settings.max_output_tokens}, and "
             f"{setting('context_window')} if needed."
@@ -221,8 +221,8 @@ def with_schema(messages: Sequence[Message], response_model: type[BaseModel]) ->
 def _ask_shorter(messages: tuple[Message, ...], reason: str) -> tuple[Message, ...]:
     """Return the messages with a request for a shorter response.
 
-    The incomplete response is left out: it costs tokens, and a model continues a loop that it reads. The request is
-    part of the last message, as some chat templates require the roles to alternate.
+    The incomplete response is left out because it costs tokens, and because a model continues a loop that it reads. The
+    request is part of the last message because some chat templates require alternating roles.
     """
     request = Prompt.part("shorter_response", reason=reason)
     *earlier, last = messages
@@ -230,9 +230,9 @@ def _ask_shorter(messages: tuple[Message, ...], reason: str) -> tuple[Message, .
 
 
 def _read(reply: Reply, response_model: type[BaseModel]) -> tuple[str, str, Repaired]:
-    """Return the response, the thinking before it, and the response repaired.
+    """Return the response, the thinking before it, and the repaired response.
 
-    Thinking without an end tag counts as a response if it ends with a JSON object that is valid.
+    Thinking without an end tag counts as a response if it ends with a valid JSON object.
     """
     response, thinking = split_thinking(reply.text)
     repaired = repair(response, response_model)

@@ -1,1 +1,1 @@
-"""Wrappers around the contract of a language model or an endpoint, one concern each."""
+"""Wrappers for language models and endpoints. Each module implements one concern."""

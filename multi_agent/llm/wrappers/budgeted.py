@@ -1,4 +1,4 @@
-"""Enforces the budget of a run: raises BudgetReached before the call that would exceed it."""
+"""Enforces the budget of a run. Raises BudgetReached before a call that would exceed it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BUDGET_REACHED = "The run's budget of"
 
 
 class BudgetUsage:
-    """What a run has used of its budget, over all its callers. Create one when the run starts.
+    """The budget that a run has used over all its callers. Create one when the run starts.
 
     ``usage`` covers the calls that ended, including failed ones. ``reserved`` is the estimate for the calls in
-    progress: one request each, with the tokens of its prompt. A resumed run starts with the usage it had before.
+    progress, with one request and the tokens of the prompt for each. A resumed run starts with its earlier usage.
     """
 
     def __init__(self, usage: Usage | None = None, seconds: float = 0.0) -> None:
@@ -51,8 +51,8 @@ class BudgetUsage:
 class BudgetedLLM(LLMWrapper):
     """An LLM that raises BudgetReached for calls over the budget.
 
-    The exact cost of a call is only known afterwards: the tokens of its response and retries after invalid responses
-    are added then. A run can exceed its budget by that much.
+    The exact cost of a call is known only afterwards, when the tokens of its response and of retries are added. A run
+    can exceed its budget by that amount.
     """
 
     def __init__(self, inner: LLM, budget: Budget, spent: BudgetUsage) -> None:

@@ -1,4 +1,4 @@
-"""Limits for the requests and replies of one endpoint within this process; see docs/concurrency.md."""
+"""Limits for the requests and replies of one endpoint within this process. See docs/concurrency.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper,
 
 
 class ConcurrencyLimit(EndpointWrapper):
-    """An endpoint with at most ``parallel`` requests at once. The others wait in order."""
+    """An endpoint with at most ``parallel`` concurrent requests. The others wait in order."""
 
     def __init__(self, inner: Endpoint, parallel: int) -> None:
         super().__init__(inner)

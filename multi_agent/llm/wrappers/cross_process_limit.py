@@ -22,10 +22,10 @@ _YIELD_S = 2 * _POLL_S
 
 
 class CrossProcessLimit(EndpointWrapper):
-    """An endpoint with at most ``parallel`` requests at once over all processes that share ``folder``.
+    """An endpoint with at most ``parallel`` concurrent requests over all processes that share ``folder``.
 
-    Processes with different limits keep their own limit and count each other's requests. Put ``ConcurrencyLimit``
-    around it to limit the requests of this process: waiting there is in order and costs nothing.
+    Processes with different limits keep their own limit and count each other's requests. For the requests of this
+    process, wrap it in ``ConcurrencyLimit``, whose queue is ordered and needs no polling.
     """
 
     def __init__(self, inner: Endpoint, folder: Path, settings: EndpointSettings) -> None:

@@ -1,8 +1,8 @@
-"""The journal of a run: its contract, the wrapper that keeps one, and a journal in a file.
+"""The journal of a run: its contract, the wrapper that uses it, and a journal in a file.
 
 The journal records every answered model call. A resumed run takes finished responses from its journal instead of
-calling the model. ``multi_agent/storage`` keeps the journals of live runs in SQL. The file journal here holds
-recordings, such as the demo's.
+calling the model. ``multi_agent/storage`` stores the journals of live runs in SQL. The file journal in this module is
+for recordings, such as the recording of the demo.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def request_key(
         "name": response_model.__name__,
         "schema": schema_of(response_model),
     }
-    if varied:  # left out otherwise, so that keys from before this field existed remain valid
+    if varied:  # omitted otherwise, so that keys from before this field existed remain valid
         request["varied"] = True
     return hashlib.sha256(json.dumps(request, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -73,8 +73,9 @@ class Occurrences:
         self._claimed: defaultdict[str, set[int]] = defaultdict(set)
 
     def claim(self, key: str) -> int:
-        """Return the lowest free number for ``key``. Concurrent equal requests each call it before their first await,
-        so they get different numbers.
+        """Return the lowest free number for ``key``.
+
+        Requests call this before their first await, so concurrent equal requests get different numbers.
         """
         occurrence = next(number for number in count() if number not in self._claimed[key])
         self._claimed[key].add(occurrence)
@@ -86,11 +87,11 @@ class Occurrences:
 
 
 class JournalingLLM(LLMWrapper):
-    """An LLM that answers from its journal where it can, and records every other response.
+    """An LLM that answers from its journal if possible, and records every other response.
 
     Create one per caller, or per step, with the ``occurrences`` of the run. A failed request frees its number, so
-    the same request gets the same number when it is made again. Call ``release`` before a step is repeated as a whole:
-    the journal then answers the requests that its first attempt completed.
+    the same request gets the same number when it is made again. Call ``release`` before a whole step is repeated. Then
+    the journal answers the requests that its first attempt completed.
     """
 
     def __init__(self, inner: LLM, journal: Journal, occurrences: Occurrences | None = None) -> None:
@@ -152,7 +153,7 @@ def completion_of(entry: JournalEntry, response_model: type[ResponseT]) -> Compl
         caller = f" of {entry.caller!r}" if entry.caller else ""
         raise RecordingMissing(
             f"The recorded response {entry.key[:12]}{caller} is not a valid {response_model.__name__} "
-            f"({error.error_count()} errors): the type changed after the recording. Record it again with a live model."
+            f"({error.error_count()} errors). The type changed after the recording. Record it again with a live model."
         ) from error
     return Completion(
         value=value,

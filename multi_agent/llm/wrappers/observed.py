@@ -1,4 +1,4 @@
-"""Makes model calls observable: wrappers that publish events, a meter of usage, and a count of faults."""
+"""Wrappers that publish events for model calls, a meter of their usage, and a count of faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vectorstore.models import FrozenModel
 
 
 class ObservedLLM(LLMWrapper):
-    """An LLM that publishes an event for every call that succeeds or fails, and one before it for repairs."""
+    """An LLM that publishes an event for every call that succeeds or fails, preceded by an event for repairs."""
 
     def __init__(self, inner: LLM, publish: Publish) -> None:
         super().__init__(inner)
@@ -56,11 +56,11 @@ class ObservedLLM(LLMWrapper):
 
 
 class ResponseFaults(FrozenModel):
-    """Faults in the model's responses of a run."""
+    """The number of faults in the model's responses of a run."""
 
-    repairs: int = Field(default=0, description="repairs of responses, of every kind")
+    repairs: int = Field(default=0, description="repairs of responses")
     rejected: int = Field(
-        default=0, description="responses that broke their schema, repeated themselves or ended early"
+        default=0, description="responses that did not match their schema, repeated themselves or ended early"
     )
     failed: int = Field(default=0, description="model calls that ended without a valid response")
 
@@ -75,8 +75,8 @@ class ResponseFaults(FrozenModel):
 def count_faults(events: Iterable[Event]) -> ResponseFaults:
     """Return the faults in the events of one run.
 
-    A resumed run starts again from the beginning and publishes the faults of journaled calls again, so only the events
-    since then count.
+    A resumed run starts again from the beginning and publishes the faults of journaled calls again, so only events
+    after the last resumption count.
     """
     counted = ResponseFaults()
     for event in events:
@@ -94,7 +94,7 @@ def count_faults(events: Iterable[Event]) -> ResponseFaults:
 
 
 class AnnouncingLLM(LLMWrapper):
-    """An LLM that publishes an event before every call, with the time that it probably takes."""
+    """An LLM that publishes an event with the expected duration before every call."""
 
     def __init__(self, inner: LLM, publish: Publish, pace: Pace) -> None:
         super().__init__(inner)
@@ -113,7 +113,7 @@ class Meter:
         self._counted: set[tuple[str, int]] = set()
 
     async def listen(self, event: Event) -> None:
-        """Count an event from a message bus."""
+        """Count an event of the run. Subscribe this method to its bus."""
         self.count(event)
 
     def count(self, event: Event) -> None:
@@ -124,6 +124,6 @@ class Meter:
     def _is_new(self, call: ModelCalled) -> bool:
         entry = (call.key, call.occurrence)
         known = entry in self._counted
-        if call.key:  # without a journal, every call is a new one
+        if call.key:  # without a journal, every call is new
             self._counted.add(entry)
         return not known

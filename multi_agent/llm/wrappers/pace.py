@@ -1,4 +1,4 @@
-"""The pace of models: estimates how long a call takes from how long earlier calls took."""
+"""Estimates the duration of model calls from the durations of earlier calls."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from multi_agent.events import Body, Event, ModelAsked, ModelCalled
 
-_WEIGHT = 0.3  # of a call in an average, against all earlier calls
+_WEIGHT = 0.3  # weight of a call in an average, relative to all earlier calls
 _COMPLETION_WEIGHT = 20
-"""Prompt tokens that take as long as one completion token: 5 to 40 on the endpoints measured.
+"""Prompt tokens that take as long as one completion token. Measured endpoints have values from 5 to 40.
 
-A wrong ratio matters only for calls that differ from all earlier ones of their caller.
+A wrong value affects only calls that differ from all earlier calls of their caller.
 """
 
 
@@ -30,9 +30,9 @@ class _Average:
 
 
 class Pace:
-    """What the calls so far tell about the next one, by model and caller.
+    """Estimates the duration of the next call from earlier calls, by model and caller.
 
-    A caller that has not called yet gets the average of all callers of its model. Create one per process, with events
+    For the first call of a caller, it uses the average of all callers of the model. Create one per process, with events
     of earlier runs, and subscribe ``listen`` to the bus of each run.
     """
 
@@ -43,7 +43,7 @@ class Pace:
             self._count(event.body)
 
     async def listen(self, event: Event) -> None:
-        """Count an event from a message bus."""
+        """Count an event of a run. Subscribe this method to its bus."""
         self._count(event.body)
 
     def expect(self, model: str, caller: str, prompt_tokens: int) -> ModelAsked:
@@ -65,7 +65,7 @@ class Pace:
 
     def _add(self, called: ModelCalled) -> None:
         usage, requests = called.usage, max(1, called.usage.model_calls)
-        # The estimate of the prompt, where it is known, since later prompts are estimated in the same way.
+        # Uses the estimated tokens of the prompt if they are known, because later prompts are also estimated.
         prompt = self._asked.get((called.model, called.caller), usage.prompt_tokens / requests)
         completion, seconds = usage.completion_tokens / requests, usage.seconds / requests
         call = _Average(completion, completion / seconds, seconds / max(1, _weight(prompt, completion)))

@@ -1,4 +1,4 @@
-"""The model calls of an ended run, given again: recorded responses, recorded errors, and calls that never ended.
+"""Repeats the model calls of an ended run with its recorded responses, recorded errors and calls that never ended.
 
 ``RecordedCalls`` is the journal of the replayed run, and ``RecordedLLM`` stands below it in place of each model.
 Requests match exactly. A request that the run did not make is stored in ``unknown`` and raises RecordingMissing.
@@ -49,10 +49,10 @@ class RecordedCalls:
         self.unknown: list[tuple[str, LLMRequest[Any]]] = []
         """The requests that the run did not make, with the names of their models."""
         self.waiting = False
-        """Whether a request waits, as its recorded call was still open when the run ended."""
+        """Whether a request waits because its recorded call was still open when the run ended."""
 
     def find(self, key: str, occurrence: int) -> JournalEntry | None:
-        """Return the entry; None if the run made no such request, or if its next try failed."""
+        """Return the entry, or None if the run made no such request or its next attempt failed."""
         outcomes = self._outcomes.get(key)
         if outcomes and isinstance(outcomes[0], ModelFailed):
             return None
@@ -65,7 +65,7 @@ class RecordedCalls:
         raise AssertionError(f"a replay made a new response for {entry.caller!r}")
 
     def model_of(self, caller: str, step: str) -> str:
-        """Return the name of the model that the caller asked in this step; empty if it made no call."""
+        """Return the name of the model that the caller used in this step. Empty if it made no call."""
         return self._models.get((caller, step), "")
 
     def had_pictures(self, caller: str) -> bool:
@@ -73,7 +73,7 @@ class RecordedCalls:
         return caller in self._with_pictures
 
     async def fail(self, model: str, request: LLMRequest[Any]) -> Never:
-        """Do what the run did with a request that has no response: raise its error, or wait for its end."""
+        """Repeat a request without a response. Raises its recorded error, or waits for the end of the run."""
         key = request_key(model, request.messages, request.response_model, varied=request.varied)
         caller = request.caller
         known = self._outcomes.get(key) or self._failed.get(caller)

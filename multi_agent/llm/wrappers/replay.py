@@ -1,9 +1,8 @@
 """A language model that replays the recorded responses of one run.
 
-A call matches a recorded response by its caller and its response type, in the order of the recording. The prompt need
-not be the same: a changed prompt, or an agent that the planner can now see, does not break a replay. ``drifted`` lists
-the calls with a prompt that differs from the recorded one. Resuming a run is different: ``JournalingLLM`` matches the
-exact request.
+A call matches a recorded response by its caller and its response type, in the order of the recording. The prompt may
+differ, so a changed prompt or a new agent does not break a replay. ``drifted`` lists the calls whose prompts differ
+from the recorded ones. When a run is resumed, ``JournalingLLM`` matches exact requests instead.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class DriftedCall(FrozenModel):
 
 
 class ReplayingLLM(LLM):
-    """An LLM that answers with the recorded responses of one run, each of them once."""
+    """An LLM that answers with the recorded responses of one run. Each response is used once."""
 
     def __init__(self, entries: Iterable[JournalEntry], model: str) -> None:
         self._remaining = list(entries)
@@ -59,10 +58,9 @@ class ReplayingLLM(LLM):
         return completion
 
     def _find(self, request: LLMRequest[ResponseT], key: str) -> JournalEntry:
-        """Return the response with the same key, otherwise the one with the most similar prompt, the first on a tie.
+        """Return the response with the same key, otherwise the first one with the most similar prompt.
 
-        Calls that a caller makes in parallel are recorded in the order of their responses. Only the prompt tells which
-        of them is which.
+        Parallel calls of a caller are recorded in the order of their responses, so only the prompt distinguishes them.
         """
         response_model = request.response_model.__name__
         candidates = [
@@ -79,8 +77,8 @@ class ReplayingLLM(LLM):
         prompt = " ".join(request.messages[-1].content.split())[:_EXCERPT] if request.messages else ""
         return RecordingMissing(
             f"The recording has no response left for {request.caller or 'this caller'} of the type "
-            f"{request.response_model.__name__}, with the prompt {prompt!r}. The run takes another course than the "
-            "recorded one. Record it again with a live model."
+            f"{request.response_model.__name__}, with the prompt {prompt!r}. The run differs from the recorded run. "
+            "Record it again with a live model."
         )
 
 

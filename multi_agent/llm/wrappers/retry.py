@@ -1,4 +1,4 @@
-"""Retries requests after transport errors: time-out, broken connection, 429, 5xx.
+"""Retries requests after transport errors (timeout, broken connection, 429, 5xx).
 
 ``typed.py`` retries invalid responses.
 """
@@ -12,7 +12,7 @@ from multi_agent.errors import LLMError, LLMRateLimited, LLMTimeout, LLMUnavaila
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
 
 _TRANSIENT = (LLMUnavailable, LLMTimeout, LLMRateLimited)
-# One retry is enough to rule out a brief interruption. More retries would only keep the user waiting.
+# One retry is sufficient to rule out a brief interruption. More retries would only make the user wait.
 _RETRIED_ONCE = (LLMUnreachable, LLMTimeout)
 
 
@@ -20,8 +20,7 @@ class RetryingEndpoint(EndpointWrapper):
     """An endpoint that retries after transient errors, with exponential back-off.
 
     The pause is the endpoint's ``Retry-After`` if it sends one. Otherwise it starts at ``first_pause_s`` and doubles
-    with each attempt, with jitter. A ``Retry-After`` longer than ``longest_pause_s`` is not waited for: the error is
-    raised at once.
+    with each attempt, with jitter. If ``Retry-After`` is longer than ``longest_pause_s``, the error is raised at once.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Completes a follow-up question from the conversation, so that the planner and the agents need no chat history."""
+"""Completes a follow-up question from the conversation. The planner and the agents then need no chat history."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ class RunDependencies:
     memory: Memory = NO_MEMORY
 
     def model_of(self, caller: str, request: Request, step: str = "") -> LLM:
-        """Return the model of an agent or a part of the supervisor: its own, the request's, or the default.
+        """Return the model of an agent or a part of the supervisor, which is its own, the request's or the default.
 
-        The step that a fork changes has the model that the fork names. Raises UnknownModel.
+        The changed step of a fork uses the model of the fork. Raises UnknownModel.
         """
         if (fork := request.fork) and fork.model and fork.step == step:
             return self.models.get(fork.model)
@@ -45,7 +45,7 @@ class RunDependencies:
         return {self.model_of(caller, request) for caller in (*SUPERVISORS, *self.registry.names)}
 
     def require_models(self, request: Request) -> None:
-        """Raise UnknownModel or UnknownAgent if the request or the settings name one that does not exist."""
+        """Raise UnknownModel or UnknownAgent if a model or agent in the request or the settings does not exist."""
         self.models.require(request.model)
         self.models.require(request.fork.model if request.fork else "")
         for caller in self.settings.agent_models:
@@ -62,8 +62,8 @@ class RunDependencies:
 def allowed_registry(registry: AgentRegistry, tools: Toolbox, sources: tuple[Source, ...]) -> AgentRegistry:
     """Return the agents that can work with these sources.
 
-    Agents whose own search and tools use only other sources are left out. An agent that has tools but also reads the
-    results of other agents can work without its tools.
+    Omits agents whose search and tools use only other sources. An agent that also reads the results of other agents can
+    work without its tools.
     """
     reasons = {}
     for agent in registry:
@@ -71,7 +71,7 @@ def allowed_registry(registry: AgentRegistry, tools: Toolbox, sources: tuple[Sou
         usable = _usable(card, tools)
         if usable and not usable & {*sources} and (card.searches or not card.sees):
             reasons[card.name] = (
-                f"cannot work in this run: it uses {', '.join(sorted(usable))}, and the run may only use "
+                f"cannot work in this run, because it uses {', '.join(sorted(usable))} and the run may only use "
                 f"{', '.join(sources)}. Allow more with `--sources`, such as "
                 f"`--sources {','.join((*sources, *sorted(usable)))}`."
             )
@@ -83,11 +83,11 @@ def require_reader(registry: AgentRegistry, tools: Toolbox, sources: tuple[Sourc
     if not any(_usable(agent.card, tools) & {*sources} for agent in registry):
         raise AgentError(
             f"No enabled agent reads from the sources that the run may use ({', '.join(sources)}). `candor agents` "
-            "lists the agents; enable one of them, such as the WebResearcher for the web "
+            "lists the agents. Enable one of them, such as the WebResearcher for the web "
             "(`candor agents enable WebResearcher`), or allow other sources."
         )
 
 
 def _usable(card: AgentCard, tools: Toolbox) -> frozenset[Source]:
-    """Return the sources that the agent reads, itself or with its tools."""
+    """Return the sources that the agent reads by its own search or with its tools."""
     return card.searches.union(map(tools.registry.source_of, card.tools))

@@ -1,6 +1,6 @@
-"""Builds plans from the steps that a model wrote: repairs unambiguous errors and derives the order of the steps.
+"""Builds plans from the steps that a model wrote. Repairs unambiguous errors and derives the order of the steps.
 
-All other errors stay unchanged, and ``validation.py`` reports them.
+Other errors stay unchanged, and ``validation.py`` reports them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from multi_agent.orchestrator.planning.validation import output_fields
 from multi_agent.plan import Plan, Step, find_references, map_texts
 
 _REFERENCE = re.compile(r"(?:[@$]|(?<!\{))\{+([^{}]*)\}+")
-"""A reference as models write it: with or without ``@`` and ``outputs``, in single or double braces.
+"""A reference as models write it, with or without ``@`` and ``outputs``, in single or double braces.
 
 The search takes linear time for any text.
 """
@@ -143,7 +143,7 @@ class _Drafter:
         return frozenset().union(*(card.writes for card in self._cards(step)))
 
     def _cards(self, step: Step) -> list[AgentCard]:
-        """Return the cards of the step's agents; empty if one of the agents does not exist."""
+        """Return the cards of the step's agents. Empty if one of the agents does not exist."""
         known = all(agent in self._registry for agent in step.agents)
         return [self._registry.get(agent).card for agent in step.agents] if known else []
 
@@ -158,7 +158,7 @@ def _slug(written: str) -> str:
 
 
 def _parts(written: str) -> tuple[str, str | None] | None:
-    """Return the step and the output that a text between braces names; None if it is no reference."""
+    """Return the step and the output that a text in braces refers to, or None if it is not a reference."""
     parts = written.strip().split(".")
     named = parts[1:] if parts[0] in ("output", "outputs") and len(parts) > 1 else parts
     if not all(named) or len(named) > 2:
@@ -175,7 +175,7 @@ def _output(written: str | None, outputs: Mapping[str, Any]) -> str | None:
 
 
 def _ordered(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps, with each after the steps that it references, else in their order. Cycles stay unchanged."""
+    """Return the steps in their order, but each after the steps that it references. Cycles stay unchanged."""
     waiting, placed = list(steps), list[Step]()
     ids = {step.id for step in steps}
     while waiting:
@@ -190,9 +190,10 @@ def _ordered(steps: Sequence[Step]) -> list[Step]:
 
 
 def _with_needs(steps: Sequence[Step], registry: AgentRegistry) -> Iterable[Step]:
-    """Yield the steps with their needs: earlier steps that write a field the step reads or a single value it writes.
+    """Yield the steps with their needs.
 
-    The last step needs all others. A step is left out if another needed or referenced step already waits for it.
+    A step needs earlier steps that write a field that it reads, or a single value that it also writes. The last step
+    needs all others. A need is omitted if another needed or referenced step already waits for that step.
     """
     before: dict[str, set[str]] = {}
     flows = {step.id: _flow(step, registry) for step in steps}

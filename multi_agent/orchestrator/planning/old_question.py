@@ -1,8 +1,8 @@
-"""Finds parts of the question that a plan was made for in the texts of the plan.
+"""Finds parts of the original question in the texts of a plan.
 
-A plan that contains parts of its old question answers that question again, regardless of the new one. Therefore, a plan
-is not saved or followed if its texts contain a figure, a name or quoted words of the question, or several of its words
-in a row.
+A plan that contains parts of its original question answers that question again, regardless of the new one. Therefore, a
+plan is not saved or followed if its texts contain a figure, a name or quoted words of the question, or several
+consecutive words of it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from multi_agent.plan import PLACEHOLDER, REFERENCE, Plan, Step, texts_of
 _SENTENCE_END = re.compile(r"(?<=[!?…؟])\s+|(?<=[^\W_]{2}\.)(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z][a-z]{3}\.)\s+")
 """Excludes abbreviations such as "Dr." and "Prof.", which precede a name."""
 _QUOTED = re.compile(r"[\"“”„«‹']([^\"“”„«»‹›]{2,}?)[\"“”»›'](?!\w)")
-_SHARED_WORDS = 3  # in a row, at least one of them with five or more letters
-_SHARED_CHARACTERS = 4  # in a row, in scripts without spaces
+_SHARED_WORDS = 3  # consecutive words, at least one of them with five or more letters
+_SHARED_CHARACTERS = 4  # consecutive characters, in scripts without spaces
 _LONG_WORD = 6  # letters; in a question without figures and names, long words identify its subject
 _WORDS_OF_PLANS = frozenset({"answer", "answers", "document", "documents", "passage", "passages", "question"})
 """Words of every plan. They do not identify the subject of a question."""
 
 
 class OldQuestion:
-    """The question that a plan was made for."""
+    """The original question of a plan."""
 
     def __init__(self, question: str) -> None:
         terms = [term for sentence in _SENTENCE_END.split(question) for term in find_terms(sentence)]
@@ -46,7 +46,8 @@ class OldQuestion:
     def shared_with_text(self, text: str) -> tuple[str, ...]:
         """Return the terms and word sequences of the question in a text, without its references and placeholders.
 
-        A text with a parameter or a reference asks for a part of a question, so it may share word sequences with it.
+        A text with a parameter or a reference asks for a part of a question, so it may share word sequences with the
+        question.
         """
         parts = PLACEHOLDER.sub("\n", REFERENCE.sub("\n", text)).split("\n")
         is_part = "@{inputs." in text or "@{outputs." in text
@@ -77,13 +78,13 @@ def documents_in(plan: Plan, registry: AgentRegistry) -> tuple[str, ...]:
 
 
 def document_inputs(step: Step, registry: AgentRegistry) -> frozenset[str]:
-    """Return the inputs of a step that hold document names."""
+    """Return the inputs of a step that contain document names."""
     cards = [registry.get(agent).card for agent in step.agents if agent in registry]
     return frozenset(name for card in cards for name in document_fields(card.inputs))
 
 
 def _texts(plan: Plan, registry: AgentRegistry) -> Iterator[tuple[str, str]]:
-    """Yield the location of each text of a plan, and the text. Document names are left out."""
+    """Yield the location of each text of a plan, and the text. Omits document names."""
     yield "the goal", plan.goal
     for step in plan.steps:
         yield f"the instruction of step {step.id!r}", step.instruction

@@ -1,4 +1,4 @@
-"""Plans of a single step, which need no planner: mode ``direct`` and mode ``fast``."""
+"""Plans of a single step for the modes ``direct`` and ``fast``, which need no planner."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from multi_agent.plan import Plan, Step
 from multi_agent.tasks import NoInputs
 
 ALL = "@all"
-"""Stands for all agents that can answer alone, in place of an agent's name."""
+"""A placeholder for the names of all agents that can answer alone."""
 
 
 def direct_plan(names: Sequence[str], question: str, registry: AgentRegistry) -> Plan:
     """Return a plan in which these agents answer the question. A vote compares the answers of several agents.
 
-    Raises UnknownAgent; AgentError if an agent needs results of other agents or inputs from a plan, or if one of
+    Raises UnknownAgent, and AgentError if an agent needs results of other agents or inputs from a plan, or if one of
     several agents gives no answer that can be compared.
     """
     able = fast_agents(registry)
     named = dict.fromkeys(other for name in names for other in ([c.name for c in able] if name == ALL else [name]))
     cards = [registry.get(name).card for name in named]
     if not cards:
-        raise AgentError(f"No enabled agent can answer alone, so {ALL} names none. Enable the Reader, for example.")
+        raise AgentError(f"No enabled agent can answer alone, so {ALL} is empty. Enable an agent, such as the Reader.")
     for card in cards:
         _require_alone(card)
         if len(cards) > 1 and card not in able:
@@ -39,12 +39,12 @@ def _require_alone(card: AgentCard) -> None:
     """Raise AgentError if the agent needs results of other agents or inputs from a plan."""
     if card.requires:
         raise AgentError(
-            f"{card.name} cannot be asked directly: it needs {', '.join(sorted(card.requires))} from other agents. "
-            "Ask without naming an agent."
+            f"{card.name} cannot be asked directly, because it needs {', '.join(sorted(card.requires))} from other "
+            "agents. Ask without naming an agent."
         )
     if not can_be_asked(card):
         raise AgentError(
-            f"{card.name} cannot be asked directly: it needs inputs from a plan "
+            f"{card.name} cannot be asked directly, because it needs inputs from a plan "
             f"({', '.join(card.inputs.model_fields)}). Its author can set `asked` on its card to provide them."
         )
 
@@ -58,7 +58,7 @@ def one_step_plan(
 ) -> Plan:
     """Return a plan in which these agents answer the question.
 
-    ``queries`` and ``documents`` are passed on if the inputs of an agent have fields for them.
+    ``queries`` and ``documents`` are passed to agents whose inputs have fields for them.
     """
     given = {"queries": list(queries), "related_queries": list(queries), "documents": list(documents)}
     inputs: dict[str, Any] = {}

@@ -65,7 +65,7 @@ class Planner:
         self._agents = "\n".join(_describe(card, self._cards) for card in self._cards)
 
     async def plan(self, question: str, examples: Sequence[PlanExample]) -> tuple[Understanding, Plan]:
-        """Return a valid plan. Raises PlanError if the model makes none, LLMError if the model fails."""
+        """Return a valid plan. Raises PlanError if the model makes no valid plan, LLMError if the model fails."""
         prompt = Prompt.shipped("planner")
         messages = prompt.render(
             agents=self._agents,
@@ -85,8 +85,8 @@ class Planner:
     async def follow(self, question: str, template: Plan, inputs: Mapping[str, str]) -> tuple[Understanding, Plan]:
         """Understand the question and fill in a template that the person chose.
 
-        ``inputs`` holds values of its parameters; the model extracts the others from the question. Raises PlanError if
-        the plan is invalid for this run or a value is missing.
+        ``inputs`` contains values of its parameters. The model extracts the others from the question. Raises PlanError
+        if the plan is invalid for this run or a value is missing.
         """
         self._require_runnable(template_faults(template, self._registry, self._documents.names))
         missing = missing_parameters(template, inputs)
@@ -156,8 +156,8 @@ class Planner:
                 await self._publish(PlanRejected(plan=plan, faults=found))
             messages = [*messages, *prompt.again(response.model_dump_json(), faults=bullets(found))]
         raise PlanError(
-            f"The model made no plan that can be run, in {count(self._retries + 1, 'attempt')}. Faults of the last "
-            f"one: {' '.join(found)} Try mode `fast`, which needs no plan, or a more capable model.",
+            f"The model made no valid plan in {count(self._retries + 1, 'attempt')}. Faults of the last one: "
+            f"{' '.join(found)} Try mode `fast`, which needs no plan, or a more capable model.",
             written=response.model_dump_json(indent=1, include={"steps"}),
             faults=found,
         )
@@ -191,7 +191,7 @@ def _describe(card: AgentCard, cards: Sequence[AgentCard]) -> str:
 
 
 def _show_examples(examples: Sequence[PlanExample]) -> str:
-    """Render the plans with several steps. A plan of mode ``fast`` is no example for planning."""
+    """Render the plans with several steps. A plan of mode ``fast`` is not useful as an example."""
     shown = "\n".join(_show_example(example) for example in examples if example.plan.mode == "high")
     if not shown:
         return ""

@@ -1,7 +1,7 @@
-"""Proposes a template for the plan of a run: the model marks the parts that belong to the old question.
+"""Proposes a template for the plan of a run. The model marks the parts that belong to the original question.
 
-The model only marks texts that state the whole question, and words that another question replaces. Therefore, it cannot
-change any other part of the plan.
+The model only marks texts that state the whole question, and words that another question replaces. It cannot change any
+other part of the plan.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Proposal(FrozenModel):
 
     question: str = Field(description="The question of the run.")
     plan: Plan = Field(description="The proposed template.")
-    faults: tuple[str, ...] = Field(description="What must be changed before the template can be saved; often none.")
+    faults: tuple[str, ...] = Field(description="Faults that must be corrected before the template can be saved.")
     collection: str = Field(default="", description="The collection of the run.")
 
 
@@ -130,7 +130,7 @@ def _apply(response: PlanTemplateResponse, plan: Plan, texts: Sequence[str], reg
     parameters = {_name(each.name, used): each for each in response.parameters}
     replacing = dict(_replacements(parameters))
     longest_first = sorted(replacing, key=len, reverse=True)
-    words = "|".join(map(re.escape, longest_first)) or r"(?!)"  # without words, nothing matches
+    words = "|".join(map(re.escape, longest_first)) or r"(?!)"  # matches nothing if there are no words
     pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
 
     def change(text: str) -> str:

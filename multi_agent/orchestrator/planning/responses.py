@@ -1,4 +1,4 @@
-"""What the planner's model returns: an understanding and steps.
+"""The response models of the planner, which consist of an understanding and steps.
 
 The JSON schema offers each agent with its own inputs, but a response is parsed as plain ``WrittenStep`` values.
 ``drafting.py`` repairs faults in names and inputs, and ``validation.py`` reports all others to the model at once.
@@ -45,7 +45,7 @@ class UnderstandingResponse(BaseModel):
 
 
 def understanding_response(parameters: Sequence[Parameter]) -> type[UnderstandingResponse]:
-    """Return the response model for following a template: it asks for the values of these parameters, if any."""
+    """Return the response model for following a template, with the values of these parameters if there are any."""
     if not parameters:
         return UnderstandingResponse
     fields: dict[str, Any] = {each.name: (str, Field(description=each.meaning)) for each in parameters}
@@ -76,7 +76,7 @@ _AT_MOST: dict[str, JsonValue] = {"maxItems": _STEPS}
 
 
 def _steps(cards: Sequence[AgentCard]) -> Any:
-    """Return the type of the list of steps: one form for all agents without own fields, one per other agent."""
+    """Return the type of the list of steps. Agents without own fields share one form. Others have one form each."""
     own = {card: _own(card, cards) for card in cards}
     plain = tuple(card.name for card, fields in own.items() if not fields)
     variants = [_step_model("PlainStep", plain, instructed=True, own={})] if plain else []

@@ -1,4 +1,4 @@
-"""Saved plans as templates: checks them and fills in ``@{question}`` and ``@{inputs.NAME}`` for a question."""
+"""Checks saved plans as templates, and fills in ``@{question}`` and ``@{inputs.NAME}`` for a question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INPUTS = "inputs."
 
 
 def template_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str]) -> tuple[str, ...]:
-    """Return all faults of a template for a library of ``documents``; empty if the template can be used."""
+    """Return all faults of a template for a library of ``documents``. Empty if the template can be used."""
     own = tuple(_placeholder_faults(plan))
     return own or faults(fill(plan, STAND_IN, {each.name: STAND_IN for each in plan.parameters}), registry, documents)
 
@@ -73,15 +73,15 @@ def missing_parameters(plan: Plan, given: Mapping[str, str]) -> tuple[Parameter,
 
 
 def values_for(plan: Plan, given: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
-    """Return a value for each parameter: the given one, the one found in the question, or the default.
+    """Return a value for each parameter, which is the given one, the one found in the question, or the default.
 
-    Raises PlanError for parameters without any of these.
+    Raises PlanError for parameters without a value.
     """
     values = {each.name: given.get(each.name) or found.get(each.name, "") or each.default for each in plan.parameters}
     if lacking := [f"{each.name!r} ({each.meaning})" for each in plan.parameters if values[each.name] is None]:
         raise PlanError(
-            f"The saved plan needs a value for {', '.join(lacking)}, and the question does not give it. Name it in the "
-            "question, or give it with `--input NAME=VALUE` (REST: `inputs`)."
+            f"The saved plan needs a value for {', '.join(lacking)}, but the question does not contain it. Add it to "
+            "the question, or set it with `--input NAME=VALUE` (REST: `inputs`)."
         )
     return {name: value for name, value in values.items() if value is not None}
 
@@ -93,8 +93,8 @@ def require_followable(template: PlanExample, inputs: Mapping[str, str], registr
     """
     if shared := OldQuestion(template.question).shared_with(template.plan, registry):
         raise PlanError(
-            f"The saved plan {template.name!r} names the question that it was saved from, in {'; '.join(shared)}. It "
-            "would answer that question again. Write @{question} there, or save the plan of its run again."
+            f"The saved plan {template.name!r} contains parts of its original question in {'; '.join(shared)}. It "
+            "would answer that question again. Write @{question} instead, or save the plan of its run again."
         ).with_command(f"`candor plans edit {shlex.quote(template.name)}` and `candor plans save` do that.")
     names = [each.name for each in template.plan.parameters]
     if unknown := sorted(inputs.keys() - set(names)):
@@ -106,7 +106,7 @@ def require_followable(template: PlanExample, inputs: Mapping[str, str], registr
 def require_saveable(
     plan: Plan, question: str, registry: AgentRegistry, documents: Collection[str], *, keep_documents: bool
 ) -> None:
-    """Raise PlanError with all faults if the plan is no valid template, or contains the question or documents."""
+    """Raise PlanError with all faults if the plan is not a valid template, or contains the question or documents."""
     if found := saving_faults(plan, question, registry, documents, keep_documents=keep_documents):
         raise PlanError(f"The plan cannot be saved: {' '.join(found)}")
 
@@ -114,7 +114,7 @@ def require_saveable(
 def saving_faults(
     plan: Plan, question: str, registry: AgentRegistry, documents: Collection[str], *, keep_documents: bool
 ) -> tuple[str, ...]:
-    """Return the reasons why a plan cannot be saved, with corrections; empty if it can be saved."""
+    """Return the reasons why a plan cannot be saved, with corrections. Empty if it can be saved."""
     named = documents_in(plan, registry)
     known = documents if keep_documents else {*documents, *named}
     return (
@@ -126,11 +126,12 @@ def saving_faults(
 def _old_faults(plan: Plan, question: str, registry: AgentRegistry, documents: Collection[str]) -> Iterator[str]:
     if shared := OldQuestion(question).shared_with(plan, registry):
         yield (
-            f"It still names the question that it was made for, in {'; '.join(shared)}. Write @{{question}} in place "
-            "of the whole question, or @{inputs.NAME} in place of such words, with NAME among the parameters."
+            f"It still contains parts of its original question in {'; '.join(shared)}. Write @{{question}} instead of "
+            "the whole question, or @{inputs.NAME} instead of such words, with NAME among the parameters."
         )
     if documents:
         yield (
-            f"It names {', '.join(map(repr, documents))}. Write [] for all documents, or @{{inputs.document}} with a "
-            "parameter 'document'. To keep the names, save it with `--keep-documents` (REST: `keep_documents`)."
+            f"It contains the document names {', '.join(map(repr, documents))}. Write [] for all documents, or "
+            "@{inputs.document} with a parameter 'document'. To keep the names, save it with `--keep-documents` (REST: "
+            "`keep_documents`)."
         )

@@ -1,6 +1,6 @@
-"""Triage: one short call that decides how much work a question needs, and prepares its search.
+"""Triage, a short model call that decides how many steps a question needs, and prepares its search.
 
-Only a question that needs several steps requires the planner's longer prompt.
+Only questions that need several steps require the planner's longer prompt.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.remembered import Remembered
 
 QUERIES = 3
-"""Maximum number of further wordings of a question. With more, a small model repeats itself."""
+"""Maximum number of additional wordings of a question. With more, a small model repeats itself."""
 _DOCUMENTS = 5
 
 
@@ -36,9 +36,9 @@ class FastPlan(NamedTuple):
 
 
 class Triage:
-    """Decides the mode of a question, its search queries, and whether documents are named.
+    """Chooses the mode of a question, its search queries, and the documents that it names.
 
-    ``agents`` holds the agents that can answer a question in mode ``fast``; at least one.
+    ``agents`` contains one or more agents that can answer a question in mode ``fast``.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Triage:
         self._remembered, self._today = remembered, today
 
     async def fast_plan(self, question: str, mode: Literal["auto", "fast"]) -> FastPlan | None:
-        """Return the plan of a fast question; None if the question needs the planner. Raises LLMError, StoreError."""
+        """Return the plan of a fast question, or None if it needs the planner. Raises LLMError, StoreError."""
         remembered = show_remembered(self._remembered, "`requirements`")
         shape = triage_response(
             tuple(card.name for card in self._agents),
@@ -101,7 +101,7 @@ class Triage:
         return "\n".join(rules)
 
     async def _known(self, written: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of existing documents. Drop unknown names; without any name, all documents are searched."""
+        """Return the names of existing documents. Drop unknown names. Without names, all documents are searched."""
         found = {name: self._documents.find(name) for name in written}
         repairs = [
             f"document {name!r} read as {known!r}" if known else f"dropped {name!r}, which is no document"

@@ -23,9 +23,9 @@ STAND_IN = "something"
 def faults(
     plan: Plan, registry: AgentRegistry, documents: Collection[str], known: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return all faults of the plan for a library of ``documents``; empty if it is valid.
+    """Return all faults of the plan for a library of ``documents``. Empty if it is valid.
 
-    ``known`` holds the context fields that an earlier attempt has written.
+    ``known`` contains the context fields that an earlier attempt has written.
     """
     structural = (*_id_faults(plan), *_agent_faults(plan, registry), *_need_faults(plan), *_cycle_faults(plan))
     if structural:
@@ -156,7 +156,7 @@ def _answer_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
 
 
 def answering_step(plan: Plan, registry: AgentRegistry) -> Step | None:
-    """Return the step that gives the answer: the final one, else the last that writes the synthesis."""
+    """Return the step that gives the answer, which is the final step or the last one that writes the synthesis."""
     finals = [step for step in plan.steps if step.final]
     writing = [step for step in plan.steps if "synthesis" in _written(step, registry)]
     return next(reversed(finals or writing), None)

@@ -1,1 +1,1 @@
-"""Run a recorded run again, and find where two runs differ."""
+"""Replays of recorded runs, forks, and the first difference of two runs."""

@@ -1,4 +1,4 @@
-"""Names what has changed since a run, most probable cause of a difference first."""
+"""Lists the changes since a run, with the most probable cause of a difference first."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ChangedLine(FrozenModel):
 
 
 class Cause(FrozenModel):
-    """Something that is different now."""
+    """A change since the run."""
 
     kind: Kind
     name: str = Field(description="the prompt's file, the document, the setting of the index, or Candor's version")
-    change: str = Field(description="what happened to it")
+    change: str = Field(description="description of the change")
 
 
 def changed_line(unknown: Sequence[tuple[str, LLMRequest[Any]]], entries: Sequence[JournalEntry]) -> ChangedLine | None:
@@ -54,7 +54,7 @@ def changed_line(unknown: Sequence[tuple[str, LLMRequest[Any]]], entries: Sequen
 def find_causes(
     then: Environment, now: Environment, difference: Difference | None, line: ChangedLine | None
 ) -> tuple[Cause, ...]:
-    """Return everything that has changed, the most probable cause first; the code if nothing else has."""
+    """Return all changes, with the most probable cause first. Return the code if nothing else has changed."""
     found = [*_index(then, now), *_documents(then, now), *_prompts(then, now, line)]
     if then.candor != now.candor or not found:
         same = "is the same version, but other code or packages may have changed"

@@ -45,7 +45,7 @@ def without_end(events: Sequence[Event]) -> list[Event]:
 
 
 def first_difference(recorded: Sequence[Event], repeated: Sequence[Event]) -> Difference | None:
-    """Return the first recorded event without an equal in the replay, else the first additional one of the replay."""
+    """Return the first recorded event without an equal one in the replay, or the first additional event."""
     theirs = Counter(map(_identity, comparable(repeated)))
     for event in comparable(recorded):
         if not theirs[_identity(event)]:
@@ -63,7 +63,7 @@ def first_difference(recorded: Sequence[Event], repeated: Sequence[Event]) -> Di
 
 
 def _counterpart(event: Event, recorded: Sequence[Event], repeated: Sequence[Event]) -> Event | None:
-    """Return the event of the same type and step that the replay has in place of this one."""
+    """Return the event of the same type and step that replaces this event in the replay."""
     known = {_identity(each) for each in recorded}
     alike = (each for each in repeated if (each.body.type, each.step) == (event.body.type, event.step))
     return next((each for each in alike if _identity(each) not in known), None)

@@ -1,4 +1,4 @@
-"""Describes what a run depends on besides its request and its journal."""
+"""Describes the environment of a run, on which it depends in addition to its request and its journal."""
 
 from __future__ import annotations
 

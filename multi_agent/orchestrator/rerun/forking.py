@@ -1,4 +1,4 @@
-"""Forks of a run: what they take from the journal of the run, and how they change a step of its plan."""
+"""Forks of a run. Copies calls from the journal of the run and changes a step of its plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a run that give what a recorded run got, and store nothing."""
+"""Parts of a run that return the results of a recorded run and store nothing."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class ReplayingOrchestrator(Orchestrator):
         return RecordedLLM(self.calls, caller, self.calls.model_of(caller, step) or self.models.default.model)
 
     def require_models(self, request: Request) -> None:
-        """Accept every name: no model is called."""
+        """Accept every name, because no model is called."""
 
 
 class RecordedModels(Models):
-    """The models of a recorded run: every endpoint is its default model."""
+    """The models of a recorded run. Every endpoint is its default model."""
 
     def __init__(self, calls: RecordedCalls, model: str) -> None:
         super().__init__(RecordedLLM(calls, "", model))

@@ -1,4 +1,4 @@
-"""Replays an ended run: the same code over the same documents, with the responses and tool results of its journal.
+"""Replays an ended run. Executes the current code with the responses and tool results of the run's journal.
 
 No endpoint, tool or web page is called, and the run has the settings that it had. The documents are searched again, so
 that a replay finds what has changed in them. A tool of an MCP server is not called either, but the server is asked for
@@ -14,7 +14,7 @@ from pydantic import Field
 
 from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
-from multi_agent.events import Event
+from multi_agent.events import Event, ModelCalled
 from multi_agent.llm.wrappers.recorded import RecordedCalls
 from multi_agent.memory.memory import NO_MEMORY
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
@@ -45,13 +45,16 @@ class Replay(FrozenModel):
     difference: Difference | None = Field(default=None, description="the first event that differs")
     line: ChangedLine | None = Field(default=None, description="the first differing line of a prompt")
     causes: tuple[Cause, ...] = Field(default=(), description="what has changed, the most probable cause first")
-    error: str = Field(default="", description="why the run could not be repeated at all; empty if it could")
+    error: str = Field(default="", description="why the run could not be repeated; empty if it was repeated")
 
 
 async def replay(parts: RunDependencies, recording: Recording) -> Replay:
     """Repeat the run with these parts, and compare."""
     if recording.started is None:
         error = "The run ended before it started, so there is nothing to replay."
+        return Replay(run_id=recording.run.run_id, same=False, events=0, error=error)
+    if not recording.calls and any(isinstance(event.body, ModelCalled) for event in recording.events):
+        error = "The run was imported without its texts, so its model responses are not known."
         return Replay(run_id=recording.run.run_id, same=False, events=0, error=error)
     return await _Replaying(parts, recording).compare()
 

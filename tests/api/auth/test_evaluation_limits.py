@@ -79,6 +79,6 @@ def test_questions_of_one_evaluation_are_limited(make_candor: Callable[..., Cand
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         refused = http.post("/v1/evaluations", json=ASKED)
         assert refused.status_code == 422
-        assert "has 3 questions; this service accepts 2" in refused.json()["detail"]
+        assert "has 3 questions, but this service accepts only 2" in refused.json()["detail"]
         assert "service.evaluation_questions" in refused.json()["detail"]
         assert http.get("/v1/evaluations").json() == []

@@ -55,7 +55,10 @@ def test_a_collection_with_other_documents_is_refused_and_unchanged(
     run("ingest", other, "-c", "papers")
     refused = run("ask", QUESTION, folder)
     assert refused.code == 2
-    assert f"The collection 'papers' also holds documents from elsewhere, such as '{other}/letter.txt'" in refused.err
+    assert (
+        f"The collection 'papers' also contains documents from other folders, such as '{other}/letter.txt'"
+        in refused.err
+    )
     assert documents(run, "papers") == {"letter.txt": "indexed"}
     named = run("ask", QUESTION, folder, "-c", "papers", "--json")
     assert named.json["status"] == "answered"

@@ -94,7 +94,7 @@ def test_a_filter_that_leaves_nothing_ends_the_command_before_any_model_call(
     refused = run(*command, "--type", "md", "--tag", "tax")
     assert refused.code == 1
     assert (
-        "No document of 'documents' meets the condition 'tag tax'. There are: machines."
+        "No document of 'documents' meets the condition 'tag tax'. Values in the collection: machines."
         in " ".join(refused.err.split())
     )  # fmt: skip
     assert panel.prompts == []

@@ -46,10 +46,10 @@ def test_an_answer_cites_the_passages_of_a_file(ingested: None, run: Callable, t
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ('{"text": "x"}', "must hold a JSON list of passages"),
-        ("[", "must hold a JSON list of passages"),
+        ('{"text": "x"}', "must contain a JSON list of passages"),
+        ("[", "must contain a JSON list of passages"),
         ('[{"text": "x"}]', "0.source: Field required"),
-        ("[]", "holds no passages"),
+        ("[]", "contains no passages"),
     ],
 )
 def test_a_file_without_passages_is_refused(

@@ -128,7 +128,7 @@ def test_the_conversation_of_a_request_is_its_questions_with_the_answers_between
         ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "'response_format'", None),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
-            openai.BadRequestError, "a part has the type 'image_url'", None,
+            openai.BadRequestError, "a part of it has the type 'image_url'", None,
         ),
     ],
 )  # fmt: skip
@@ -145,7 +145,7 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
     said = annotated_text(RUN, ANSWER, "http://here/#/ask/run_1")
     assert said.text == (
         "It works at -25 °C. [1] It is loved. (not supported by the evidence) That makes 3. [C1]\n\n"
-        "The documents do not hold a complete answer.\n\nTwo of three are told.\n\n"
+        "The documents do not contain a complete answer.\n\nTwo of three are told.\n\n"
         "Closest: -25 °C\n\nMissing: the noise\n\n"
         "Sources:\n[1] pumps.pdf, page 3: “works down to -25 °C”\n[C1] count them"
     )
@@ -164,4 +164,4 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
     assert said.text == "N/A\n\nLeft open: the noise"
 
     nothing = Answer(run_id="run_1", status=Status.INSUFFICIENT, mode="fast", question="Why?", reasoning="Not there.")
-    assert annotated_text(RUN, nothing, "").text == "The documents do not hold a complete answer.\n\nNot there."
+    assert annotated_text(RUN, nothing, "").text == "The documents do not contain a complete answer.\n\nNot there."

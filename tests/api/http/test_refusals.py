@@ -53,7 +53,7 @@ def test_a_body_that_is_no_text_is_a_wrong_input_like_one_that_is_no_json(http: 
             "/v1/research",
             RESEARCH | {"question": "why " * 6000},
             422,
-            "24,000 characters; the maximum is 20,000",
+            "24,000 characters, but the maximum is 20,000",
         ),
         ("POST", "/v1/search", {"query": "why " * 6000}, 422, "at most 20000 characters"),
         ("POST", "/v1/research", RESEARCH | {"mode": "slow"}, 422, "body.mode"),

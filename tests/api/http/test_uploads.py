@@ -162,7 +162,7 @@ def test_a_file_and_a_folder_of_one_name_in_an_upload_leave_nothing(start: Start
         for files in ([("a", b"1"), ("a/b.md", b"2")], [("a/b/c.md", b"1"), ("a", b"2")]):
             refused = client.upload(*files)
             assert (refused.status_code, refused.json()["title"]) == (422, "Wrong input")
-            assert "the file 'a' and a file in a folder of that name" in refused.json()["detail"]
+            assert "the file 'a' and, in a folder with the same name, the file" in refused.json()["detail"]
         assert client.stored() == []
 
 

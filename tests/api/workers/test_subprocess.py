@@ -149,7 +149,7 @@ def test_a_run_fails_when_its_process_ends_twice(http: httpx.Client, candor: Can
         process.kill()
     answer = http.get(f"/v1/runs/{run_id}").json()["answer"] if follow(http, run_id) else {}
     assert answer["status"] == "failed"
-    assert "second process to end" in answer["reasoning"]
+    assert "second process that ended" in answer["reasoning"]
     until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "failed")  # a moment after its run
     assert http.get(f"/v1/jobs/{run_id}").json()["error"] == answer["reasoning"]
 

@@ -143,7 +143,7 @@ def test_a_mail_with_a_very_long_field_is_rejected(kind: str, tmp_path: Path) ->
     assert time.process_time() - started < 1
     assert (
         rest.reason
-        == f"the mail file is damaged: its field Content-Type has {len(kind):,} characters; the limit is 8,192"
+        == f"the mail file is damaged: its field Content-Type has {len(kind):,} characters, but the limit is 8,192"
     )
 
 

@@ -15,7 +15,7 @@ def test_an_image_in_an_archive_is_skipped(workplace: Workplace) -> None:
     report = workplace.ingest()
     assert (report.failed, [left.name for left in report.left_out]) == ((), ["a.zip/logo.png"])
     assert workplace.states() == {"a.zip": "indexed", "a.zip/bread.md": "indexed", "a.zip/logo.png": "skipped"}
-    assert "holds no text" in workplace.ledger.find("papers", "a.zip/logo.png").reason
+    assert "contains no text" in workplace.ledger.find("papers", "a.zip/logo.png").reason
     again = workplace.ingest()
     assert again.failed == ()
     assert workplace.states()["a.zip/logo.png"] == "skipped"

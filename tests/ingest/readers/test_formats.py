@@ -236,7 +236,7 @@ def test_a_web_page_saved_as_one_file_is_read_as_a_page(parser: Parser, tmp_path
     )
     document = parser.parse(write(tmp_path / "a.mhtml", source))
     assert (document.title, document.text) == ("Sales", "Sales\n\nTea ½")
-    with pytest.raises(CorruptDocument, match="holds no web page"):
+    with pytest.raises(CorruptDocument, match="contains no web page"):
         parser.parse(write(tmp_path / "b.mht", "Subject: x\n\nNo page"))
 
 

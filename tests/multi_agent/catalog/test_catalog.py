@@ -43,8 +43,8 @@ def make_catalog(store: CatalogStore, **research: Any) -> AgentCatalog:
         ({"name": "Planner"}, "part of the supervisor"),
         ({"prompt": "Just do it."}, "'# System'"),
         ({"prompt": "# System\nx\n# User\n$question $password"}, r"names \$password; an agent that gives notes can"),
-        ({"prompt": "# System\nx\n# User\n$question costs $5"}, r"write \$\$ for a dollar sign"),
-        ({"prompt": "# System\nx\n# User\n$evidence"}, r"must name \$question or \$instruction"),
+        ({"prompt": "# System\nx\n# User\n$question costs $5"}, r"Write \$\$ for a dollar sign"),
+        ({"prompt": "# System\nx\n# User\n$evidence"}, r"must contain \$question or \$instruction"),
         ({"gives": "answer", "prompt": "# System\nx\n# User\n$question $passages $notes"}, r"names \$notes"),
         ({"weight": -1}, "weight"),
         ({"colour": "red"}, "colour"),
@@ -59,10 +59,10 @@ def test_an_invalid_agent_is_rejected_with_the_reason(change: dict[str, Any], me
     ("change", "error", "message"),
     [
         ({"name": "Extractor"}, NameTaken, "'Extractor' is a built-in agent"),
-        ({"model": "huge"}, AgentError, "no model endpoint 'huge'; there are: small"),
-        ({"gives": "answer", "prompt": "# System\nx\n# User\n$question"}, AgentError, r"name \$passages in the prompt"),
+        ({"model": "huge"}, AgentError, r"no model endpoint 'huge'\. Endpoints: small"),
+        ({"gives": "answer", "prompt": "# System\nx\n# User\n$question"}, AgentError, r"Use \$passages in the prompt"),
         ({"tools": ("hammer",)}, UnknownTool, "'hammer' does not exist; there are calculator"),
-        ({"skills": ("none-such",)}, NotKept, "no skill 'none-such'; there are: none yet"),
+        ({"skills": ("none-such",)}, NotKept, r"no skill 'none-such'\. The skills are: none yet"),
     ],
 )
 def test_an_agent_that_names_something_unknown_is_not_stored(

@@ -160,7 +160,7 @@ async def test_an_interrupted_stream_is_retried(protocol: Protocol, ending: Endi
 async def test_a_malformed_part_is_not_retried(protocol: Protocol) -> None:
     error, collector = await fault(in_pieces(PUMP, 10, keep=0.6, ending="garbled"), protocol, retries=3)
     assert type(error) is LLMRefused
-    assert "does not speak the protocol" in str(error)
+    assert "does not use the protocol" in str(error)
     assert len(collector.attempts) == 1
 
 
@@ -229,7 +229,7 @@ async def test_a_refusal_is_streamed() -> None:
 async def test_a_web_page_instead_of_a_stream_is_an_error(protocol: Protocol) -> None:
     error, _ = await fault(scripted.raw("<html>Welcome!</html>"), protocol)
     assert type(error) is LLMRefused
-    assert "does not speak the protocol" in str(error)
+    assert "does not use the protocol" in str(error)
     assert "CANDOR_LLM__BASE_URL" in str(error)
 
 
@@ -267,7 +267,7 @@ class TestEndpointWithoutStreaming:
         assert not refused.ok
         assert "CANDOR_LLM__STREAM" in refused.remedy
         assert whole.ok
-        assert whole.detail.endswith("not streamed, by the settings")
+        assert whole.detail.endswith("not streamed (setting)")
 
 
 async def test_a_journaled_response_is_not_streamed(tmp_path: Path) -> None:

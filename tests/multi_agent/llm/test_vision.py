@@ -91,7 +91,7 @@ async def test_vision_on_ignores_a_stored_no(protocol: Protocol, tmp_path: Path)
 
 
 def test_vision_on_is_invalid_for_a_local_model() -> None:
-    with pytest.raises(ValidationError, match="a `local` model takes no pictures"):
+    with pytest.raises(ValidationError, match="a `local` model does not support pictures"):
         EndpointSettings(provider="local", vision="on")
 
 
@@ -101,10 +101,10 @@ class TestDoctor:
     @pytest.mark.parametrize(
         ("sees", "vision", "ok", "detail"),
         [
-            (True, "auto", True, "the model takes them"),
-            (False, "auto", True, "the model takes none, so pages are read as text only"),
-            (True, "off", True, "not sent, by the settings"),
-            (False, "on", False, "whether the model takes them"),
+            (True, "auto", True, "the model supports them"),
+            (False, "auto", True, "the model does not support them, so pages are read as text only"),
+            (True, "off", True, "not sent (setting)"),
+            (False, "on", False, "unknown whether the model supports them"),
         ],
     )
     async def test_the_check_shows_the_result(

@@ -52,12 +52,12 @@ class TestATemplate:
         assert [each.name for each in plans.list()] == ["facts", "sums"]
 
     def test_that_is_unknown_raises_an_error_with_known_names(self, plans: PlanMemory) -> None:
-        with pytest.raises(UnknownPlan, match="none is saved yet"):
+        with pytest.raises(UnknownPlan, match="No plan is saved yet"):
             plans.get("ranking")
         plans.save("sums", COMPUTING, KEYS)
-        with pytest.raises(UnknownPlan, match="no plan 'ranking'; there are 'sums'"):
+        with pytest.raises(UnknownPlan, match=r"no plan 'ranking'\. The plans are 'sums'"):
             plans.get("ranking")
-        with pytest.raises(UnknownPlan, match="no plan 'ranking'; there are 'sums'"):
+        with pytest.raises(UnknownPlan, match=r"no plan 'ranking'\. The plans are 'sums'"):
             plans.delete("ranking")
 
     def test_is_not_found_after_deletion(self, plans: PlanMemory) -> None:

@@ -143,7 +143,7 @@ async def test_an_agent_without_evidence_gives_unsupported_claims(panel: MakePan
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (Asked(question="x", mode="direct", agent="Extractor"), "cannot be asked directly: it needs chunks"),
+        (Asked(question="x", mode="direct", agent="Extractor"), "cannot be asked directly, because it needs chunks"),
         (Asked(question="x", mode="direct", agent="Oracle"), "'Oracle' does not exist; there are"),
         (Asked(question="x", mode="direct"), "needs an agent's name"),
         (Asked(question="x", mode="fast", agent="Reader"), "are asked directly"),

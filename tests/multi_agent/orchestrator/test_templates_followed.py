@@ -95,7 +95,7 @@ async def test_a_value_that_nobody_gives_ends_the_run_with_its_name(
     ("asked", "error"),
     [
         ({"template": "limits", "inputs": {"firm": "x"}}, "has no parameter firm; it has product"),
-        ({"inputs": {"product": "x"}}, "name the saved plan, too"),
+        ({"inputs": {"product": "x"}}, "Also name the saved plan"),
     ],
 )
 async def test_inputs_must_be_parameters_of_the_saved_plan(

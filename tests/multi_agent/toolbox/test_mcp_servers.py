@@ -91,7 +91,7 @@ async def test_the_model_sees_tool_errors_and_server_crashes(ask: Ask, tmp_path:
         (McpServer(name="garden", command=sys.executable, args=(str(SERVER), "--dead")), "garden.look", "no seeds"),
         (McpServer(name="garden", command="/no/such/program"), "garden.look", "/no/such/program"),
         (McpServer(name="garden", url="http://127.0.0.1:9/mcp"), "garden.look", "http://127.0.0.1:9/mcp"),
-        (garden(Path()), "garden.dig", "has no tool 'dig'; there are garden.plant, garden.look"),
+        (garden(Path()), "garden.dig", "has no tool 'dig'. Its tools: garden.plant, garden.look"),
         (garden(Path()), "meadow.look", "There is no MCP server 'meadow'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``candor eval init``, ``draft`` and ``from-ratings``: make a question set."""
+"""``candor eval init``, ``draft`` and ``from-ratings``: create a question set."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def draft(
 ) -> None:
     """Let the model propose questions about a collection.
 
-    Each has an answer and the quote that supports it. Review and correct each one, and remove its tag 'draft':
-    `candor eval run` warns about remaining drafts.
+    Each question has an answer and the quote that supports it. Review and correct each question, then remove its tag
+    'draft'. `candor eval run` warns about remaining drafts.
 
     Example: candor eval draft questions.jsonl --collection papers --count 30
     """
@@ -75,10 +75,10 @@ def from_ratings(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Write the questions whose answers you have rated (`candor rate`, or the page) as a question set.
+    """Write the questions whose answers you have rated (with `candor rate` or on the web page) as a question set.
 
-    An answer that is rated up is the accepted one, with its documents as gold. A question whose answer is rated down
-    has no gold, and the note of its rating: add the right answer.
+    An answer that is rated up becomes the accepted answer, and its documents become the gold documents. A question
+    whose answer is rated down gets the note of the rating. Add the right answer to it.
 
     Example: candor eval from-ratings questions.jsonl --collection papers
     """
@@ -98,6 +98,6 @@ def from_ratings(
     except OSError as error:
         raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}.") from error
     without = sum(each.answerable is None for each in found)
-    gaps = f" Without a known answer: {without}. Add it, to measure whether an answer is right." if without else ""
+    gaps = f" Without a known answer: {without}. Add one to measure whether an answer is right." if without else ""
     message = f"Wrote {len(found)} rated questions to {output}.{gaps}"
     print_written(output, message, as_json)

@@ -25,7 +25,7 @@ app = command()
 
 EvaluationId = Annotated[str, typer.Argument(help="Evaluation id, or a unique prefix of it.")]
 ByTag = Annotated[
-    bool, typer.Option("--by-tag", help="Treat questions with the same tags as one cluster in the intervals.")
+    bool, typer.Option("--by-tag", help="Treat questions with the same tags as one cluster when computing intervals.")
 ]
 
 
@@ -93,7 +93,7 @@ def compare(
 @app.command()
 def report(
     evaluations: Annotated[
-        list[str], typer.Argument(help="Evaluation ids. The others are compared with the first one.")
+        list[str], typer.Argument(help="Evaluation ids. All others are compared with the first one.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write: .html, .md or .json.")],
     viewer: Annotated[

@@ -1,4 +1,4 @@
-"""``candor eval run`` and ``resume``: ask the questions, then print figures and decide the exit code."""
+"""``candor eval run`` and ``resume``: ask the questions, then print figures and set the exit code."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def run(
         print_message(f"{drafts} of {count(len(question_set.questions), 'question')} not yet reviewed (tag 'draft').")
     if judge is None and not any(each.accepted or each.type is AnswerType.NONE for each in question_set.questions):
         print_message(
-            "Right and wrong answers are not counted: no question has `accepted`, its short correct answers. Full "
-            "answers in `answer` need --judge."
+            "Right and wrong answers are not counted because no question has `accepted` (short correct answers). "
+            "Complete answers in `answer` need --judge."
         )
     if config and (mode != "auto" or samples):
         raise UsageError("--mode and --samples cannot be combined with --config. Set them in the configuration.")
@@ -161,7 +161,7 @@ def resume(
 def _ask_questions(
     evaluations: Evaluations, results: list[EvaluationResult], parallel: int, budget: dict[str, Any], as_json: bool
 ) -> None:
-    """Ask what is left of each evaluation. On Ctrl-C, print how to resume and raise KeyboardInterrupt."""
+    """Ask the remaining questions of each evaluation. On Ctrl-C, print how to resume and raise KeyboardInterrupt."""
     from api.cli.render.evaluations import progress, unfinished_lines
     from multi_agent.settings import Budget
 
@@ -178,7 +178,7 @@ def _ask_questions(
 
 
 def _conclude(evaluations: Evaluations, ids: list[str], gate: EvaluationGate, as_json: bool) -> None:
-    """Print the results, and exit with code 1 if the gate fails or questions are left."""
+    """Print the results. Exit with code 1 if the gate fails or questions are left."""
     from api.cli.render.evaluations import show_comparison, show_summary, unfinished_lines
     from multi_agent.evaluation.summary import compare_evaluations, summarize
 

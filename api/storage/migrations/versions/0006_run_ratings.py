@@ -1,4 +1,4 @@
-"""Add what a person thinks of the answer of a run."""
+"""Add ratings of the answers of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Add the daily upload limit of API keys, and the tokens that they use outside of runs."""
+"""Add the daily upload limit of API keys, and the tokens that keys use outside of runs."""
 
 from __future__ import annotations
 

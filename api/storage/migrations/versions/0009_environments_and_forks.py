@@ -1,4 +1,4 @@
-"""Add what a run depends on (for replays), and the run that a run was forked from."""
+"""Add the environments of runs for replays, and the original runs of forks."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import {firstSentence, placeIn, plural, sourceName} from "../../lib/format.js";
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
-/** The answer of a finished run, whatever its status. `base` is the address of its page; a quote adds its number. */
+/** The answer of a finished run with any status. `base` is the address of its page. An open quote appends its number. */
 export function answerView(answer, collection, base) {
   const complete = answer.status === "answered";
   if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
@@ -93,7 +93,7 @@ function marks(claim, at, answer, collection, base) {
   });
   const computed = claim.computations.map((number) =>
     mark(`[C${number}]`, at, "computed", () => openComputation(answer, number, collection)));
-  const unverified = claim.pictured && h("span", {class: "mark none", title: "It rests on what a model read in the picture of a page. No rule can verify it."}, "from a picture");
+  const unverified = claim.pictured && h("span", {class: "mark none", title: "A model read the evidence in the picture of a page, so it cannot be verified."}, "from a picture");
   return [...quotes, ...computed, unverified].filter(Boolean);
 }
 

@@ -11,7 +11,7 @@ export function loadEvidence(runId) {
   if (!answers.has(runId)) {
     const loading = api.evidence(runId).then((all) => new Map(all.map((each) => [each.number, each])));
     answers.set(runId, loading);
-    loading.catch(() => answers.delete(runId)); // whoever waits for it shows the error
+    loading.catch(() => answers.delete(runId)); // the caller shows the error
   }
   return answers.get(runId);
 }
@@ -28,14 +28,14 @@ export async function surroundings(quote, collection, runId) {
   }
 }
 
-/** Return another part of the text that a quote is from. */
+/** Return another part of the source text of a quote. */
 export async function moreText(quote, collection, runId, start, limit) {
   if (!quote.origin) return api.documentText(quote.document_id, collection, {start, limit});
   const characters = [...(await api.keptText(runId, quote.number)).text];
   return {text: characters.slice(start, start + limit).join(""), start, length: characters.length, pages: []};
 }
 
-/** Return the boxes of a quote on a page; none if its position is uncertain. */
+/** Return the boxes of a quote on a page, or none if its position is uncertain. */
 export async function boxesOn(page, quote, collection, runId) {
   if (quote.picture) return quote.picture.region ? [quote.picture.region] : [];
   const known = runId && (await loadEvidence(runId)).get(quote.number).marked.find((each) => each.page === page);

@@ -11,7 +11,7 @@ export function copyAnswer(answer) {
     event.clipboardData.setData("text/html", asHtml(answer));
   };
   document.addEventListener("copy", fill, {once: true});
-  const copied = document.execCommand("copy"); // navigator.clipboard exists only on https and on this computer
+  const copied = document.execCommand("copy"); // navigator.clipboard exists only on https and localhost
   document.removeEventListener("copy", fill);
   return copied;
 }
@@ -59,7 +59,7 @@ function words({quote, picture}) {
   return picture ? line : `“${line}”`;
 }
 
-/** The layout of the claims, recognized from the text of the answer. */
+/** Return the layout of the claims, detected from the text of the answer. */
 export function layoutOf({answer}) {
   if (answer.startsWith("1. ")) return "numbered_list";
   return answer.startsWith("- ") ? "list" : "prose";

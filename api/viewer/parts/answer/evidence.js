@@ -13,15 +13,15 @@ import {documentPlace, formatTime, placeIn, plural, sourceName} from "../../lib/
 
 const NOT_LOCATED = "The exact position of the quote on this page is unknown. Choose Text to see it.";
 const GONE = {
-  missing: {title: "Document removed", message: "It was removed after this answer was written. The quote shows its text at that time."},
-  changed: {title: "Document changed", message: "Its text has changed since this answer was written, so the quote is no longer at its position."},
+  missing: {title: "Document removed", message: "The document was removed after this answer was written. The quote shows its text at that time."},
+  changed: {title: "Document changed", message: "The document has changed since this answer was written, so the position of the quote is unknown."},
 };
 let asText = false; // the last choice between page and text
 
 /**
- * Open a quote from a list of quotes; the pager leads to the others. `label` says what the quotes are. `runId` is the
- * run that keeps the texts of web pages and tools; without it, only the quote is shown. `base` is the address of the
- * page: while a quote is open, its number follows.
+ * Open a quote from a list of quotes. The pager opens the others. `label` names the kind of quotes. `runId` is the run
+ * that stores the texts of web pages and tools. Without it, only the quote is shown. `base` is the address of the page,
+ * to which the number of the open quote is appended.
  */
 export function openQuote(quotes, number, collection, {label = "Evidence", runId = "", base = ""} = {}) {
   const at = quotes.findIndex((each) => each.number === number);
@@ -44,7 +44,7 @@ export function openQuote(quotes, number, collection, {label = "Evidence", runId
     title: `${label} [${number}]`,
     content: [
       quotes.length > 1 && pagerBar("quote", at, quotes.length, go), head,
-      quote.picture && h("p", {class: "note"}, `Read from the picture of page ${quote.picture.page}. A model read it; no rule can verify it.`),
+      quote.picture && h("p", {class: "note"}, `A model read this in the picture of page ${quote.picture.page}. It is not verified.`),
       h(quote.picture ? "p" : "blockquote", {}, quote.quote), body,
     ],
     key: pagerKeys(go),
@@ -57,7 +57,7 @@ export function openQuote(quotes, number, collection, {label = "Evidence", runId
 async function fill(body, what) {
   const {quote, collection, runId} = what;
   if (quote.origin && !runId) {
-    body.replaceChildren(h("p", {class: "note"}, "Its text can be opened when the run has ended."));
+    body.replaceChildren(h("p", {class: "note"}, "You can open its text when the run has ended."));
     return;
   }
   try {
@@ -85,7 +85,7 @@ async function fillPage(container, part, what) {
     .map(async (each) => ({boxes: await boxesOn(page, each, collection, runId), title: `[${each.number}] ${each.quote}`, current: each === quote, isRegion: Boolean(each.picture)})));
   const view = new PageView({
     document: quote.document_id, collection, page: quote.pages[0], count: part.page_count, marksOn,
-    uncertain: quote.picture ? "The model did not say where on this page it read this." : NOT_LOCATED,
+    uncertain: quote.picture ? "The model did not state the position on this page." : NOT_LOCATED,
   });
   container.replaceChildren(view.element);
   try {

@@ -8,11 +8,11 @@ export function isGiven(quote) {
   return quote.origin?.kind === "caller";
 }
 
-/** Where the caller has the passage from; a link for an address of the web. */
+/** The source of the passage, as a link if it is a URL. */
 export function givenSource({origin}) {
   const isAddress = /^https?:\/\//i.test(origin.source);
   return [
-    h("p", {class: "note"}, "Given with the question. The quote was verified in the text that was given, not in a document of the collection."),
+    h("p", {class: "note"}, "Given with the question. The quote was verified in the given text, not in a document of the collection."),
     h("p", {class: "text"}, "Source: ", isAddress ? h("a", {href: origin.source, target: "_blank", rel: "noopener noreferrer"}, origin.source) : origin.source),
   ];
 }

@@ -12,7 +12,7 @@ export function collectionChoice(collections, onChange) {
   const gone = kept && !known;
   const chosen = known ? kept : collections.length === 1 && !gone ? collections[0].name : "";
   const notice = h("p", {class: "note", role: "status"},
-    gone && `The collection “${kept}”, asked last, does not exist, or your key may not read it. Choose a collection.`);
+    gone && `The last collection “${kept}” does not exist, or your key may not read it. Choose a collection.`);
   const select = h("select", {name: "collection", required: true, on: {change: () => {
     keepCollection(select.value);
     notice.replaceChildren();

@@ -6,10 +6,10 @@ import {field} from "../forms.js";
 
 const trimmed = (text) => text.trim();
 const FIELDS = [
-  ["documents", commaList, "Names", {placeholder: "2024/*.pdf, notes.md"}, "Any of them, separated by commas. * and ? stand for any characters."],
-  ["folder", trimmed, "Folder", {placeholder: "reports/2024"}, "At any depth. The end of its path will do."],
+  ["documents", commaList, "Names", {placeholder: "2024/*.pdf, notes.md"}, "Any of them, separated by commas, with the wildcards * and ?."],
+  ["folder", trimmed, "Folder", {placeholder: "reports/2024"}, "At any depth. The end of its path is sufficient."],
   ["type", commaList, "Types", {placeholder: "pdf, docx"}, "Any of them, separated by commas."],
-  ["since", trimmed, "Since", {type: "date"}, "The date or period that the document states, else the day on which its file was changed."],
+  ["since", trimmed, "Since", {type: "date"}, "The date or period that the document states, otherwise the day of the last file change."],
   ["tags", commaList, "Tags", {placeholder: "taxes, 2024"}, "All of them, separated by commas."],
 ];
 const given = {}; // the last texts of the fields, kept between visits of the page
@@ -19,7 +19,7 @@ export function chooseFilter({filter}) {
   for (const [name] of FIELDS) given[name] = [filter?.[name] ?? ""].flat().join(", ");
 }
 
-/** The folded fields, whose summary says what is set, and what they add to a request; see `options.js`. */
+/** The folded fields with a summary of their values, and the part of a request that they set. See `options.js`. */
 export function filterOption() {
   const inputs = FIELDS.map(([name, , , props]) => h("input", {name, value: given[name] ?? "", ...props}));
   const summary = h("summary", {});
@@ -34,7 +34,7 @@ export function filterOption() {
   return {element, values: () => ({filter: filterOf(given)}), summary: () => ""};
 }
 
-/** Return the filter of the texts; null if all are empty. */
+/** Return the filter from the texts, or null if all are empty. */
 function filterOf(texts) {
   const filled = FIELDS.map(([name, read]) => [name, read(texts[name])]).filter(([, value]) => value.length);
   return filled.length ? Object.fromEntries(filled) : null;

@@ -8,12 +8,12 @@ const FORMS = [["text", "Plain text, an empty line between passages"], ["json", 
 const EXAMPLE = '{"text": "…", "source": "https://example.com/manual", "page": 3}';
 const given = {passages: "", form: "text", search: true}; // the last values, kept between visits of the page
 
-/** Give the passages of an earlier request. */
+/** Fill in the passages of an earlier request. */
 export function givePassages({rag_results: passages = [], search = true}) {
   Object.assign(given, {passages: passages.map((each) => JSON.stringify(each)).join("\n"), form: passages.length ? "json" : "text", search});
 }
 
-/** The folded fields and what they add to a request; see `options.js`. Open if they change what is read. */
+/** The folded fields and the part of a request that they set. See `options.js`. Open if they are not empty. */
 export function passagesOption() {
   const text = textarea("passages", given.passages, 5);
   const form = choice("passages_form", FORMS, given.form);
@@ -23,7 +23,7 @@ export function passagesOption() {
     text.placeholder = form.value === "json" ? EXAMPLE : "";
   };
   const element = h("details", {open: given.passages !== "" || !given.search, on: {input: keep, change: keep}}, h("summary", {}, "Your own passages"),
-    field("Passages", text, "Agents read them before others. Their quotes are marked as given."),
+    field("Passages", text, "Agents read them before other passages. Their quotes are marked as given."),
     field("Written as", form),
     h("label", {class: "check"}, search, "Search the collection, too"));
   keep();

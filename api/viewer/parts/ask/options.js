@@ -11,7 +11,7 @@ const MODES = [["auto", "Automatic"], ["fast", "Fast: one search, one answer"], 
 const SOURCES = [["documents", "Documents"], ["web", "Web pages"], ["tools", "Results of tools"]];
 const chosen = {mode: "auto", model: "", samples: "", sources: null, inputs: {}}; // the last choice, kept between visits of the page; no sources: those of the service
 
-/** Choose what an earlier request had. */
+/** Select the options of an earlier request. */
 export function chooseOptions({mode = "auto", agent, agents = [], template, inputs = {}, model = "", samples, sources = null}) {
   const [way] = [template && `plan:${template}`, agents.length && `agents:${agents.join(",")}`, agent && `agent:${agent}`, mode].filter(Boolean);
   Object.assign(chosen, {mode: way, model, samples: samples ?? "", sources, inputs});
@@ -62,11 +62,11 @@ export function sourcesOption(defaults) {
   const checked = () => [...element.querySelectorAll(":checked")].map(({value}) => value);
   const boxes = SOURCES.map(([value, label]) => h("label", {class: "check"},
     h("input", {type: "checkbox", name: "sources", value, checked: (chosen.sources ?? defaults).includes(value)}), label));
-  const element = h("fieldset", {class: "sources-allowed", on: {change: () => { chosen.sources = checked(); }}}, h("legend", {}, "The answer may rest on"), boxes);
+  const element = h("fieldset", {class: "sources-allowed", on: {change: () => { chosen.sources = checked(); }}}, h("legend", {}, "Sources of the answer"), boxes);
   return {
     element,
     values: () => {
-      if (!checked().length) throw new RequestError("No source is chosen, so there is nothing to read.", "Nothing to answer from", "Choose what the answer may rest on.");
+      if (!checked().length) throw new RequestError("No source is chosen, so there is nothing to read.", "No sources", "Choose at least one source of the answer.");
       return {sources: checked()};
     },
     summary: () => {

@@ -1,11 +1,11 @@
-/* Questions to start from: those that were asked of the collection, and those that a model suggests from its documents. */
+/* Questions to start from: recent questions about the collection, and questions that a model suggests. */
 
 import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {may} from "../../lib/session.js";
 
 const RECENT = 5;
-const LOOKED_AT = 50; // the latest runs; the same question counts once
+const LOOKED_AT = 50; // number of latest runs, whose questions are shown without duplicates
 
 export class Starters {
   /** `use` is called with a suggested question. */
@@ -26,7 +26,7 @@ export class Starters {
     this.fill(this.suggested, () => api.suggestions(collection), (found) => this.suggestions(found));
   }
 
-  /** Show what `load` returns, or its failure, unless another collection has been chosen meanwhile. */
+  /** Show the result of `load` or its error, unless another collection has been chosen in the meantime. */
   async fill(container, load, view) {
     const {collection} = this;
     let shown;

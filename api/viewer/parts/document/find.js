@@ -1,4 +1,4 @@
-/* Search within a document: a text exactly as it is written, or passages by words and meaning. */
+/* Search within a document, for an exact text or for passages by keywords and meaning. */
 
 import * as api from "../../lib/api.js";
 import {h} from "../../lib/dom.js";
@@ -33,7 +33,7 @@ export class Finder {
     this.submit(-1);
   }
 
-  /** Find the text; if it is found already, go to the next or previous place. */
+  /** Find the text. If it has already been found, go to the next or previous match. */
   submit(by) {
     const text = this.input.value.trim();
     if (!text) return;
@@ -49,7 +49,7 @@ export class Finder {
       return;
     }
     this.pager.replaceChildren();
-    this.found.replaceChildren(h("p", {class: "note"}, `The document does not have the text “${shorten(text, 80)}”. Search by meaning finds similar words.`));
+    this.found.replaceChildren(h("p", {class: "note"}, `The document does not contain “${shorten(text, 80)}”. Search by meaning also finds similar words.`));
   }
 
   go(by) {

@@ -1,11 +1,11 @@
-/* The form that forks a run: it runs again from a step, with another instruction or model. */
+/* The form that forks a run. A fork repeats the run from a step with another instruction or model. */
 
 import * as api from "../../lib/api.js";
 import {fold, h} from "../../lib/dom.js";
 import {modelOptions} from "../agent-forms.js";
 import {choice, field, textarea, tryAction} from "../forms.js";
 
-/** The form to run the run again from this step of its plan. */
+/** The form for repeating the run from this step of its plan. */
 export function forkForm(runId, step) {
   return fold(`fork ${step.key}`, "Fork from this step", async () => {
     const endpoints = await api.endpoints();
@@ -23,7 +23,7 @@ export function forkForm(runId, step) {
       });
       button.disabled = false;
     }}},
-    h("p", {class: "note"}, "The steps before it are read from the journal and cost nothing. This run stays as it is."),
+    h("p", {class: "note"}, "Earlier steps are read from the journal and cost nothing. This run stays unchanged."),
     field("Instruction", instruction), field("Model", model), errorBox, button);
   });
 }

@@ -21,7 +21,7 @@ export function planSaver(runId) {
       if (!made) proposed.replaceChildren();
       button.disabled = false;
     }}},
-    h("p", {class: "note"}, "The model says which words of the plan belong to this question. They become @{question} or a parameter, so that other questions can follow the plan."),
+    h("p", {class: "note"}, "The model selects the words of the plan that belong to this question. They become @{question} or a parameter, so that other questions can follow the plan."),
     h("label", {class: "check"}, keep, "Keep the names of documents in the plan"), errorBox, button);
     return [form, proposed];
   });
@@ -36,7 +36,7 @@ function proposalView(proposal, keepDocuments) {
   form.elements.keep_documents.checked = keepDocuments;
   return [
     h("div", {class: "proposal"}, planView(proposal.plan)),
-    ...(proposal.faults.length ? [h("p", {class: "note"}, `To be changed before it can be saved: ${proposal.faults.join(" ")}`)] : []),
+    ...(proposal.faults.length ? [h("p", {class: "note"}, `Correct these faults before you save it: ${proposal.faults.join(" ")}`)] : []),
     form,
   ];
 }

@@ -87,7 +87,7 @@ def test_a_page_that_does_not_exist_names_the_pages(http: httpx.Client, of: Call
     without = http.get(of("note.md", "text"), params={"page": 1})
     assert (without.status_code, "'note.md' has no pages" in without.json()["detail"]) == (404, True)
     both = http.get(of("sheet.pdf", "text"), params={"page": 1, "limit": 5})
-    assert (both.status_code, "either for a page" in both.json()["detail"]) == (422, True)
+    assert (both.status_code, "either page, or start and limit" in both.json()["detail"]) == (422, True)
 
 
 def test_a_text_is_found_everywhere_in_a_document(http: httpx.Client, of: Callable[[str, str], str]) -> None:

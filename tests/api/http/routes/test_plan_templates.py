@@ -100,7 +100,7 @@ def test_inputs_are_given_with_the_question(client: httpx.Client, look_up: dict[
 def test_an_invalid_change_is_rejected_and_changes_nothing(client: httpx.Client, look_up: dict[str, Any]) -> None:
     refused = client.put("/v1/plans/look up", json={**look_up, "plan": old_plan()})
     assert refused.status_code == 422
-    assert "still names the question" in refused.json()["detail"]
+    assert "still contains parts of its original question" in refused.json()["detail"]
     assert client.get("/v1/plans/look up").json()["plan"] == look_up["plan"]
 
 

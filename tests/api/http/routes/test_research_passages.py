@@ -109,9 +109,9 @@ def test_a_source_named_like_a_document_is_told_apart_in_the_prompt(http: httpx.
     ("passages", "more", "says"),
     [
         ([], {"search": False}, "nothing to read"),
-        ([WIKI] * (MOST_RESULTS + 1), {}, f"has {MOST_RESULTS + 1} passages; the maximum is {MOST_RESULTS}"),
+        ([WIKI] * (MOST_RESULTS + 1), {}, f"has {MOST_RESULTS + 1} passages, but the maximum is {MOST_RESULTS}"),
         ([{**WIKI, "text": "x" * (LONGEST_RESULT + 1)}], {}, f"Passage 1 of `rag_results` has {LONGEST_RESULT + 1:,}"),
-        ([{**WIKI, "text": "x" * LONGEST_RESULT}] * 21, {}, "has 420,000 characters in all"),
+        ([{**WIKI, "text": "x" * LONGEST_RESULT}] * 21, {}, "has 420,000 characters in total"),
         ([WIKI, {**WIKI, "text": " \n"}], {}, "Passage 2 of `rag_results` has a blank text"),
         ([WIKI], {"sources": ["web"]}, "Add 'documents' to `sources`"),
         ([{"text": "x"}], {}, "source"),

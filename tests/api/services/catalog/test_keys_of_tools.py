@@ -111,10 +111,10 @@ def test_the_error_of_a_server_does_not_repeat_its_key(run: Run, tmp_path: Path)
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ('[tools]\nweb_search_key = "brave"\n', "there is no key 'brave' in the table [keys]; there are: none"),
-        ('[keys]\nbrave = "env:NOT_SET"\n', "the variable 'NOT_SET', which should hold a key, is not set"),
+        ('[tools]\nweb_search_key = "brave"\n', "there is no key 'brave' in the table [keys], which contains: none"),
+        ('[keys]\nbrave = "env:NOT_SET"\n', "the variable 'NOT_SET', which should contain a key, is not set"),
         (f"[keys]\nbrave = ['{SECRET}']\n", "keys.brave"),
-        ("[[tools.mcp_servers]]\nname='a'\ncommand='b'\nkey='c'\n", "name its environment variable in `key_as`"),
+        ("[[tools.mcp_servers]]\nname='a'\ncommand='b'\nkey='c'\n", "set its environment variable in `key_as`"),
     ],
 )
 def test_wrong_settings_are_named_without_the_key(tmp_path: Path, settings: str, reason: str) -> None:

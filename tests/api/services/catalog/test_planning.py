@@ -400,5 +400,5 @@ def test_a_model_that_cannot_explain_leaves_the_faults(service: Service) -> None
     broken = json.dumps(planned(step("a", "Extractor"), step("answer", "Synthesizer")))
     service.panel.roles = {PLANNER: lambda _: broken, EXPLANATION: lambda _: "nonsense"}
     reasoning = service.ask(mode="high")["reasoning"]
-    assert reasoning.startswith("The model made no plan that can be run")
+    assert reasoning.startswith("The model made no valid plan")
     assert "The model could not explain this" in reasoning

@@ -135,7 +135,10 @@ class TestRest:
         missing = http.post("/v1/research", json={"question": FOLLOW_UP, "continues": "run_none"})
         assert (missing.status_code, "no run 'run_none'" in missing.text) == (404, True)
         both = http.post("/v1/research", json={"question": FOLLOW_UP, "continues": first, "session": "monday"})
-        assert (both.status_code, "Name the conversation once" in both.text) == (422, True)
+        assert (both.status_code, "Use only one of `continues`, `session` and `conversation`" in both.text) == (
+            422,
+            True,
+        )
         candor.trace.create("run_of_another", WHO, "papers", "small")
         other = {"question": FOLLOW_UP, "continues": "run_of_another", "collection": "races"}
         refused = http.post("/v1/research", json=other)

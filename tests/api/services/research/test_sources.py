@@ -98,7 +98,7 @@ def test_the_command_line_shows_the_tool_and_opens_its_result(desk: Desk, run: R
     assert "397.8" in run("show", run_id, "1", "--home", home).out
     assert run("show", run_id, "1", "--json", "--home", home).json["origin"] == CALCULATED
     wrong = run("show", run_id, "3", "--home", home)
-    assert (wrong.code, "has no evidence 3; there are: 1" in wrong.err) == (2, True)
+    assert (wrong.code, "has no evidence 3. Its evidence: 1" in wrong.err) == (2, True)
 
 
 def test_chat_completions_take_sources_and_cite_the_tool(http: httpx.Client) -> None:
@@ -114,7 +114,9 @@ def test_chat_completions_take_sources_and_cite_the_tool(http: httpx.Client) -> 
 def test_a_run_on_documents_alone_refuses_tools_with_a_remedy(desk: Desk, http: httpx.Client) -> None:
     refused = http.post("/v1/research", json={"question": QUESTION, "agent": "Reckoner"})
     assert refused.status_code == 422
-    assert "'Reckoner' cannot work in this run: it uses tools, and the run may only use documents" in refused.text
+    assert (
+        "'Reckoner' cannot work in this run, because it uses tools and the run may only use documents" in refused.text
+    )
     http.post("/v1/research", json={"question": QUESTION, "mode": "fast"})
     assert "Reckoner" not in desk.endpoint.requests[-1].prompt
     assert all("may rest on" not in each.prompt for each in desk.endpoint.requests)

@@ -73,7 +73,7 @@ def test_pages_with_text_are_recognised_only_on_request(written: Path) -> None:
 
 @with_tesseract
 def test_an_image_without_words_is_empty(tmp_path: Path) -> None:
-    with pytest.raises(EmptyDocument, match="recognises none on its images"):
+    with pytest.raises(EmptyDocument, match="recognises no text in its images"):
         make_parser().parse(write_scan(tmp_path / "blank.png", [None]))
 
 

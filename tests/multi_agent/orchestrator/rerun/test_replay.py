@@ -21,6 +21,7 @@ from multi_agent.request import Request as Question
 from multi_agent.storage.recording import load_recording
 from multi_agent.storage.trace import Trace
 from support import scripted_endpoint as endpoint
+from support.handyman import TASK, calls, handyman, report, rounds
 from support.panel import (
     EXTRACTION,
     PLANNER,
@@ -272,3 +273,19 @@ def change_prompt(monkeypatch: pytest.MonkeyPatch, stem: str, old: str, new: str
         return text
 
     monkeypatch.setattr(Path, "read_text", read_text)
+
+
+async def test_tools_are_not_called_again(panel: MakePanel, trace: Trace, tmp_path: Path) -> None:
+    note = ("write_file", {"name": "note.txt", "text": "0.3"})
+    text = rounds(calls(note, ("calculator", {"expression": "0.1 + 0.2"})), last=report("It is 0.3."))
+    with ScriptedEndpoint(text) as server:
+        live = panel(server.settings("openai"))
+        live.registry.register(handyman("calculator", "write_file"))
+        answer = await live.research(TASK)
+    made = len(live.tools.calls.entries(answer.run_id))
+    assert made == 2
+    parts = replace(live, tools=replace(live.tools, sandboxes=tmp_path / "other"))
+    result = await repeat(parts, trace, answer.run_id)
+    assert result.same
+    assert not (tmp_path / "other").exists()
+    assert len(live.tools.calls.entries(answer.run_id)) == made
