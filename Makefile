@@ -7,7 +7,7 @@ MODELS ?= .models
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-live test check docs sbom constraints clean
+.PHONY: help demo demo-live test check docs sbom audit constraints clean
 
 help:
 	@echo "make demo         set up, ingest the sample documents, answer three questions"
@@ -16,6 +16,7 @@ help:
 	@echo "make check        check format, lint, types and import rules"
 	@echo "make docs         build the documentation site into site/, check its links"
 	@echo "make sbom         write docs/licenses.md and docs/sbom.cdx.json from the pins"
+	@echo "make audit        look for known vulnerabilities of the pins; needs a network"
 	@echo "make constraints  update constraints.txt to the newest releases, then sbom"
 	@echo "make clean        remove the environment and all caches"
 
@@ -63,6 +64,16 @@ $(VENV)/.docs: $(VENV)/.run
 
 sbom: $(VENV)/.dev $(VENV)/.docs $(VENV)/.local
 	$(BIN)/python docs/build_licenses.py
+
+# --strict: a distribution that the database does not know is an error, not a success.
+audit: $(VENV)/.audit
+	$(VENV)/audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
+
+# In an environment of its own, because pip-audit is no dependency that is pinned.
+$(VENV)/.audit:
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	touch $@
 
 constraints:
 	rm -rf $(VENV)

@@ -7,6 +7,7 @@ that exist. Others have hostile values in the path, the query or the body.
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -83,6 +84,7 @@ _NAMES = [
 @contextmanager
 def requests() -> Iterator[Callable[[int], Batch]]:
     """Start a service with a scripted model in a new data folder."""
+    logging.getLogger("aiohttp.server").disabled = True  # the scripted model does not play the trial of a setup
     with tempfile.TemporaryDirectory() as home, ScriptedEndpoint(model) as endpoint:
         settings = Settings(
             home=Path(home), llm=endpoint.settings("openai"), service=ServiceSettings(concurrent_runs=2)

@@ -15,10 +15,11 @@ from api.services.research.runs import export_run
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 _FILE = {"schema": {"type": "string", "format": "binary"}}
+_JSON = {"schema": {"type": "object"}}
 _FILES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file.",
-        "content": {each.media_type.split(";")[0]: _FILE for each in Format},
+        "content": {each.media_type.split(";")[0]: _JSON if each is Format.JSON else _FILE for each in Format},
     }
 }
 

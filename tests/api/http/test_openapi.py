@@ -61,6 +61,11 @@ def test_every_operation_is_described_with_examples(operation: dict[str, Any]) -
             assert "example" in content or status == "503", "readiness tells itself what is missing"
 
 
+def test_an_exported_answer_is_described_as_an_object_in_json_only() -> None:
+    content = DESCRIPTION["paths"]["/v1/runs/{run_id}/export"]["get"]["responses"]["200"]["content"]
+    assert [kind for kind in content if content[kind]["schema"]["type"] == "object"] == ["application/json"]
+
+
 def _with_model(described: dict[str, Any]) -> Any:
     """The description, and that of the model that it is about."""
     name = json.dumps(described).partition("#/components/schemas/")[2].partition('"')[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 
@@ -81,6 +82,21 @@ def test_a_deeply_nested_body_is_wrong_input(http: httpx.Client, path: str, body
     response = http.post(path, content=body, headers=JSON | {"Accept": "application/json, text/event-stream"})
     assert response.status_code in (400, 422)
     assert reason in response.text
+
+
+def test_every_route_with_a_json_body_refuses_it(http: httpx.Client) -> None:
+    described = http.get("/openapi.json").json()["paths"]
+    sent = [
+        (method, re.sub(r"\{\w+\}", "1", path))
+        for path, operations in described.items()
+        for method, operation in operations.items()
+        if "application/json" in operation.get("requestBody", {}).get("content", {})
+    ]
+    assert len(sent) > 15
+    for method, path in sent:
+        for body in ("[" * 100_000, "[" * 900 + "]" * 900, '{"a":' * 200 + "1" + "}" * 200):
+            response = http.request(method, path, content=body, headers=JSON)
+            assert response.status_code in (400, 422), (method, path, response.text)
 
 
 def test_given_passages_of_the_maximum_size_pass(http: httpx.Client) -> None:
