@@ -36,7 +36,9 @@ def comparison(
     trace: TraceDep,
     caller: CurrentCaller,
     run_id: RunId,
-    other: Annotated[str, Path(description="Id of the second run, or the beginning of the id.")],
+    other: Annotated[
+        str, Path(description="Id of the second run, or the beginning of the id.", examples=["run_9c41aa07b3d2"])
+    ],
 ) -> RunComparison:
     """Compare the plans, queries, passages, evidence, claims and costs of two runs, and their first difference."""
     return compare_runs(trace, run_id, other, caller)
