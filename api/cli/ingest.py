@@ -1,6 +1,6 @@
 """Ingests on the command line, with a progress bar and a summary. Also dry runs, and watching folders.
 
-The first Ctrl-C stops the ingest after the files that are being read. The second one stops it at once.
+The first Ctrl-C stops the ingest within seconds, also within a file. The second one stops it at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SHOWN = 20  # files listed per verdict of a dry run
 _POLL_MS = 500  # how often Ctrl-C is checked
 _SLOW_SECONDS = 1.0  # faster files are not listed as slow
-_STOPPING = b"\nStopping after the files that are being read. Press Ctrl-C again to stop at once.\n"
+_STOPPING = b"\nStopping. The next ingest reads the files that are left. Press Ctrl-C again to stop at once.\n"
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
 
 

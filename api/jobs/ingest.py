@@ -1,4 +1,4 @@
-"""Ingests as jobs of the service. They run in a thread, can be cancelled between files, and resume after a restart."""
+"""Ingests as jobs of the service. They run in a thread, can be cancelled, and resume after a restart."""
 
 from __future__ import annotations
 

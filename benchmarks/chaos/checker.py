@@ -206,7 +206,9 @@ def check_service(http: httpx.Client, submitted: Submitted) -> Iterator[str]:
 
 def _job_states(jobs: sqlite3.Connection) -> dict[str, str]:
     """Return the state of each job. A workflow of DBOS that succeeded returns the outcome of its job, as JSON."""
-    stored = jobs.execute("SELECT workflow_uuid, status, output FROM workflow_status")
+    stored = jobs.execute(
+        "SELECT workflow_uuid, status, o.output FROM workflow_status LEFT JOIN workflow_output o USING (workflow_uuid)"
+    )
     return {
         job: json.loads(json.loads(output))["status"] if status == "SUCCESS" else DBOS_ENDS.get(status, status)
         for job, status, output in stored

@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 STALE_S = 60.0
 RENEWAL_S = 10.0
+_released_here: set[str] = set()
+"""Holders of this process that have ended, but whose rows could not be deleted, for example on a full disk."""
 _SAME_START_S = 1.0  # the start time of a process is rounded, so that two readings of it differ
 
 
@@ -62,8 +64,10 @@ class IngestLock:
         """Release the lock. Idempotent."""
         self._released.set()
         self._renewal.join()
+        _released_here.add(self._holder)
         with database(), self._engine.begin() as connection:
             connection.execute(delete(UNDER_WAY).where(*self._own_row()))
+        _released_here.discard(self._holder)
 
     def _acquire(self) -> None:
         now = time.time()
@@ -86,7 +90,8 @@ class IngestLock:
         other = connection.execute(select(UNDER_WAY).where(same_collection)).mappings().first()
         if other is None:
             return
-        if time.time() - other["alive_at"] < self._stale_s and not _has_exited(other):
+        ended = other["holder"] in _released_here or _has_exited(other)
+        if time.time() - other["alive_at"] < self._stale_s and not ended:
             since = datetime.fromtimestamp(other["since"]).astimezone()
             raise IngestUnderWay(
                 f"Collection {self._collection!r} is being changed by process {other['process']} on {other['host']}, "

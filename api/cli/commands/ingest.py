@@ -43,9 +43,9 @@ def ingest(
     """Read documents into a collection.
 
     Skips unchanged files and replaces changed ones. If a file fails, the others are still ingested, and the exit code
-    is 1. Ctrl-C stops after the files that are being read (exit code 130). Run the same command again to continue.
+    is 1. Ctrl-C stops within seconds (exit code 130). Run the same command again to continue.
 
-    Example: candor ingest ~/papers --collection papers
+        Example: candor ingest ~/papers --collection papers
     """
     from api.cli.ingest import exit_code, run_dry, run_ingest, run_watch
 

@@ -19,10 +19,10 @@ from multi_agent.events import (
     RunFinished,
     RunResumed,
     RunStarted,
-    Searched,
     StepFinished,
     StepStarted,
 )
+from multi_agent.evidence_events import Searched
 from multi_agent.remembered import Remembered
 from multi_agent.storage.recording import Recording
 from vectorstore.models import FrozenModel

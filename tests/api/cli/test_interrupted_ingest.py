@@ -65,7 +65,7 @@ def test_ctrl_c_says_what_is_in_and_the_same_command_continues(run: Callable, ma
         press_ctrl_c(process)
         _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, errors
-    assert "Stopping after the files that are being read. Press Ctrl-C again to stop at once." in errors
+    assert "Stopping. The next ingest reads the files that are left. Press Ctrl-C again to stop at once." in errors
     after = states(run)
     indexed = after.count("indexed")
     assert 0 < indexed < FILES

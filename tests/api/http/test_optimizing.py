@@ -13,7 +13,7 @@ from api.settings import ServiceSettings
 from ingest.pipeline import pipeline
 from support.optimizing import stopped_optimizers
 from support.service import RunningService
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 NAMES = ("pumps.md", "soup.md")
 
@@ -27,7 +27,7 @@ def test_requests_are_answered_while_a_collection_is_optimized(
     for name in NAMES:
         (folder / name).write_text(f"The text of {name} says that it is cold outside.")
     candor = make_candor(service=ServiceSettings(ingest_roots=(folder,)))
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=60) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         with stopped_optimizers() as stopped:
             job = http.post("/v1/collections/papers/ingest", json={"paths": [str(folder)]}).json()
             until(lambda: stopped)

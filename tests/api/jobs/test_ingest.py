@@ -1,4 +1,4 @@
-"""Ingest jobs: progress, result, cancellation between files, and resumption."""
+"""Ingest jobs: progress, result, cancellation, and resumption."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def candor(make_candor: Callable[..., Candor], tmp_path: Path) -> Candor:
 
 @pytest.fixture
 def waits_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first ingest waits, after two files, until it is cancelled."""
+    """The first ingest waits, after its first file, until it is cancelled."""
     waited: list[Progress] = []
 
     def run(*args: Any) -> IngestReport:
@@ -40,7 +40,7 @@ def waits_for_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def report_and_wait(progress: Progress) -> None:
             report(progress)
-            if progress.files_done == 2 and not waited:
+            if progress.files_done == 1 and not waited:
                 waited.append(progress)
                 until(cancelled)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, select, update
 
-from ingest.errors import IngestUnderWay
+from ingest.errors import IngestUnderWay, LedgerUnavailable
 from ingest.ledger.lock import IngestLock, ingest_lock
 from ingest.ledger.schema import UNDER_WAY
 from support.database import make_engine
@@ -56,6 +56,18 @@ def test_the_lock_of_a_killed_process_is_taken_over(engine: Engine) -> None:
         IngestLock(engine, "papers")
     process.kill()
     process.communicate()
+    IngestLock(engine, "papers").release()
+
+
+def test_a_lock_that_could_not_be_released_does_not_block_its_process(engine: Engine) -> None:
+    first = IngestLock(engine, "papers")
+    with engine.begin() as connection:
+        statement = "CREATE TRIGGER full_disk BEFORE DELETE ON ingests_under_way BEGIN SELECT RAISE(ABORT, 'full'); END"
+        connection.exec_driver_sql(statement)
+    with pytest.raises(LedgerUnavailable):
+        first.release()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TRIGGER full_disk")
     IngestLock(engine, "papers").release()
 
 

@@ -85,7 +85,7 @@ class TestATemplateOfACollection:
         assert [each.name for each in plans.list(frozenset({PAPERS}))] == ["facts"]
         assert [each.name for each in plans.list(frozenset({"secret"}))] == ["facts", "sums"]
         assert plans.get("sums", frozenset({"secret"})) == plans.get("sums")
-        with pytest.raises(UnknownPlan, match="no plan 'sums'; there are 'facts'"):
+        with pytest.raises(UnknownPlan, match=r"no plan 'sums'\. The plans are 'facts'"):
             plans.get("sums", frozenset({PAPERS}))
 
     def test_is_an_example_for_its_collection_only(self, plans: PlanMemory) -> None:

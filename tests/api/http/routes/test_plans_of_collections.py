@@ -15,6 +15,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from support.service import QUESTION, RunningService, model
+from support.waiting import LIMIT_S
 
 HIDDEN = "What does the secret Borea cost?"
 STEPS = [
@@ -38,7 +39,7 @@ def candor(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSett
 
 @pytest.fixture
 def http(candor: Candor) -> Iterator[httpx.Client]:
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=90) as client:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
 
@@ -67,7 +68,7 @@ def test_only_keys_that_read_its_collection_see_a_plan(candor: Candor, http: htt
         missing = http.get(path.replace("hidden", "nobody"), headers=stranger)
         assert refused.status_code == 404
         assert refused.json()["detail"].replace("hidden", "nobody") == missing.json()["detail"]
-        assert "there are 'open'" in missing.json()["detail"]
+        assert "The plans are 'open'." in missing.json()["detail"]
     refused = ask(http, stranger, "papers")
     assert (refused.status_code, HIDDEN in refused.text) == (422, False)
     assert ask(http, reader, "secret").json()["status"] == "answered"

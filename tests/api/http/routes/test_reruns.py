@@ -8,12 +8,13 @@ import httpx
 import pytest
 
 from support.service import QUESTION
+from support.waiting import LIMIT_S
 
 
 @pytest.fixture(scope="module")
 def run_id(service_url: str) -> str:
     """A planned run that has ended."""
-    with httpx.Client(base_url=service_url, timeout=120) as http:
+    with httpx.Client(base_url=service_url, timeout=LIMIT_S) as http:
         answer = http.post("/v1/research", json={"question": QUESTION, "mode": "high"})
         assert answer.status_code == 200, answer.text
         return str(answer.json()["run_id"])
