@@ -24,7 +24,7 @@ class Pump(BaseModel):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_concurrent_requests_are_limited_per_endpoint(self, protocol: Protocol) -> None:
+async def test_concurrent_requests_are_limited_per_endpoint(protocol: Protocol) -> None:
     with ScriptedEndpoint(held_until_together(3, always(scripted.delayed(PUMP, 0.2)))) as endpoint:
         llm = build_llm(endpoint.settings(protocol, parallel=3))
         await asyncio.gather(*(llm.complete(QUESTION, Pump) for _ in range(9)))
@@ -33,7 +33,7 @@ async def test_concurrent_requests_are_limited_per_endpoint(self, protocol: Prot
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_many_concurrent_requests_are_allowed(self, protocol: Protocol) -> None:
+async def test_many_concurrent_requests_are_allowed(protocol: Protocol) -> None:
     with ScriptedEndpoint(always(scripted.hang())) as endpoint:
         llm = build_llm(endpoint.settings(protocol, parallel=150))
         tasks = [asyncio.create_task(llm.complete(QUESTION, Pump)) for _ in range(150)]
@@ -44,7 +44,7 @@ async def test_many_concurrent_requests_are_allowed(self, protocol: Protocol) ->
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-async def test_a_retry_pause_holds_no_slot(self, protocol: Protocol) -> None:
+async def test_a_retry_pause_holds_no_slot(protocol: Protocol) -> None:
     with ScriptedEndpoint(in_turn(scripted.rate_limited(60), PUMP)) as endpoint:
         llm = build_llm(endpoint.settings(protocol, parallel=1))
         paused = asyncio.create_task(llm.complete(QUESTION, Pump))
