@@ -50,7 +50,7 @@ def test_the_parser_handles_damage(tmp_path: Path) -> None:
     """Each mutant is read or rejected with a reason. None reveals a defect or kills a worker."""
     rejected: list[FileError] = []
     with IsolatedParser("default", workers=2, timeout_s=LIMIT_S, memory_mb=2048) as parser:
-        for name, content in mutants(seed_files(SAMPLES, largest_kb=100), count=160, seed=4):
+        for name, content in mutants(seed_files(SAMPLES, largest_kb=100), number=160, seed=4):
             (tmp_path / name).write_bytes(content)
             try:
                 assert parser.parse(tmp_path / name).text
