@@ -16,14 +16,14 @@ from multi_agent.sources import readable
 from vectorstore.models import Chunk, WebPage
 
 if TYPE_CHECKING:
-    from ingest.document import ParsedDocument
+    from ingest.chunking.chunker import Source
 
 _PASSAGE_TOKENS = 256
 _KEPT = 16  # cached files, because a model reads a long file in several calls
 
 
 class DownloadReader:
-    """Implements ``multi_agent.tool.FileReader``. Parses in a separate process, within the limits of ingests.
+    """Implements ``multi_agent.tool.FileReader``. Works in a separate process, within the limits of ingests.
 
     Needs no embedding model, because it estimates tokens.
     """
@@ -38,30 +38,32 @@ class DownloadReader:
         return self._parse_kept(path, version, origin)
 
     def _parse(self, path: Path, version: str, origin: WebPage) -> tuple[Chunk, ...]:
-        from ingest.chunking.chunker import Chunker, Source
+        from ingest.chunking.chunker import Source
 
-        try:
-            parsed = self._parsed(path)
-        except IngestError as error:
-            raise ToolError(f"{origin.url} cannot be read: {_without_folder(error, path)}") from error
         identity = hashlib.sha256(f"{origin.url}\n{version}".encode()).hexdigest()[:32]
         source = Source(document_id=f"web-{identity}", path=origin.url, name=origin.url, version=version)
-        chunks = Chunker(_count_tokens, _PASSAGE_TOKENS).chunk(parsed, source)
+        try:
+            chunks = self._chunks(path, source)
+        except IngestError as error:
+            raise ToolError(f"{origin.url} cannot be read: {_without_folder(error, path)}") from error
         # Without metadata, because it lists pages with pictures, but the library cannot draw pages of downloads.
         return tuple(chunk.model_copy(update={"origin": origin, "metadata": {}}) for chunk in chunks)
 
-    def _parsed(self, path: Path) -> ParsedDocument:
-        from ingest.isolation.isolated_parser import IsolatedParser
+    def _chunks(self, path: Path, source: Source) -> list[Chunk]:
+        from ingest.chunking.chunker import Chunker
+        from ingest.isolation.isolated_parser import IsolatedChunker, IsolatedParser
         from ingest.reader import ParserOptions
 
         settings = self._settings
         options = ParserOptions(ocr=settings.ocr, ocr_languages=settings.ocr_languages)
         with IsolatedParser(
             settings.parser, workers=1, timeout_s=settings.parse_timeout_s, memory_mb=settings.parse_memory_mb,
-            options=options,
+            options=options, max_text_mb=settings.max_text_mb,
         ) as parser:  # fmt: skip
             parsed = parser.parse(path)
-        return parsed.model_copy(update={"text": _same_length(parsed.text)})
+            cleaned = parsed.model_copy(update={"text": _same_length(parsed.text)})
+            chunker = IsolatedChunker(Chunker(_count_tokens, _PASSAGE_TOKENS), parser.pool, settings.max_passages)
+            return chunker.chunk(cleaned, source)
 
 
 def _count_tokens(texts: Sequence[str]) -> list[int]:

@@ -45,3 +45,10 @@ def test_a_file_that_cannot_be_parsed_is_an_error_without_paths_of_this_machine(
     with pytest.raises(ToolError, match=r"https://example\.org/pumps\.pdf cannot be read: ") as error:
         DownloadReader(IngestSettings()).passages(path, ORIGIN)
     assert str(tmp_path) not in str(error.value)
+
+
+def test_a_download_has_the_limits_of_an_ingested_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("\n\n".join(f"{number}. The Borea 12 is blue. {'So blue. ' * 60}" for number in range(9)))
+    with pytest.raises(ToolError, match="max_passages"):
+        DownloadReader(IngestSettings(max_passages=2)).passages(path, ORIGIN)
