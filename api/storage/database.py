@@ -14,6 +14,12 @@ from api.storage.upgrade import upgrade_schema
 _BUSY_TIMEOUT_MS = 60_000  # upgrades of the schema take seconds on a busy machine
 
 
+class DatabaseFailed(sql.exc.SQLAlchemyError):
+    """The database cannot be used, for example because its disk is full. ``orig`` is the driver's error."""
+
+    orig: BaseException | None = None
+
+
 def open_database(settings: Settings) -> sql.Engine:
     """Open the database and upgrade its schema to the newest version.
 
@@ -32,12 +38,14 @@ def open_database(settings: Settings) -> sql.Engine:
 def _create_engine(settings: Settings) -> sql.Engine:
     if settings.database_url is not None:
         try:
-            return sql.create_engine(settings.database_url.get_secret_value(), pool_pre_ping=True)
+            engine = sql.create_engine(settings.database_url.get_secret_value(), pool_pre_ping=True)
         except (sql.exc.ArgumentError, sql.exc.NoSuchModuleError, ModuleNotFoundError) as error:
             raise SettingsError(f"Invalid CANDOR_DATABASE_URL: {error}.") from error
-    engine = sql.create_engine(f"sqlite:///{create_home(settings.home) / DATABASE}")
-    sql.event.listen(engine, "connect", _configure_sqlite)
-    sql.event.listen(engine, "handle_error", _reject_long_pattern)
+    else:
+        engine = sql.create_engine(f"sqlite:///{create_home(settings.home) / DATABASE}")
+        sql.event.listen(engine, "connect", _configure_sqlite)
+        sql.event.listen(engine, "handle_error", _reject_long_pattern)
+    sql.event.listen(engine, "handle_error", _describe_failure)
     return engine
 
 
@@ -53,3 +61,15 @@ def _reject_long_pattern(context: sql.engine.ExceptionContext) -> None:
     """Raise UsageError for a search text that is too long. Otherwise it would be reported as a database error."""
     if "pattern too complex" in str(context.original_exception):
         raise UsageError("An id, name or text to search for is too long. Send fewer than 20,000 characters.")
+
+
+def _describe_failure(context: sql.engine.ExceptionContext) -> DatabaseFailed | None:
+    """Replace an error of the database, but not of a statement, by one for users. SQLAlchemy's quotes the statement."""
+    if not isinstance(context.sqlalchemy_exception, sql.exc.OperationalError):
+        return None
+    reason = str(context.original_exception).strip()
+    failed = DatabaseFailed(
+        f"The database failed: {reason}. Check that its disk has room and is writable, or that its server runs."
+    )
+    failed.orig = context.original_exception
+    return failed
