@@ -29,14 +29,23 @@ def show_comparison(console: Console, compared: RunComparison) -> None:
             _title(console, title)
             if detail:
                 show_paragraph(console, detail)
-    _title(console, "Plan: the same" if compared.same_plan else "Plan")
-    if not compared.same_plan:
-        _show(console, "-", (_plan(each) for each in compared.first.plans))
-        _show(console, "+", (_plan(each) for each in compared.second.plans))
+    _show_plans(console, compared)
     _show_items(console, "Queries", compared.queries, str)
     _show_items(console, "Passages", compared.passages, lambda each: _place(each.name, each.pages, each.excerpt))
     _show_items(console, "Evidence", compared.evidence, lambda each: _place(each.document, each.pages, each.quote))
     _show_claims(console, compared.claims)
+
+
+def _show_plans(console: Console, compared: RunComparison) -> None:
+    before, after = ([_plan(each) for each in run.plans] for run in (compared.first, compared.second))
+    if compared.same_plan:
+        _title(console, "Plan: the same")
+    elif before == after:
+        _title(console, "Plan: the same steps, with other instructions or inputs")
+    else:
+        _title(console, "Plan")
+        _show(console, "-", before)
+        _show(console, "+", after)
 
 
 def _row(compared: ComparedRun) -> tuple[str, ...]:
