@@ -43,6 +43,8 @@ def test_a_key_is_created_shown_once_and_revoked(open_page: OpenPage, site: Site
     row = page.locator("tr").filter(has_text="Reading room")
     expect(row).to_contain_text("read pumps")
     expect(row).to_contain_text("5,000,000 bytes uploaded per day")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390, "only the table scrolls sideways"
     page.reload()
     expect(row).to_be_visible()
     expect(page.locator("main")).not_to_contain_text(secret)
