@@ -127,6 +127,11 @@ class LLM(ABC):
     def model(self) -> str:
         """Name of the model at its endpoint."""
 
+    @property
+    def has_price(self) -> bool:
+        """Whether the settings of its endpoint have a price, so that the cost of its calls is known."""
+        return False
+
     async def takes_pictures(self) -> bool:
         """Return whether messages may contain pictures. Asks the endpoint once. Raises a subclass of LLMError."""
         return False
@@ -164,6 +169,10 @@ class LLMWrapper(LLM):
     @property
     def model(self) -> str:
         return self._inner.model
+
+    @property
+    def has_price(self) -> bool:
+        return self._inner.has_price
 
     async def takes_pictures(self) -> bool:
         return await self._inner.takes_pictures()

@@ -41,6 +41,10 @@ class TypedLLM(LLM):
     def model(self) -> str:
         return self._settings.model
 
+    @property
+    def has_price(self) -> bool:
+        return bool(self._settings.prompt_price or self._settings.completion_price)
+
     async def takes_pictures(self) -> bool:
         return await self._vision.available()
 

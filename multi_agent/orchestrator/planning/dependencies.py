@@ -45,7 +45,10 @@ class RunDependencies:
         return {self.model_of(caller, request) for caller in (*SUPERVISORS, *self.registry.names)}
 
     def require_models(self, request: Request) -> None:
-        """Raise UnknownModel or UnknownAgent if a model or agent in the request or the settings does not exist."""
+        """Raise UnknownModel or UnknownAgent if a model or agent in the request or the settings does not exist.
+
+        Raises AgentError if the budget limits the cost of models without a price.
+        """
         self.models.require(request.model)
         self.models.require(request.fork.model if request.fork else "")
         for caller in self.settings.agent_models:
@@ -53,6 +56,12 @@ class RunDependencies:
                 self.registry.get(caller)
         for caller in (*SUPERVISORS, *self.registry.names):
             self.models.require(self._endpoint_of(caller), caller)
+        budget = request.budget or self.settings.budget
+        if budget.cost is not None and not any(model.has_price for model in self.models_of(request)):
+            raise AgentError(
+                "The budget limits the cost, but no model of the run has a price. Set `prompt_price` and "
+                "`completion_price` of the endpoint, or limit the tokens."
+            )
 
     def _endpoint_of(self, caller: str) -> str:
         own = self.registry.get(caller).card.model if caller in self.registry else ""

@@ -51,6 +51,14 @@ def test_with_prices_the_cost_is_tokens_times_price(
     assert f"cost {expected:.4f}" in run("export", answer["run_id"], "-f", "md").out
 
 
+def test_a_cost_limit_without_a_price_is_refused(run: Callable, asked: Callable[[], dict[str, Any]]) -> None:
+    asked()
+    refused = run("ask", QUESTION, "--max-cost", "0.01")
+    assert refused.code == 1
+    assert "prompt_price" in refused.err
+    assert len(run("runs", "--json").json) == 1, "no run started"
+
+
 def test_the_example_of_the_documentation_is_right() -> None:
     assert pytest.approx(0.0048, abs=0.00005) == (18_487 * 0.15 + 3_385 * 0.60) / 1_000_000
 
