@@ -249,7 +249,9 @@ class Evaluations:
         if unknown := own.keys() - set(SETTABLE):
             raise UsageError(f"A configuration cannot set {', '.join(sorted(unknown))}, only {' and '.join(SETTABLE)}.")
         if "api_key" in own.get("llm", {}):
-            raise UsageError("A configuration is not secret. Set the key with CANDOR_LLM__API_KEY instead.")
+            raise UsageError(
+                "A configuration is stored with its evaluation. Set the key with CANDOR_LLM__API_KEY instead."
+            )
         changed = {
             name: type(now).model_validate({**now.model_dump(exclude_unset=True), **own[name]})
             for name in own

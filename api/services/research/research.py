@@ -91,6 +91,7 @@ class PanelFactory:
 
         Raises AgentError if no run could execute it, or if the caller may not read its template.
         """
+        request = request.validated()
         if request.template:
             self._plans.get(request.template, caller.readable)
         return self.orchestrator(library, self._known_models).validate(request).request

@@ -51,7 +51,7 @@ def test_what_is_refused_is_a_problem_and_no_stream(http: httpx.Client) -> None:
     assert (refused.status_code, refused.headers["content-type"]) == (404, "application/problem+json")
     both = http.post("/v1/research", json={"question": QUESTION, "stream": True, "wait": False})
     assert both.status_code == 422
-    assert "not both" in both.json()["detail"]
+    assert "cannot be combined" in both.json()["detail"]
 
 
 def test_a_socket_tells_every_event_once_and_closes_after_the_last(

@@ -71,7 +71,7 @@ async def test_a_hanging_endpoint_fails(protocol: Protocol, monkeypatch: pytest.
     with ScriptedEndpoint(always(GREEN), listing_hangs=True) as endpoint:
         checks = await probing.check(endpoint.settings(protocol, timeout_s=LIMIT_S))
     assert failed(checks).name == "llm endpoint"
-    assert "does not answer" in failed(checks).remedy
+    assert "does not respond" in failed(checks).remedy
 
 
 async def test_a_wrong_key_fails(protocol: Protocol) -> None:

@@ -235,7 +235,7 @@ def test_invalid_changes_are_rejected_with_the_reason(http: httpx.Client) -> Non
     taken = http.post("/v1/agents", json={**LAWYER, "name": "Extractor"})
     assert (taken.status_code, taken.json()["title"]) == (409, "Name taken")
     wrong = http.post("/v1/agents", json={**LAWYER, "prompt": "# System\nx\n# User\n$question $password"})
-    assert (wrong.status_code, "names $password" in wrong.json()["detail"]) == (422, True)
+    assert (wrong.status_code, "contains $password" in wrong.json()["detail"]) == (422, True)
     http.post("/v1/agents", json=LAWYER)
     renamed = http.put("/v1/agents/Lawyer", json={**LAWYER, "name": "Advocate"})
     assert (renamed.status_code, "cannot be renamed" in renamed.json()["detail"]) == (422, True)

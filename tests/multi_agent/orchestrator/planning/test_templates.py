@@ -82,6 +82,6 @@ def test_a_missing_value_is_an_error_that_names_it(given: dict[str, str]) -> Non
 def test_names_of_documents_are_kept_only_on_purpose() -> None:
     plan = template("@{question}", documents=["a.md"])
     [fault] = saving_faults(plan, "Why?", REGISTRY, ["a.md"], keep_documents=False)
-    assert "It names 'a.md'" in fault
+    assert "the document names 'a.md'" in fault
     assert "--keep-documents" in fault
     assert saving_faults(plan, "Why?", REGISTRY, ["a.md"], keep_documents=True) == ()
