@@ -55,7 +55,11 @@ def test_texts_are_left_out(run: Run, origin: str, tmp_path: Path) -> None:
     assert replayed.code == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"no run", gzip.compress(b"{}"), gzip.compress(b"x" * 1000)[:-9]])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no run", gzip.compress(b"{}"), gzip.compress(b"x" * 1000)[:-9]],
+    ids=["empty", "text", "no run in it", "cut off"],
+)
 def test_a_file_that_is_no_run_is_refused(run: Run, tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "run.candor"
     file.write_bytes(content)
