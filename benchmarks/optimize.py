@@ -1,4 +1,4 @@
-"""Measure what a process can do while it optimizes an embedded collection.
+"""Measure how long other threads wait while a process optimizes an embedded collection.
 
     python -m benchmarks.optimize                      # 20,000 chunks of 384 dimensions
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 class Repeated:
-    """Calls ``work`` in a thread every 10 ms, and notes the delay of each call and its duration in seconds."""
+    """Calls ``work`` in a thread every 10 ms. Records the delay and the duration of each call in seconds."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.times: list[float] = []

@@ -20,7 +20,7 @@ LONGEST = 20_000
 MOST_RESULTS = 100
 LONGEST_RESULT = 20_000
 LONGEST_RESULTS = 400_000
-"""Maximum number of given passages, and maximum characters of one and of all. Larger texts should be ingested."""
+"""Limits on given passages: their number, the characters of one, and the characters of all. Ingest longer texts."""
 
 
 class RagResult(FrozenModel):

@@ -46,7 +46,7 @@ def use_copy(shard: Path) -> None:
 
 
 def complete_replacement(shard: Path) -> None:
-    """Do the rest of a replacement, also of one that was interrupted."""
+    """Complete a replacement, including one that was interrupted."""
     new = _new(shard)
     if new.exists():
         shutil.rmtree(shard, ignore_errors=True)
@@ -54,13 +54,13 @@ def complete_replacement(shard: Path) -> None:
 
 
 def remove_part(shard: Path) -> None:
-    """Delete a copy that is not used."""
+    """Delete an unused copy."""
     if _part(shard).exists():
         shutil.rmtree(_part(shard))
 
 
 def main(connection: Connection, folder: str) -> None:
-    """Run in the child process: send the reason if it fails, else an empty text."""
+    """Run in the child process. Send the reason of a failure, or an empty text."""
     for number in (signal.SIGINT, signal.SIGTERM):  # may be sent to the whole program; this process ends with it
         signal.signal(number, signal.SIG_IGN)
     try:
@@ -90,7 +90,7 @@ def _optimize(shard: Path) -> None:
 
 
 def _copy_sparse(source: str, target: str) -> None:
-    """Copy a file without its blocks of zeros: the engine allocates files of 32 MiB."""
+    """Copy a file as a sparse file. The engine allocates files of 32 MiB, which are mostly zeros."""
     with open(source, "rb") as read, open(target, "wb") as written:
         while block := read.read(_BLOCK):
             if block.strip(b"\0"):
@@ -101,7 +101,7 @@ def _copy_sparse(source: str, target: str) -> None:
 
 
 def _write_through(folder: Path) -> None:
-    """Make all files survive a power cut."""
+    """Flush all files to disk with fsync."""
     for path in (folder, *folder.rglob("*")):
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -99,7 +99,7 @@ def _test(service: Service, model: Model, work: Path, chosen: argparse.Namespace
 
 
 def _prepare(service: Service) -> None:
-    """Create the collection, so that questions are accepted from the start."""
+    """Create the collection, which questions need."""
     with httpx.Client(base_url=service.url, timeout=QUIET_S) as http:
         first = ("first.md", "# First\n\nThe pump works down to -5 degrees.\n")
         http.post(f"/v1/collections/{COLLECTION}/documents", files={"files": first}).raise_for_status()
@@ -107,7 +107,7 @@ def _prepare(service: Service) -> None:
 
 
 def _strike(service: Service, faults: Faults, seconds: float, log: Log) -> int:
-    """Make faults until the time is up. Return their number."""
+    """Cause faults until the time is up. Return their number."""
     end, struck = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         pause = time.monotonic() + random.uniform(*BETWEEN_S)
@@ -121,7 +121,7 @@ def _strike(service: Service, faults: Faults, seconds: float, log: Log) -> int:
 
 
 def _settle(http: httpx.Client, log: Log) -> None:
-    """Wait for the jobs. Try failed files and evaluations again, as a person would."""
+    """Wait until all jobs have ended. Retry failed files and evaluations."""
     _wait_until_quiet(http)
     log("all jobs have ended; failed files are tried again")
     retried = http.post(f"/v1/collections/{COLLECTION}/ingest", json={"retry_failed": True})

@@ -1,9 +1,9 @@
-"""Check the data folder of a stopped service: nothing lost, nothing doubled, everything in a terminal state.
+"""Check the data folder of a stopped service for lost data, duplicates and jobs that have not ended.
 
     python -m benchmarks.chaos.checker HOME SUBMITTED.json
 
-Independent of Candor: it reads the SQLite files with plain SQL and the vectors with Qdrant Edge. SUBMITTED.json is what
-`benchmarks.chaos` writes into its work folder. The exit status is 1 if there is a problem.
+The checker does not use Candor. It reads the SQLite files with plain SQL and the vectors with Qdrant Edge.
+`benchmarks.chaos` writes SUBMITTED.json into its work folder. The exit status is 1 if there is a problem.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check(home: Path, submitted: Submitted) -> list[str]:
 
 
 def integrity(database: sqlite3.Connection, name: str) -> Iterator[str]:
-    """Yield what SQLite finds: damaged pages, and rows that refer to missing rows."""
+    """Yield the damaged pages, and the rows that refer to missing rows, that SQLite reports."""
     for [found] in database.execute("PRAGMA integrity_check"):
         if found != "ok":
             yield f"{name}: {found}"
@@ -62,21 +62,21 @@ def integrity(database: sqlite3.Connection, name: str) -> Iterator[str]:
 
 
 def unended_jobs(jobs: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
-    """Yield acknowledged jobs that do not exist, and all jobs that have not ended."""
+    """Yield the acknowledged jobs that do not exist, and all jobs that have not ended."""
     states = _job_states(jobs)
     yield from (f"job {each} is lost" for each in submitted.jobs() if each not in states)
     yield from (f"job {each} is {state}" for each, state in states.items() if state not in JOB_ENDS)
 
 
 def doubled_keys(submitted: Submitted) -> Iterator[str]:
-    """Yield idempotency keys that got several jobs."""
+    """Yield the idempotency keys with several jobs."""
     for key, ids in {**submitted.runs, **submitted.ingests}.items():
         if len(set(ids)) > 1:
             yield f"the idempotency key {key} got several jobs: {', '.join(sorted(set(ids)))}"
 
 
 def faulty_runs(candor: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
-    """Yield runs that are lost, doubled (each question is asked once), or not ended."""
+    """Yield the lost runs, the runs that have not ended, and the questions with several runs."""
     stored = candor.execute("SELECT run_id, status, answer FROM runs")
     known = {run_id: (status, answer) for run_id, status, answer in stored}
     for run_id in dict.fromkeys(each for ids in submitted.runs.values() for each in ids):
@@ -90,7 +90,7 @@ def faulty_runs(candor: sqlite3.Connection, submitted: Submitted) -> Iterator[st
 
 
 def faulty_events(candor: sqlite3.Connection) -> Iterator[str]:
-    """Yield runs whose events have a gap, or do not end with their only terminal event."""
+    """Yield the runs with a gap in their events, without a terminal event at the end, or with several."""
     events: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     for run_id, number, event in candor.execute("SELECT run_id, number, event FROM events ORDER BY run_id, number"):
         events[run_id].append((number, json.loads(event)["body"]))
@@ -107,7 +107,7 @@ def faulty_events(candor: sqlite3.Connection) -> Iterator[str]:
 
 
 def faulty_evaluations(candor: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
-    """Yield acknowledged evaluations that are lost, unfinished, or lack the result of a question."""
+    """Yield the acknowledged evaluations that are lost, are unfinished, or lack the result of a question."""
     found = {each: (json.loads(evaluation)["state"], json.loads(questions)) for each, evaluation, questions in
              candor.execute("SELECT id, evaluation, questions FROM evaluations")}  # fmt: skip
     rows: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -123,7 +123,7 @@ def faulty_evaluations(candor: sqlite3.Connection, submitted: Submitted) -> Iter
 
 
 def unended_documents(candor: sqlite3.Connection) -> Iterator[str]:
-    """Yield documents that have not ended, or failed without a reason, and ingests that seem to run."""
+    """Yield the documents without a terminal state or a reason for it, and the ingests that still seem to run."""
     for collection, name, state, reason in candor.execute("SELECT collection, name, state, reason FROM documents"):
         if state not in DOCUMENT_ENDS:
             yield f"document {name} of {collection} is {state}"
@@ -134,7 +134,7 @@ def unended_documents(candor: sqlite3.Connection) -> Iterator[str]:
 
 
 def lost_uploads(candor: sqlite3.Connection, jobs: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
-    """Yield files whose last upload was ingested, but whose document or file has another content."""
+    """Yield the files whose stored content differs from the last upload that was ingested."""
     states = _job_states(jobs)
     documents = {name: rest for name, *rest in candor.execute(
         "SELECT name, state, version, path FROM documents WHERE collection = ?", [submitted.collection])}  # fmt: skip
@@ -152,7 +152,7 @@ def lost_uploads(candor: sqlite3.Connection, jobs: sqlite3.Connection, submitted
 
 
 def faulty_passages(candor: sqlite3.Connection, folder: Path) -> Iterator[str]:
-    """Yield documents whose passages are not exactly those that the ledger counts, and passages without a document."""
+    """Yield the documents with more or fewer passages than in the ledger, and the passages without a document."""
     for path in sorted(each.parent for each in folder.glob("*/collection.json")):
         name = path.name
         selected = candor.execute("SELECT edition FROM hidden_editions WHERE collection = ?", [name])
@@ -193,7 +193,7 @@ def passages(shard: Path) -> Iterator[Passage]:
 
 
 def check_service(http: httpx.Client, submitted: Submitted) -> Iterator[str]:
-    """Yield acknowledged jobs and runs that have not ended for a client of the running service."""
+    """Yield the acknowledged jobs and runs that have not ended according to the running service."""
     for each in submitted.jobs():
         job = http.get(f"/v1/jobs/{each}")
         if job.status_code != 200 or job.json()["status"] not in JOB_ENDS:
@@ -205,7 +205,7 @@ def check_service(http: httpx.Client, submitted: Submitted) -> Iterator[str]:
 
 
 def _job_states(jobs: sqlite3.Connection) -> dict[str, str]:
-    """Return the state of each job. A workflow of DBOS that succeeded returns the outcome of its job, as JSON."""
+    """Return the state of each job. A successful DBOS workflow returns the outcome of its job as JSON."""
     stored = jobs.execute(
         "SELECT workflow_uuid, status, o.output FROM workflow_status LEFT JOIN workflow_output o USING (workflow_uuid)"
     )

@@ -1,5 +1,4 @@
-"""Clients that submit runs, uploads and evaluations to the service without a pause, and repeat a request until the
-service acknowledges it."""
+"""Clients that submit runs, uploads and evaluations. Each retries a request until the service acknowledges it."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ TOPICS = ("pump", "compressor", "boiler", "valve", "turbine")
 
 
 class Clients:
-    """One thread for each kind of request. ``responses`` counts their status codes and errors."""
+    """Sends each kind of request in its own thread. ``responses`` counts status codes and connection errors."""
 
     def __init__(self, url: str, submitted: Submitted, seed: int, say: Callable[[str], None]) -> None:
         self._url, self._submitted, self._seed, self._say = url, submitted, seed, say
@@ -41,7 +40,7 @@ class Clients:
             thread.start()
 
     def stop(self, limit_s: float) -> None:
-        """Wait until every begun request is acknowledged. Raises TimeoutError."""
+        """Wait until the service has acknowledged all requests that were sent. Raises TimeoutError."""
         self._ended.set()
         for thread in self._threads:
             thread.join(limit_s)
@@ -60,7 +59,7 @@ class Clients:
                     raise
 
     def _send(self, http: httpx.Client, method: str, path: str, **content: Any) -> httpx.Response:
-        """Send the request until the service responds, other than that it is unavailable."""
+        """Retry the request until the service responds with a status other than 503."""
         while True:
             try:
                 response = http.request(method, path, **content)
@@ -131,7 +130,7 @@ class Clients:
     def _acknowledged(
         self, ids: dict[str, list[str]], key: str, chosen: random.Random, send: Callable[[str], httpx.Response]
     ) -> str:
-        """Send a request, sometimes twice. Note the ids of its job, and return the first; empty if it was refused."""
+        """Send a request, sometimes twice, and record its job ids. Return the first id, or an empty text if rejected."""
         for _ in range(1 + (chosen.random() < REPEATED)):
             response = send(key)
             if response.status_code != 202:
@@ -144,7 +143,7 @@ class Clients:
 
 
 def document(name: str, number: int, chosen: random.Random) -> str:
-    """Return the Markdown text of a new version of a file."""
+    """Return Markdown with a random topic and number, as a new version of the file."""
     sections = [
         f"## Section {each}\n\n" + f"The {chosen.choice(TOPICS)} of {name}, version {number}, works down to "
         f"-{chosen.randrange(90)} degrees and weighs {chosen.randrange(900)} kilograms. " * 8

@@ -1,4 +1,4 @@
-"""The faults of a chaos run. Each acts, undoes what it can, and returns what it did."""
+"""Causes the faults of a chaos run. Each method causes a fault, undoes it if possible, and returns its description."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_SLOW_DISK = "not available here: a slow disk (needs a block device with a rat
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[bool]:
-    """Mount a file system of ``DISK_MB`` on the folder. Yield False if this process may not."""
+    """Mount a file system of ``DISK_MB`` on the folder. Yield False without the permission to mount."""
     command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", str(folder)]
     try:
         mounted = subprocess.run(command, capture_output=True).returncode == 0
@@ -57,7 +57,7 @@ class Faults:
             self._faults[self.fill_disk] = 3
 
     def strike(self) -> str:
-        """Make one fault. Return what it did."""
+        """Cause a random fault. Return its description."""
         [fault] = self._chosen.choices(list(self._faults), list(self._faults.values()))
         return fault()
 
@@ -77,7 +77,7 @@ class Faults:
         return f"killed {what}"
 
     def kill_model(self) -> str:
-        """Kill the model endpoint; it comes back some time later."""
+        """Kill the model endpoint and start it again after a few seconds."""
         self._model.kill()
         away = self._chosen.uniform(*AWAY_S)
         time.sleep(away)
@@ -85,7 +85,7 @@ class Faults:
         return f"killed the model endpoint for {away:.1f} s"
 
     def freeze(self) -> str:
-        """Stop a process of the service for some time, without ending it."""
+        """Suspend a process of the service for a few seconds."""
         found = [psutil.Process(self._service.process.pid), *self._service.children()]
         process, seconds = self._chosen.choice(found), self._chosen.uniform(*FROZEN_S)
         what = _name(process)
@@ -101,7 +101,7 @@ class Faults:
         return f"moved time.time of the service to {seconds:+d} s"
 
     def fill_disk(self) -> str:
-        """Fill the disk of the data folder for some time."""
+        """Fill the disk of the data folder for a few seconds."""
         assert self._disk
         left, seconds = self._chosen.choice(LEFT_MB), self._chosen.uniform(*FULL_S)
         ballast = self._disk / "ballast"
@@ -114,7 +114,7 @@ class Faults:
 
 
 def _fill(ballast: Path, left_mb: int) -> None:
-    """Write zeros until ``left_mb`` are free, or nothing is."""
+    """Write zeros until at most ``left_mb`` MB are free."""
     block = bytes(1 << 20)
     with ballast.open("wb", buffering=0) as file:
         try:

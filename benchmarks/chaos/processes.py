@@ -57,7 +57,7 @@ class Service:
         }  # fmt: skip
 
     def start(self) -> None:
-        """Start the process. It may not be up yet."""
+        """Start the process without waiting until it responds."""
         command = [sys.executable, "-m", "api.cli", "serve", "--json", "--port", str(self._port), "--home", self.home]
         with self._errors.open("a") as errors:
             self.process = subprocess.Popen(
@@ -65,7 +65,7 @@ class Service:
             )
 
     def keep_running(self) -> None:
-        """Start the process again if it has ended by itself."""
+        """Restart the process if it has exited."""
         if self.process.poll() is not None:
             self._say(f"the service ended by itself ({_exit_of(self.process)}): {self._last_error()}")
             self.start()
@@ -93,7 +93,7 @@ class Service:
         self.start()
 
     def stop(self) -> int:
-        """Stop the service as Ctrl-C does. Return its exit status."""
+        """Send SIGINT. Return the exit status."""
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(LIMIT_S)
 
@@ -119,7 +119,7 @@ class Service:
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on."""
+    """Return an unused port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What the clients of a chaos run submitted, and what the service acknowledged."""
+"""Records the requests of a chaos run and the jobs that the service acknowledged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass
 class Upload:
-    """One content of a file: its SHA-256 (empty: the document was deleted), and the job that ingests it."""
+    """An upload or a deletion of a file. ``sha256`` is empty for a deletion. ``job`` is the id of the ingest job."""
 
     sha256: str
     job: str
@@ -18,7 +18,7 @@ class Upload:
 
 @dataclass
 class Submitted:
-    """``runs`` and ``ingests``: the ids that each idempotency key got. ``uploads``: of each file, oldest first."""
+    """The acknowledged requests: job ids by idempotency key, evaluation ids, and uploads by file name, oldest first."""
 
     collection: str
     runs: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -33,15 +33,15 @@ class Submitted:
         return list(dict.fromkeys([*keyed, *self.evaluations]))
 
     def plain(self) -> dict[str, Any]:
-        """Return the values as JSON types."""
+        """Return the fields as values for JSON."""
         return {
             "collection": self.collection, "runs": dict(self.runs), "ingests": dict(self.ingests),
             "evaluations": self.evaluations,
-            "uploads": {name: [asdict(each) for each in all_of_it] for name, all_of_it in self.uploads.items()},
+            "uploads": {name: [asdict(each) for each in uploads] for name, uploads in self.uploads.items()},
         }  # fmt: skip
 
     @classmethod
     def parse(cls, plain: dict[str, Any]) -> Submitted:
-        """Return what ``plain`` returned as JSON types."""
-        uploads = {name: [Upload(**each) for each in all_of_it] for name, all_of_it in plain["uploads"].items()}
+        """Create an instance from the result of ``plain``."""
+        uploads = {name: [Upload(**each) for each in contents] for name, contents in plain["uploads"].items()}
         return cls(**{**plain, "uploads": uploads})

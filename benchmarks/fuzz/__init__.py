@@ -1,1 +1,1 @@
-"""Look for inputs that Candor handles wrongly. Start with ``python -m benchmarks.fuzz``."""
+"""Fuzz tests of Candor. Run them with ``python -m benchmarks.fuzz``."""

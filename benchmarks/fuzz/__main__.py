@@ -32,7 +32,7 @@ TARGETS = ("files", "http", "quotes", "plans", "references")
 
 
 class Outcome(NamedTuple):
-    """What the batches of a target gave. ``found`` counts how often each defect was found, by its title."""
+    """The results of a target. ``found`` counts the occurrences of each defect by its title."""
 
     cases: int
     seconds: float
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def search(name: str, batch_of: Callable[[int], Batch], minutes: float, seed: int, out: Path) -> Outcome:
-    """Try batches until the time is over, at least one. Write a file for each defect."""
+    """Run at least one batch, and further ones until the time is up. Write a file for each defect."""
     started = time.monotonic()
     cases, found, batch_seed = 0, dict[str, int](), seed
     while batch_seed == seed or time.monotonic() - started < minutes * 60:
@@ -89,7 +89,7 @@ def write(finding: Finding, target: str, seed: int, out: Path) -> Path:
 
 
 def _open(name: str, documents: Path | None) -> Target:
-    """Return a target. Its module is imported only now, because some need much time or memory."""
+    """Return a target. Import its module now, because some modules take much time or memory."""
     module = import_module(f"benchmarks.fuzz.{name}")
     if name == "files":
         return module.damaged_files(documents)  # type: ignore[no-any-return]

@@ -45,7 +45,7 @@ _KINDS_OF_FAILURE = {
 
 
 def mutants(seeds: Sequence[Path], number: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of ``number`` damaged copies, equally many of each format. Names keep the suffix."""
+    """Yield the names and contents of ``number`` damaged copies, the same number for each format. Keep the suffixes."""
     generator = random.Random(seed)
     contents = {path: path.read_bytes() for path in seeds}
     formats = sorted({path.suffix.lower() for path in seeds})
@@ -96,7 +96,7 @@ def _splice(content: bytes, other: bytes, generator: random.Random) -> bytes:
 
 
 def _repeat(content: bytes, _: bytes, generator: random.Random) -> bytes:
-    """Repeat a part: nested elements, many rows, long words."""
+    """Repeat a random part, which gives nested elements, many rows or long words."""
     start = generator.randrange(len(content) + 1)
     part = content[start : start + generator.choice([1, 3, 20, 200])]
     times = min(generator.choice([20, 2_000, _LONGEST]), _LONGEST // max(1, len(part)))
@@ -104,13 +104,13 @@ def _repeat(content: bytes, _: bytes, generator: random.Random) -> bytes:
 
 
 def seed_files(folder: Path, largest_kb: int) -> list[Path]:
-    """Return the files in a folder up to this size."""
+    """Return the files in a folder that are not larger than this."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "expected.jsonl")
     return [path for path in found if 0 < path.stat().st_size <= largest_kb * 1024]
 
 
 def ingest(candor: Candor, folder: Path, seeds: Sequence[Path], number: int, seed: int) -> list[DocumentRecord]:
-    """Ingest mutants, written into the folder. Return the ledger's records, without those of lost files."""
+    """Write the mutants into the folder and ingest them. Return their records in the ledger."""
     written = []
     for name, content in mutants(seeds, number, seed):
         written.append(folder / name)
@@ -179,7 +179,7 @@ def _findings(folder: Path, records: Sequence[DocumentRecord]) -> Iterator[Findi
 
 
 def fault_of(record: DocumentRecord) -> str:
-    """Return why the outcome of a file is a finding; empty if it is none."""
+    """Return the fault of the outcome of a file, or an empty text."""
     if not has_ended(record):
         return "not in a final state" if record.reason else "without a reason"
     if "defect" in _kind_of_failure(record.reason):

@@ -1,4 +1,4 @@
-"""Writes small valid files of many formats, from which damaged ones are made."""
+"""Writes small valid files of many formats. ``files.py`` damages copies of them."""
 # ruff: noqa: E501 - the contents of files
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests of every kind to a running service: no defect (5xx), and every response as ``/openapi.json`` describes it.
+"""Fuzz requests to a running service. Responses must match ``/openapi.json`` and may not be server errors (5xx).
 
 Schemathesis makes valid and invalid requests from the description. Half of them name a collection, a document and a run
 that exist. Others have hostile values in the path, the query or the body.
@@ -49,7 +49,7 @@ CHECKS = [
 
 
 class Sent(NamedTuple):
-    """A valid request, what of it is sent in another form, and the checks of its response."""
+    """A valid request, the parts of it to replace, and the checks of the response."""
 
     case: schemathesis.Case
     changed: dict[str, Any]
@@ -99,7 +99,7 @@ def describe_api() -> dict[str, Any]:
 
 
 def check_response(case: schemathesis.Case, response: Any, checks: Sequence[Any] = CHECKS) -> None:
-    """Raise AssertionError unless the response is one that the description knows, and no defect."""
+    """Raise AssertionError for a server error, and for a response that differs from the description."""
     failed = response.status_code == 503 and "The run run_" in response.text  # the model plans for documents only
     checks = [each for each in checks if not (failed and each is not_a_server_error)]
     if not checks:
@@ -111,7 +111,7 @@ def check_response(case: schemathesis.Case, response: Any, checks: Sequence[Any]
 
 
 def _properties(url: str) -> list[Property]:
-    """Return what holds for the requests to each operation. Makes a collection, a document and a run first."""
+    """Create a collection, a document and a run. Return the properties of requests to each operation."""
     known = _make_known(url)
     properties = []
     for each in schemathesis.openapi.from_dict(describe_api()).get_all_operations():
@@ -139,7 +139,7 @@ def _properties(url: str) -> list[Property]:
 
 
 def _make_known(url: str) -> dict[str, str]:
-    """Return ids of things that exist, by the names of path parameters."""
+    """Return the ids of existing objects by the names of path parameters."""
     text = "# Pumps\n\nThe Borea 12 works down to -25 °C.\n"
     upload = http.post(f"{url}/v1/collections/papers/documents", files={"files": ("pumps.md", text)}, timeout=LIMIT_S)
     job = upload.json()["id"]
@@ -157,7 +157,7 @@ def _call(url: str, case: schemathesis.Case) -> None:
 
 @st.composite
 def _hostile_address(draw: st.DrawFn, valid: st.SearchStrategy[schemathesis.Case]) -> Sent:
-    """Return a request with a hostile text in the place of one parameter of its address."""
+    """Return a request with a hostile value for one path or query parameter."""
     case = draw(valid)
     text = draw(st.sampled_from([text for text in _TEXTS if len(quote(text)) <= _LONGEST_ADDRESS]))
     in_path, in_query = case.path_parameters or {}, case.query or {}
@@ -173,7 +173,7 @@ def _hostile_address(draw: st.DrawFn, valid: st.SearchStrategy[schemathesis.Case
 
 @st.composite
 def _hostile_body(draw: st.DrawFn, valid: st.SearchStrategy[schemathesis.Case]) -> Sent:
-    """Return a request with a hostile body, or with a hostile value in one place of its body."""
+    """Return a request with a hostile body, or with one hostile value in its body."""
     case = draw(valid)
     if draw(st.booleans()):
         body = draw(st.sampled_from(_BODIES))

@@ -1,4 +1,4 @@
-"""Plans: any JSON is refused with reasons, or is a plan that can run to its end."""
+"""Fuzz plan validation. Candor must reject any JSON with reasons, or accept a plan that can run to its end."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LISTS_OF_IDS = st.lists(_IDS, max_size=3)
 
 
 def _record(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Return an object with these fields, rarely another value."""
+    """Generate an object with these fields, and sometimes another value."""
     return st.fixed_dictionaries(required, optional=optional) | VALUES
 
 

@@ -1,4 +1,4 @@
-"""Quotes: a located or cited quote is at its place, in any text."""
+"""Fuzz the location of quotes. A located or cited quote must be at its place in any text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS = st.lists(st.sampled_from(_PIECES) | st.text(max_size=4), min_size=1, max
 
 
 class Quoted(NamedTuple):
-    """A passage, and a quote that may be from it."""
+    """A passage and a quote, which may or may not be in it."""
 
     chunk: Chunk
     quote: str
@@ -70,12 +70,12 @@ def a_located_quote_is_at_its_place(quoted: Quoted) -> None:
 
 
 def _letters(text: str) -> str:
-    """Return the text as it is compared, without white space and the hyphens that may divide words."""
+    """Return the normalized text without white space and without hyphens at line ends."""
     return "".join(character for character in fold(text) if character != "-" and not character.isspace())
 
 
 def whole_words_are_found(quoted: Quoted) -> None:
-    """A word between two blanks, copied exactly, is found."""
+    """Check that an exact copy of a whole word is found."""
     for word in quoted.chunk.text.split():
         assert not fold(word) or locate(word, quoted.chunk), word
 

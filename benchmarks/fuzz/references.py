@@ -1,4 +1,4 @@
-"""References to outputs of earlier steps: found, written and resolved in any value."""
+"""Fuzz references to outputs of earlier steps. Candor must read, write and resolve them in any value."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def any_value_is_resolved_or_refused(value: Any) -> None:
 
 
 def outputs_are_inserted_once(value: Any) -> None:
-    """A reference in an output is text."""
+    """Check that a reference inside an output stays text."""
     kept = [text for text in [json.dumps(value)] if not find_references(text)]
     for text in kept:
         assert resolve(f"{text}@{{outputs.hop.answer}}", {"hop": Output()}) == f"{text}{Output().answer}"
@@ -84,7 +84,7 @@ def a_written_reference_is_read_back(names: tuple[str, str, str]) -> None:
 
 
 def any_writing_of_a_reference_is_read(text: str) -> None:
-    """References of models are read in many spellings. What was read is read again as itself."""
+    """Check that references in many spellings are read, and that the normalized spelling is read the same way."""
     written = [
         WrittenStep(id="hop", agent="Reader", inputs={"question": "x", "queries": []}),
         WrittenStep(id="next", agent="Reader", instruction=text, inputs={"question": text, "queries": [text]}),
@@ -95,7 +95,7 @@ def any_writing_of_a_reference_is_read(text: str) -> None:
 
 
 def any_template_is_filled_once(text: str) -> None:
-    """A placeholder in a question or a value is text."""
+    """Check that a placeholder inside a question or a value stays text."""
     step = Step(id="a", agents=("Reader",), instruction=text, inputs={"question": text, "queries": [text, "x"]})
     filled = fill(Plan(goal=text, steps=(step,)), "@{inputs.town}", {"town": "@{question}"})
     assert filled.steps[0].instruction == filled.goal == filled.steps[0].inputs["question"]

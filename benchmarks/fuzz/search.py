@@ -19,7 +19,7 @@ EXAMPLES = 300
 
 
 class Finding(NamedTuple):
-    """An input that was handled wrongly. Findings with the same ``title`` are the same defect."""
+    """An input that violates a property. Findings with the same ``title`` are the same defect."""
 
     title: str
     report: str
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What the inputs of one seed gave."""
+    """The results for the inputs of one seed."""
 
     cases: int
     findings: tuple[Finding, ...] = ()
@@ -39,7 +39,7 @@ Target = AbstractContextManager[Callable[[int], Batch]]
 
 
 class Property(NamedTuple):
-    """What holds for every example: ``check`` returns, and raises nothing."""
+    """A property of all examples. It holds if ``check`` raises no exception."""
 
     examples: SearchStrategy[Any]
     check: Callable[[Any], None]
@@ -50,7 +50,7 @@ class Property(NamedTuple):
         return self.label or self.check.__name__
 
     def search(self, seed: int, examples: int = EXAMPLES) -> int:
-        """Check examples. Return their number. Raise the error of the smallest example that was found to fail."""
+        """Check examples and return their number. Raise the error of the smallest example that fails."""
         cases = 0
 
         @hypothesis.seed(seed)
@@ -92,7 +92,7 @@ def search_all(properties: Iterable[Property], seed: int, examples: int = EXAMPL
 
 
 def describe(error: Exception) -> str:
-    """Return the type of the error and the last line of this repository that it passed."""
+    """Return the type of the error and the innermost line of this repository in its traceback."""
     frames = [
         f"{Path(frame.filename).relative_to(ROOT)}:{frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)

@@ -59,11 +59,11 @@ class IsolatedParser:
         return parsed
 
     def version_of(self, path: PurePath, mime_type: str = "") -> str:
-        """Return what the parser returns."""
+        """See ``Parser``."""
         return self._parser.version_of(path, mime_type)
 
     def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
-        """Return what the parser returns."""
+        """See ``Parser``."""
         return self._parser.is_current(stored, path, mime_type)
 
     def close(self) -> None:

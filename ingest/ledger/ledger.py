@@ -183,7 +183,7 @@ class Ledger:
             return connection.execute(_CHANGES, {"collection": collection}).scalar() or 0
 
     def embedded(self, collection: str, digests: Sequence[str]) -> dict[str, str]:
-        """Return, by the digest of a text, the chunk that was last embedded from it. The store may have deleted it."""
+        """Return the last chunk that was embedded for each text digest. The chunk may no longer be in the store."""
         columns = PASSAGES.c
         query = select(columns.digest, columns.chunk).where(
             columns.collection == collection, columns.digest.in_(digests)

@@ -1,4 +1,4 @@
-"""Adds recorded runs to the trace, and deletes runs with everything that belongs to them."""
+"""Imports and deletes whole runs, including their events, model calls, tool calls and citations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RunArchive:
                     connection.execute(table.insert(), [{**each, "run_id": run_id} for each in rows])
 
     def sizes(self) -> Counter[str]:
-        """Return the characters of the events, model calls and tool calls of every run, by its id."""
+        """Return the size of every run by its id: the characters of its events, model calls and tool calls."""
         found: Counter[str] = Counter()
         with self._engine.connect() as connection:
             for table, column in ((EVENTS, EVENTS.c.event), (JOURNAL, JOURNAL.c.entry), (CALLS, CALLS.c.entry)):
@@ -57,9 +57,12 @@ class RunArchive:
 
     def delete(self, run_ids: Sequence[str]) -> None:
         """Delete runs with their events, journals, tool calls and citations, in one transaction."""
+        if not run_ids:
+            return
         with self._engine.begin() as connection:
-            for table in (*_PARTS, RUNS):
-                connection.execute(table.delete().where(table.c.run_id.in_(run_ids)))
+            for table in (*_PARTS, RUNS):  # one statement per run: the number of parameters of a statement is limited
+                delete = table.delete().where(table.c.run_id == sql.bindparam("run"))
+                connection.execute(delete, [{"run": run_id} for run_id in run_ids])
             forget_unused(connection, sql.select(RUNS.c.environment))
 
 

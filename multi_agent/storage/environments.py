@@ -1,6 +1,6 @@
 """The environment of a run: its prompts, documents, index, settings and code.
 
-A replay compares it with the present to name the cause of a difference. Runs over unchanged documents share one row.
+A replay compares it with the current environment to find the cause of a difference. Equal environments share a row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tokens of model calls outside of runs, by API key. Those of runs are in the journal."""
+"""Stores the tokens of model calls outside of runs by API key. The journal has the tokens of calls in runs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _other_calls = sql.Table(
 
 
 class OtherCalls:
-    """Model calls outside of runs in SQL. Calls block."""
+    """The table of model calls outside of runs. All methods block."""
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
 
     def add(self, key: str, usage: Usage) -> None:
-        """Record what was used for an API key."""
+        """Record the usage of a model call for an API key."""
         row = {
             "key": key,
             "recorded_at": datetime.now(UTC),
@@ -37,6 +37,6 @@ class OtherCalls:
 
 
 def other_tokens(key: str, since: datetime) -> sql.ScalarSelect[int]:
-    """Return the sum of the tokens that were used for an API key since then."""
+    """Return a subquery with the number of tokens that an API key has used since then."""
     total = sql.func.coalesce(sql.func.sum(_other_calls.c.tokens), 0)
     return sql.select(total).where(_other_calls.c.key == key, _other_calls.c.recorded_at >= since).scalar_subquery()

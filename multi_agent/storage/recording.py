@@ -1,4 +1,4 @@
-"""All that is stored of an ended run, as one value: for replays and for files."""
+"""Loads everything that is stored about an ended run, for replays and exports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vectorstore.models import FrozenModel
 
 
 class Recording(FrozenModel):
-    """An ended run: its events, model calls, tool calls and answer, and what it depended on."""
+    """An ended run with its events, model calls, tool calls, answer and environment."""
 
     run: RunSummary
     answer: Answer
@@ -46,6 +46,6 @@ def load_recording(trace: Trace, tools: ToolCalls, run_id: str) -> Recording:
 
 
 def last_try(events: Sequence[Event]) -> list[Event]:
-    """Return the first event and the events since the run was last resumed, when it began again."""
+    """Return the first event and the events since the last resumption. A resumed run starts from the beginning."""
     resumed = max((at for at, event in enumerate(events) if isinstance(event.body, RunResumed)), default=0)
     return [*events[:1], *events[resumed + 1 :]]

@@ -23,12 +23,12 @@ class EarlierRun:
 
     @property
     def examples(self) -> tuple[PlanExample, ...] | None:
-        """The example plans that were shown to the planner and must be shown again. None without events."""
+        """The example plans that were shown to the planner and must be shown again. None if the run has no events."""
         return next((event.body.examples for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
     def remembered(self) -> Remembered | None:
-        """The memories that were shown to the planner. None without events."""
+        """The memories that were shown to the planner. None if the run has no events."""
         return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property

@@ -150,14 +150,14 @@ class Trace:
         return last
 
     def keep_environment(self, run_id: str, environment: Environment) -> None:
-        """Store what the run depends on besides its journal. A resumed run keeps what it started with."""
+        """Store the environment of a run. A resumed run keeps its first environment."""
         with self._engine.begin() as connection:
             key = keep_environment(connection, environment)
             new = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.environment == "")
             connection.execute(new, {"environment": key})
 
     def environment(self, run_id: str) -> Environment | None:
-        """Return what the run depended on when it started; None for a run of a version that did not store it."""
+        """Return the environment in which the run started. None for runs of versions that did not store it."""
         with self._engine.connect() as connection:
             key = connection.scalar(sql.select(RUNS.c.environment).where(RUNS.c.run_id == run_id))
             return find_environment(connection, key or "")

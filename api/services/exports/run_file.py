@@ -1,4 +1,4 @@
-"""A whole run as one file: to send to a colleague, or to attach to a report of a fault."""
+"""Exports a whole run as one file and reads such files, for example to share a run or report a bug."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class RunFile(FrozenModel):
 
 
 def write_run(recording: Recording, *, texts: bool) -> bytes:
-    """Return the file. Without texts, it keeps the question, the plans, the queries, the models and all figures."""
+    """Return the content of the file. Without texts, it has the question, plans, queries, models and figures."""
     recording = recording.model_copy(update={"run": recording.run.model_copy(update={"key": "", "note": ""})})
     content = RunFile(has_texts=texts, recording=recording if texts else without_texts(recording))
     return gzip.compress(content.model_dump_json().encode())
 
 
 def read_run(content: bytes) -> RunFile:
-    """Return the content of a file. Raises UsageError if it is none, damaged, too large or of a newer version."""
+    """Parse a file. Raises UsageError for another kind of file, and for a damaged, too large or newer one."""
     try:
         decoder = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
         text = decoder.decompress(content, LARGEST)
@@ -84,7 +84,7 @@ def without_texts(recording: Recording) -> Recording:
 
 
 def _bare(event: Event) -> Event:
-    """Return the event without the fields that may hold texts."""
+    """Return the event without fields that may contain texts."""
     match event.body:
         case RunStarted(request=request):
             bare = request.model_copy(update={"conversation": (), "rag_results": (), "inputs": {}})

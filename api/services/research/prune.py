@@ -1,4 +1,4 @@
-"""Deletes old runs: by age, number or size. Runs that a person rated are kept."""
+"""Deletes old runs by age, number or size. Keeps rated runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 class Retention(FrozenModel):
-    """Which runs to keep. A run that breaks one of the limits is deleted."""
+    """The limits for stored runs. Runs beyond any limit are deleted."""
 
     older_than: timedelta | None = None
     keep: int | None = Field(default=None, ge=0, description="number of the newest runs")
@@ -39,7 +39,7 @@ class PrunedRun(FrozenModel):
 
 
 def runs_to_prune(trace: Trace, archive: RunArchive, limits: Retention) -> tuple[PrunedRun, ...]:
-    """Return the ended runs without a rating that break a limit, newest first."""
+    """Return the ended runs without a rating that are beyond a limit, newest first."""
     ended = [run for run in trace.runs(_ALL, RunFilter(status=_ENDED)) if run.rating is None]
     sizes, total = archive.sizes(), 0
     found: list[PrunedRun] = []
@@ -52,7 +52,7 @@ def runs_to_prune(trace: Trace, archive: RunArchive, limits: Retention) -> tuple
 
 
 def prune_runs(archive: RunArchive, tools: Toolbox, runs: tuple[PrunedRun, ...]) -> None:
-    """Delete runs with everything that belongs to them, including the files of their tools."""
+    """Delete runs, including the files of their tools."""
     archive.delete([run.run_id for run in runs])
     for run in runs:
         shutil.rmtree(tools.sandbox(run.run_id).root, ignore_errors=True)

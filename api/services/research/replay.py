@@ -20,7 +20,7 @@ OpenLibrary = Callable[[str], AbstractContextManager[Library]]
 async def replay_run(panel: PanelFactory, open_library: OpenLibrary, run_id: str, caller: Caller) -> Replay:
     """Repeat the run from its journal and compare its events. Calls no model or tool and stores nothing.
 
-    A collection that is gone, or that was embedded with another model, is reported as the cause. Raises RunNotFound,
+    A deleted collection, or one with another embedding model, is reported as the cause. Raises RunNotFound,
     RunUnderWay, StoreError.
     """
     run = find_run(panel.trace, run_id, caller)

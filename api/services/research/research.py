@@ -74,7 +74,7 @@ class PanelFactory:
         return self.models().get(self.settings.research.agent_models.get("Planner", ""))
 
     def orchestrator(self, library: Library, models: Models | None = None, key: str = "") -> Orchestrator:
-        """Build an orchestrator over a library. ``key`` is the API key whose memories it may use."""
+        """Build an orchestrator for a library. It uses the memories of the API key ``key``."""
         return Orchestrator(
             models or self.models(),
             library,

@@ -1,4 +1,4 @@
-"""Reads what people added to the pages of a PDF: notes, comments on marked text, text boxes, and values of form fields.
+"""Reads annotations and form fields of PDF pages: notes, comments on marked text, text boxes, and values of fields.
 
 None of it is in the text of the page.
 """
@@ -144,7 +144,7 @@ def _entry(annotation: object, key: bytes) -> str:
 
 
 def _string(get: Callable[..., int]) -> str:
-    """Return the string that a function of PDFium writes into a buffer as UTF-16."""
+    """Call a PDFium function that writes UTF-16 into a buffer. Return the string."""
     import pypdfium2.raw as pdfium
 
     length = get(None, 0)

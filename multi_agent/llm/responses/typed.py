@@ -165,7 +165,7 @@ class _Conversation:
         return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")])
 
     async def _ask(self, messages: tuple[Message, ...]) -> tuple[str, str]:
-        """Send the messages. Return the response as JSON and the reason why it is incomplete, or an empty text."""
+        """Send the messages. Return the response as JSON, and the reason if it is incomplete, else an empty text."""
         on_text = self._report_text if self._on_text else None
         schema = schema_of(self._response_model)
         reply = await self._endpoint.send(EndpointRequest(messages, schema, self._temperature, on_text))

@@ -1,4 +1,4 @@
-"""Repeats the model calls of an ended run with its recorded responses, recorded errors and calls that never ended.
+"""Replays the model calls of an ended run: recorded responses, recorded errors, and calls that never ended.
 
 ``RecordedCalls`` is the journal of the replayed run, and ``RecordedLLM`` stands below it in place of each model.
 Requests match exactly. A request that the run did not make is stored in ``unknown`` and raises RecordingMissing.
@@ -52,7 +52,7 @@ class RecordedCalls:
         """Whether a request waits because its recorded call was still open when the run ended."""
 
     def find(self, key: str, occurrence: int) -> JournalEntry | None:
-        """Return the entry, or None if the run made no such request or its next attempt failed."""
+        """Return the recorded response. None if the run made no such request, or if its next attempt failed."""
         outcomes = self._outcomes.get(key)
         if outcomes and isinstance(outcomes[0], ModelFailed):
             return None
@@ -73,7 +73,7 @@ class RecordedCalls:
         return caller in self._with_pictures
 
     async def fail(self, model: str, request: LLMRequest[Any]) -> Never:
-        """Repeat a request without a response. Raises its recorded error, or waits for the end of the run."""
+        """Raise the recorded error of a request. If its call never ended, wait until the run is cancelled."""
         key = request_key(model, request.messages, request.response_model, varied=request.varied)
         caller = request.caller
         known = self._outcomes.get(key) or self._failed.get(caller)
@@ -108,7 +108,7 @@ class RecordedLLM(LLM):
         return self._calls.had_pictures(self._caller)
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        """Raise the recorded error of the request. Its response, if it has one, comes from the journal above."""
+        """Raise the recorded error of the request. ``JournalingLLM`` returns recorded responses."""
         await self._calls.fail(self.model, request)
 
 

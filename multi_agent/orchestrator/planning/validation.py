@@ -156,7 +156,7 @@ def _answer_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
 
 
 def answering_step(plan: Plan, registry: AgentRegistry) -> Step | None:
-    """Return the step that gives the answer, which is the final step or the last one that writes the synthesis."""
+    """Return the step that gives the answer: the final step, or else the last step that writes a synthesis."""
     finals = [step for step in plan.steps if step.final]
     writing = [step for step in plan.steps if "synthesis" in _written(step, registry)]
     return next(reversed(finals or writing), None)

@@ -1,4 +1,4 @@
-"""Lists the changes since a run, with the most probable cause of a difference first."""
+"""Finds the changes since a run that can explain a difference. The most probable cause comes first."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Cause(FrozenModel):
 
 
 def changed_line(unknown: Sequence[tuple[str, LLMRequest[Any]]], entries: Sequence[JournalEntry]) -> ChangedLine | None:
-    """Return the first line in which the first request that the run did not make differs from the most similar one."""
+    """Compare the first new request with the most similar recorded one. Return the first line that differs."""
     for _, request in unknown:
         name = request.response_model.__name__
         alike = [each for each in entries if (each.caller, each.response_model) == (request.caller, name)]
@@ -54,7 +54,7 @@ def changed_line(unknown: Sequence[tuple[str, LLMRequest[Any]]], entries: Sequen
 def find_causes(
     then: Environment, now: Environment, difference: Difference | None, line: ChangedLine | None
 ) -> tuple[Cause, ...]:
-    """Return all changes, with the most probable cause first. Return the code if nothing else has changed."""
+    """Return all changes, the most probable cause first. If nothing else has changed, the code is the cause."""
     found = [*_index(then, now), *_documents(then, now), *_prompts(then, now, line)]
     if then.candor != now.candor or not found:
         same = "is the same version, but other code or packages may have changed"
@@ -64,7 +64,7 @@ def find_causes(
 
 
 def _rank(cause: Cause, difference: Difference | None, line: ChangedLine | None) -> int:
-    """Return the position of a kind of cause: a prompt before a document only if its line names no document."""
+    """Return the sort key of a cause. A prompt comes before a document unless the differing line names the document."""
     if line and difference and difference.type not in _RETRIEVAL:
         if cause.kind == "document" and (cause.name in line.recorded or cause.name in line.repeated):
             return 0
@@ -93,7 +93,7 @@ def _documents(then: Environment, now: Environment) -> Iterator[Cause]:
 
 
 def _prompts(then: Environment, now: Environment, line: ChangedLine | None) -> list[Cause]:
-    """Return the changed prompts, the one that has the differing line first."""
+    """Return the changed prompts. The prompt with the differing line comes first."""
     changed = [name for name in dict.fromkeys((*then.prompts, *now.prompts))
                if then.prompts.get(name) != now.prompts.get(name)]  # fmt: skip
     texts = prompt_texts()
@@ -108,7 +108,7 @@ def _change(name: str, then: Environment, now: Environment) -> str:
 
 
 def _has_line(text: str, line: str) -> bool:
-    """Return whether a line of a prompt file can render as this line."""
+    """Return whether this line can come from a line of the prompt file."""
     patterns = (_PLACEHOLDER.sub(".*", re.escape(each)) for each in text.splitlines() if each.strip())
     return any(re.fullmatch(pattern, line) for pattern in patterns if pattern.strip(".*"))
 

@@ -1,4 +1,4 @@
-"""Finds the first event in which two runs differ, such as a recorded run and its replay.
+"""Finds the first difference between the events of two runs.
 
 Parallel calls end in any order, so the events of a step are compared without their order. Times and usage are not
 compared, nor are events that only a live run has: announcements of calls, drafts of an answer, and approvals.

@@ -1,4 +1,4 @@
-"""Describes the environment of a run, on which it depends in addition to its request and its journal."""
+"""Describes the environment of a run: version, prompts, settings, index and documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a run that return the results of a recorded run and store nothing."""
+"""Replacements for the dependencies of a run. They return recorded results and store nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Replays an ended run. Executes the current code with the responses and tool results of the run's journal.
 
-No endpoint, tool or web page is called, and the run has the settings that it had. The documents are searched again, so
-that a replay finds what has changed in them. A tool of an MCP server is not called either, but the server is asked for
-the description of its tools.
+A replay calls no endpoint, tool or web page, and uses the settings of the run. It searches the documents again, so it
+detects changed documents. It calls no tools of MCP servers, but asks each server for the descriptions of its tools.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Replay(FrozenModel):
 
 
 async def replay(parts: RunDependencies, recording: Recording) -> Replay:
-    """Repeat the run with these parts, and compare."""
+    """Repeat the run with these dependencies and compare the events."""
     if recording.started is None:
         error = "The run ended before it started, so there is nothing to replay."
         return Replay(run_id=recording.run.run_id, same=False, events=0, error=error)
@@ -72,7 +71,7 @@ class _Replaying:
         self._task: asyncio.Task[object] | None = None
 
     async def compare(self) -> Replay:
-        """Run and compare."""
+        """Repeat the run and compare the events."""
         error = ""
         try:
             await self._run()
