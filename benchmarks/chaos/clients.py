@@ -130,7 +130,7 @@ class Clients:
     def _acknowledged(
         self, ids: dict[str, list[str]], key: str, chosen: random.Random, send: Callable[[str], httpx.Response]
     ) -> str:
-        """Send a request, sometimes twice, and record its job ids. Return the first id, or an empty text if rejected."""
+        """Send a request, sometimes twice, and record its job ids. Return the first id, or an empty text."""
         for _ in range(1 + (chosen.random() < REPEATED)):
             response = send(key)
             if response.status_code != 202:

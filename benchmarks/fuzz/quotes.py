@@ -10,7 +10,8 @@ from benchmarks.fuzz.search import Property
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.equality import are_distinct, parse_value
 from multi_agent.grounding.quotes import fold, locate
-from multi_agent.grounding.support import Statement, SupportRules, agree, settle
+from multi_agent.grounding.support import Statement, SupportRules, settle
+from multi_agent.grounding.support_check import agree
 from multi_agent.prompts.show_passages import number_units, show_units
 from vectorstore.models import Chunk, ChunkKind, TableHeader
 from vectorstore.text.sentences import Span

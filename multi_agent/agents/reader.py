@@ -17,7 +17,8 @@ from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.pictures import PagePictures, PictureReading
 from multi_agent.grounding.reading_order import ReadingOrder
-from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, mark_pictured, settle
+from multi_agent.grounding.support import Judged, Statement, SupportRules, mark_pictured, settle
+from multi_agent.grounding.support_check import SupportCheck
 from multi_agent.grounding.written_answer import (
     ResponseClaim,
     WrittenResponse,

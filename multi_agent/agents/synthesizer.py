@@ -12,7 +12,8 @@ from multi_agent.context import Claim, Computation, ContextUpdate, Evidence, Not
 from multi_agent.evidence_events import EvidenceRejected
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.reading_order import ReadingOrder
-from multi_agent.grounding.support import Judged, Statement, SupportCheck, SupportRules, mark_pictured, settle
+from multi_agent.grounding.support import Judged, Statement, SupportRules, mark_pictured, settle
+from multi_agent.grounding.support_check import SupportCheck
 from multi_agent.grounding.written_answer import (
     ResponseClaim,
     WrittenResponse,

@@ -7,7 +7,8 @@ import pytest
 from multi_agent.context import Computation, Evidence
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import Signal, signal_of
-from multi_agent.grounding.support import Judged, Statement, SupportRules, agree, settle
+from multi_agent.grounding.support import Judged, Statement, SupportRules, settle
+from multi_agent.grounding.support_check import agree
 from multi_agent.prompts.show_passages import number_units
 from support.chunks import make_chunk
 from vectorstore.models import ChunkKind, TableHeader
