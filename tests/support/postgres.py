@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from support.ports import free_port
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
@@ -29,7 +30,7 @@ def running_server(binaries: Path) -> Iterator[str]:
             shutil.chown(folder, "postgres")
         data = folder / "data"
         _run(binaries / "initdb", "-D", data, "-U", "candor", "--auth=trust", "--encoding=UTF8", "--no-sync")
-        port = _free_port()
+        port = free_port()
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
         _run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
         try:
@@ -45,10 +46,3 @@ def _run(*command: object) -> None:
     if os.geteuid() == 0:
         words = ["runuser", "-u", "postgres", "--", *words]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, cwd="/")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

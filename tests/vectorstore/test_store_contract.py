@@ -1,4 +1,4 @@
-"""The contract of a vector store, tested with Qdrant Edge, through the process that serves it, with qdrant-client."""
+"""The contract of a vector store, tested with Qdrant Edge, through the process that serves it, and on a real server."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import pytest
 from qdrant_client import QdrantClient
 
 from support.chunks import SPEC, make_chunk, make_vectors
+from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
 from vectorstore.edge import EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
 from vectorstore.models import Chunk, ChunkFilter, ChunkKind, Counts, PageSpan, SearchMode, TableHeader
 from vectorstore.remote.address import read_address
 from vectorstore.remote.client import RemoteStore
-from vectorstore.server import ServerStore
+from vectorstore.server import ServerStore, connect
 from vectorstore.store import Collection, VectorStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -33,16 +34,30 @@ CHUNKS = [
 VECTORS = make_vectors(len(CHUNKS))
 
 
-@pytest.fixture(params=["edge", "remote", "server"])
+@pytest.fixture(scope="module")
+def qdrant() -> Iterator[QdrantNode]:
+    """One server for all tests."""
+    with running_qdrant() as node:
+        yield node
+
+
+@pytest.fixture(params=["edge", "remote", "local", pytest.param("qdrant", marks=needs_qdrant)])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], VectorStore]]:
     """Opens a store over the same data; the previous one is closed, as at the end of a program."""
     with ExitStack() as clients:
 
-        def server() -> VectorStore:
+        def local() -> VectorStore:
             clients.close()
             client = QdrantClient(path=str(tmp_path), force_disable_check_same_thread=True)
             clients.callback(client.close)
             return ServerStore(client)
+
+        def server() -> VectorStore:
+            return ServerStore(connect(request.getfixturevalue("qdrant").url, None))
+
+        def drop_all() -> None:
+            for spec in server().list():
+                server().drop(spec.name)
 
         def remote() -> VectorStore:
             clients.close()
@@ -54,9 +69,12 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
         kinds = {
             "edge": lambda: EdgeStore(tmp_path),
             "remote": remote,
-            "server": server,
+            "local": local,
+            "qdrant": server,
         }
         yield kinds[request.param]
+        if request.param == "qdrant":
+            drop_all()
 
 
 @pytest.fixture
@@ -320,9 +338,9 @@ class TestSearching:
             assert empty.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == []
             assert list(empty.scan()) == []
 
-    def test_searching_while_writing(self, store: VectorStore, papers: Collection) -> None:
-        if isinstance(store, ServerStore):
-            pytest.skip("the local mode of qdrant-client, used instead of a server, does not support threads")
+    def test_searching_while_writing(self, request: pytest.FixtureRequest, papers: Collection) -> None:
+        if "local" in request.node.callspec.params.values():
+            pytest.skip("the local mode of qdrant-client does not support threads")
         found: list[int] = []
 
         def search() -> None:

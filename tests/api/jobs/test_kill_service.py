@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import re
-import socket
 import threading
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from api.cli.ingest import run_ingest
 from multi_agent.events import Event, RunFinished, RunResumed
 from multi_agent.llm.wrappers.journal import JournalEntry
 from support.panel import Panel, role_of
+from support.ports import free_port
 from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
 from support.service import ServiceProcess
 from support.waiting import LIMIT_S, until
@@ -59,13 +59,6 @@ class Client(threading.Thread):
             else:
                 if response.status_code == 202:
                     return str(response.json()["run_id"])
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def test_ten_kills_lose_no_run_and_repeat_no_model_call(make_candor: Callable[..., Candor], folder: Path) -> None:
