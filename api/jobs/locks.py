@@ -9,9 +9,10 @@ because the database is in the home folder.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import sqlalchemy as sql
@@ -21,6 +22,7 @@ from api.storage.home import create_home
 
 _LOCK_FILE = "jobs.lock"
 _ADVISORY_LOCK = 0x63616E646F72  # "candor" in ASCII
+_START_LOCK = 0x7374617274  # "start" in ASCII
 _ATTEMPTS = 10
 _RETRY_S = 0.1
 
@@ -64,6 +66,24 @@ def lock_database(engine: sql.Engine, store_url: str | None) -> Iterator[None]:
                 "(CANDOR_DATABASE_URL), or stop the other service."
             )
         yield
+
+
+@asynccontextmanager
+async def start_lock(database_url: str) -> AsyncIterator[None]:
+    """Hold the lock under which one process at a time creates or upgrades DBOS's tables in a Postgres database.
+
+    DBOS waits 30 s for a lock of its own, then goes on without it. The lock is polled, because a blocked statement
+    would keep its snapshot, and the indexes that DBOS creates concurrently wait for the end of every older snapshot.
+    """
+    engine = sql.create_engine(database_url, poolclass=sql.NullPool, isolation_level="AUTOCOMMIT")
+    connection = await asyncio.to_thread(engine.connect)
+    try:
+        taken = sql.text("SELECT pg_try_advisory_lock(:number)").bindparams(number=_START_LOCK)
+        while not await asyncio.to_thread(connection.scalar, taken):  # noqa: ASYNC110 (another process releases it)
+            await asyncio.sleep(_RETRY_S)
+        yield
+    finally:
+        await asyncio.to_thread(connection.close)
 
 
 def _try_lock(connection: sql.Connection, statement: str) -> bool:

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from uuid import uuid4
 import sqlalchemy as sql
 
 from api.errors import JobNotFound
+from api.jobs.locks import start_lock
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Outcome
 from api.jobs.plain_values import json_serializer
 from api.settings import Settings
@@ -88,7 +90,8 @@ class JobQueue:
             _register_workflow(kind.value, execute)
         if self._settings.database_url is not None:  # the database may also contain the queues of other services
             DBOS.listen_queues([self._queue_name(kind) for kind in self.limits])
-        DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
+        async with self._start_lock():
+            DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
         for kind, concurrency in self.limits.items():
             waits_here = kind is JobKind.INGEST
             await DBOS.register_queue_async(
@@ -181,6 +184,10 @@ class JobQueue:
         from dbos import DBOS
 
         await DBOS.resume_workflow_async(spec.id, queue_name=self._queue_name(spec.kind))
+
+    def _start_lock(self) -> AbstractAsyncContextManager[None]:
+        url = self._settings.database_url
+        return start_lock(url.get_secret_value()) if url else nullcontext()
 
     def _queue_name(self, kind: JobKind) -> str:
         """Return the queue's name. Services on a shared database have separate queues, because uploads are local."""
