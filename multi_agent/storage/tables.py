@@ -25,6 +25,9 @@ RUNS = sql.Table(
     sql.Column("forked_at", sql.String(64), nullable=False, server_default=""),
 )
 
+EVENTS_CHANNEL = "candor_events"
+"""The channel of Postgres on which the trace notifies other processes of new events."""
+
 EVENTS = sql.Table(
     "events",
     METADATA,
