@@ -82,9 +82,11 @@ class Candor:
             from vectorstore.embedded import EmbeddedStore
 
             return EmbeddedStore(self.settings.home / "collections")
+        from vectorstore.owner import Owner
         from vectorstore.server import ServerStore, connect
 
-        return ServerStore(connect(store.url, store.api_key))
+        owner = Owner(lambda: self.ledger.database_id(), lambda name: bool(self.ledger.indexed(name).documents))
+        return ServerStore(connect(store.url, store.api_key), owner)
 
     def serve_store(self, give_way: Callable[[], None]) -> AbstractContextManager[None]:
         """Serve the embedded collections to commands. Does nothing with a Qdrant server.
@@ -328,7 +330,14 @@ class Candor:
         """Checks every part."""
         from api.services.doctor import Doctor
 
-        return Doctor(self.settings, lambda: self.engine, lambda: self.trace, lambda: self.store, lambda: self.embedder)
+        return Doctor(
+            self.settings,
+            lambda: self.engine,
+            lambda: self.trace,
+            lambda: self.store,
+            lambda: self.embedder,
+            lambda: self.collections,
+        )
 
     @cached_property
     def figure_describer(self) -> FigureDescriber:
