@@ -17,6 +17,7 @@ from api.jobs.research import Runs
 from api.jobs.runner import Jobs
 from api.services.documents.collection_pool import CollectionPool
 from api.storage.fencing import with_process
+from api.storage.notifications import Listener
 from api.workers.contract import Researcher
 from api.workers.factory import open_researcher
 from api.workers.panel import Panel
@@ -58,11 +59,13 @@ async def start_jobs(
     researcher = await stack.enter_async_context(
         open_researcher(settings, candor.embed_query, pool, lambda: Panel(candor.panel, candor.evaluations))
     )
-    runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, researcher)
+    listener = Listener(candor.engine)
+    runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, researcher, listener)
     IngestJobs(candor.ingest, pool, jobs)
     EvaluationJobs(candor.evaluations.store, candor.keys, jobs, researcher)
     runs.listeners.extend(listeners)
     await asyncio.to_thread(candor.uploads.clear)
+    await stack.enter_async_context(listener.listening())
     await jobs.start()
     stack.push_async_callback(jobs.close)
     stack.push_async_callback(runs.stop)
