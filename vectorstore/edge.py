@@ -86,6 +86,9 @@ class EdgeStore:
         """Open an existing collection."""
         return self.create(find_spec(name, self.list()))
 
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Do nothing. A collection in a folder has no owner."""
+
     def list(self) -> list[CollectionSpec]:
         """Return the specifications of all collections, by name."""
         with disk_errors(self._folder):
@@ -192,6 +195,11 @@ class EdgeCollection:
         with self._engine("read") as shard:
             records = shard.retrieve(list(ids), with_payload=False, with_vector=[DENSE])
         return {str(record.id): _dense(record.vector) for record in records}
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        with self._engine("read") as shard:
+            found = {str(record.id) for record in shard.retrieve(list(ids), with_payload=False, with_vector=False)}
+        return [each for each in ids if each not in found]
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""

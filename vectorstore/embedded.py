@@ -38,6 +38,9 @@ class EmbeddedStore:
         """Open an existing collection."""
         return self._call(lambda store: store.open(name))
 
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Do nothing. A collection in a folder has no owner."""
+
     def list(self) -> list[CollectionSpec]:
         """Return the specifications of all collections, by name."""
         return self._edge.list()  # reads files that any process may read

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from vectorstore.errors import CollectionMismatch, StoreUnavailable
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.owner import Owner, foreign
 from vectorstore.qdrant_schema import (
     BM25,
     CANDIDATES,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
 METADATA = "candor"  # the metadata key of the specification
+OWNER = "candor_owner"  # the metadata key of the database that owns the collection
 BATCH = 128  # points per request; a server accepts at most 32 MB
 TIMEOUT = 30  # seconds
 
@@ -59,16 +61,17 @@ def connect(url: str, api_key: SecretStr | None) -> QdrantClient:
 
 
 class ServerStore:
-    """The collections on a server."""
+    """The collections on a server. Without an ``owner``, all of them may be changed."""
 
-    def __init__(self, client: QdrantClient) -> None:
-        self._client = client
+    def __init__(self, client: QdrantClient, owner: Owner | None = None) -> None:
+        self._client, self._owner = client, owner
 
     def create(self, spec: CollectionSpec) -> ServerCollection:
         """Open the collection, creating it if it does not exist."""
         with _server():
             if self._client.collection_exists(spec.name):
                 require_same_spec(self._require_spec(spec.name), spec)
+                self.claim(spec.name)
             else:
                 self._create(spec)
             self._create_indexes(spec.name)  # always: the process that created the collection may have died before this
@@ -88,8 +91,28 @@ class ServerStore:
     def drop(self, name: str) -> None:
         """Delete a collection and its contents."""
         spec = find_spec(name, self.list())
+        self.claim(spec.name)
         with _server():
             self._client.delete_collection(spec.name)
+
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Require that the database of this process owns the collection. A missing collection has no owner."""
+        if self._owner is None:
+            return
+        with _server():
+            if not self._client.collection_exists(name):
+                return
+            spec = self._require_spec(name)
+            owner = (self._client.get_collection(name).config.metadata or {}).get(OWNER, "")
+            if owner == self._owner.id:
+                return
+            # Collections of earlier versions have no owner. The first database that knows them becomes the owner.
+            if not take_over and (owner or not (self._owner.knows(spec.collection) or self._is_empty(name))):
+                raise foreign(spec.collection, owner)
+            self._client.update_collection(name, metadata={OWNER: self._owner.id})
+
+    def _is_empty(self, name: str) -> bool:
+        return not self._client.count(name, exact=True).count
 
     def _require_spec(self, name: str) -> CollectionSpec:
         spec = self._spec(name)
@@ -110,7 +133,7 @@ class ServerStore:
             spec.name,
             vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
             sparse_vectors_config={BM25: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-            metadata={METADATA: spec.model_dump()},
+            metadata={METADATA: spec.model_dump()} | ({OWNER: self._owner.id} if self._owner else {}),
         )
 
     def _create_indexes(self, name: str) -> None:
@@ -187,6 +210,12 @@ class ServerCollection:
         with _server():
             records = self._client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=[DENSE])
         return {str(record.id): _dense(record.vector) for record in records}
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        with _server():
+            records = self._client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=False)
+        found = {str(record.id) for record in records}
+        return [each for each in ids if each not in found]
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""

@@ -45,6 +45,10 @@ class SharedStore:
         with self._lock:
             return self._share(name, lambda: self._store.open(name))
 
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Require that this process may change the collection."""
+        self._store.claim(name, take_over=take_over)
+
     def list(self) -> list[CollectionSpec]:
         """Return the specifications of all collections, by name."""
         return self._store.list()

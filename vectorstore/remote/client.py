@@ -23,6 +23,7 @@ from vectorstore.remote.messages import (
     Create,
     Delete,
     Drop,
+    FindMissing,
     Hello,
     ListCollections,
     Open,
@@ -45,6 +46,7 @@ from vectorstore.store import EVERYTHING, Collection, T, Vectors
 _SPECS = TypeAdapter(list[CollectionSpec])
 _CHUNKS = TypeAdapter(list[Chunk])
 _HITS = TypeAdapter(list[Hit])
+_IDS = TypeAdapter(list[str])
 _LANGUAGES = TypeAdapter(dict[str, int])
 
 
@@ -65,6 +67,9 @@ class RemoteStore:
     def open(self, name: str) -> RemoteCollection:
         """Open an existing collection."""
         return self._open(Open(name=name))
+
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Do nothing. A collection in a folder has no owner."""
 
     def list(self) -> list[CollectionSpec]:
         """Return the specifications of all collections, by name."""
@@ -145,6 +150,9 @@ class RemoteCollection:
                     rows = to_array(body, (len(reply.ids), self._spec.dimension))
                     found.update(zip(reply.ids, np.array(rows), strict=True))  # a copy that may be changed
         return found
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        return _IDS.validate_json(self._call(FindMissing(ids=tuple(ids))))
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""

@@ -24,7 +24,7 @@ from vectorstore.errors import (
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, FrozenModel, SearchMode
 from vectorstore.store import Vectors
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
 
 BATCH = 256
@@ -122,6 +122,13 @@ class ReadVectors(FrozenModel):
     ids: tuple[str, ...]
 
 
+class FindMissing(FrozenModel):
+    """Find the ids that no chunk has."""
+
+    op: Literal["missing"] = "missing"
+    ids: tuple[str, ...]
+
+
 class Optimize(FrozenModel):
     """Build indexes."""
 
@@ -129,7 +136,7 @@ class Optimize(FrozenModel):
 
 
 StoreRequest = Create | Open | ListCollections | Drop
-CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | Optimize
+CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | FindMissing | Optimize
 Request = StoreRequest | CollectionRequest
 
 

@@ -40,6 +40,7 @@ from vectorstore.remote.messages import (
     Delete,
     Drop,
     Failure,
+    FindMissing,
     Hello,
     ListCollections,
     Open,
@@ -235,6 +236,8 @@ def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Ite
         case ReadVectors():
             found = collection.vectors(request.ids)
             yield Reply(ids=tuple(found)), b"".join(map(to_body, found.values()))
+        case FindMissing():
+            yield _json(collection.missing(request.ids))
         case Optimize():
             collection.optimize()
             yield _json(None)

@@ -36,6 +36,11 @@ class CollectionInfo(FrozenModel):
     documents: int = Field(description="Number of searchable documents.")
     chunks: int
     failed: int = Field(description="Number of documents that could not be read.")
+    lost: bool = Field(
+        default=False,
+        description="Whether the vector store has lost the collection. Then the settings are empty, and searches fail "
+        "until `POST /v1/collections/{collection}/ingest` with `retry_failed` restores it.",
+    )
 
 
 class SearchRequest(FrozenModel):
@@ -76,19 +81,21 @@ class Removed(FrozenModel):
 @router.get("/collections", responses=problem_responses(503))
 def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentCaller) -> list[CollectionInfo]:
     """List the collections that you may read."""
+    specs = {spec.collection: spec for spec in collections.list()}
     return [
         CollectionInfo(
-            name=spec.collection,
-            embedding_model=spec.embedding_model,
-            dimension=spec.dimension,
-            chunking=spec.chunking,
+            name=name,
+            embedding_model=spec.embedding_model if spec else "",
+            dimension=spec.dimension if spec else 0,
+            chunking=spec.chunking if spec else "",
             documents=sum(document.chunks > 0 for document in known),
             chunks=sum(document.chunks for document in known),
             failed=sum(document.state is DocumentState.FAILED for document in known),
+            lost=spec is None,
         )
-        for spec in collections.list()
-        if caller.may(Right.READ, spec.collection)
-        for known in [ledger.snapshot(spec.collection).values()]
+        for name in collections.names()
+        if caller.may(Right.READ, name)
+        for spec, known in [(specs.get(name), ledger.snapshot(name).values())]
     ]
 
 

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from api.auth.permissions import Caller, Right
 from api.errors import CollectionNotNamed
-from vectorstore.errors import CollectionMismatch, CollectionNotFound
+from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost
+from vectorstore.text.counts import count
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
     from ingest.ledger.lock import IngestLock
+    from ingest.pipeline.lost_passages import Difference
     from multi_agent.library import CatalogueEntry
     from multi_agent.memory.suggestions import Suggestions
     from vectorstore.embedding.embedder import Embedder
@@ -57,7 +59,8 @@ class Collections:
         """Return ``name``, or the only collection (in ``among``). Raises UsageError if there is not exactly one."""
         if name:
             return name
-        names = [each.collection for each in self.list() if among is None or each.collection in among]
+        found = [each.collection for each in self.list()] or self._lost()
+        names = [each for each in found if among is None or each in among]
         if len(names) == 1:
             return names[0]
         if not names:
@@ -75,16 +78,18 @@ class Collections:
         return resolved
 
     def require(self, name: str) -> CollectionSpec:
-        """Return the specification of an existing collection. Raises CollectionNotFound."""
+        """Return the specification of an existing collection. Raises CollectionNotFound, PassagesLost."""
         known = {spec.collection: spec for spec in self.list()}
         if name not in known:
+            if lost := self.ledger.indexed(name).documents:
+                raise PassagesLost(name, count(lost, "document"))
             raise CollectionNotFound(name, list(known))
         return known[name]
 
     def alias_of(self, name: str) -> str:
         """Return the name under which the store keeps the live version.
 
-        Raises CollectionNotFound, CollectionMismatch.
+        Raises CollectionNotFound, PassagesLost, CollectionMismatch.
         """
         existing = self.require(name)
         if existing.embedding_model != self._embedding_model:
@@ -115,9 +120,13 @@ class Collections:
             yield collection
 
     def lock(self, name: str) -> AbstractContextManager[IngestLock]:
-        """Return the lock that a process needs to change the collection. Entering it raises IngestUnderWay."""
+        """Return the lock that a process needs to change the collection. Entering it raises IngestUnderWay.
+
+        Raises ForeignCollection if another database owns the collection.
+        """
         from ingest.ledger.lock import ingest_lock
 
+        self.store.claim(self.aliases.resolve(name))
         return ingest_lock(self._engine, name)
 
     def live(self, collection: Collection) -> Collection:
@@ -148,16 +157,34 @@ class Collections:
         """
         from ingest.pipeline.reembed import drop_replaced
 
-        self.require(name)
+        with suppress(PassagesLost):
+            self.require(name)
         with self.lock(name):
             release()
             drop_replaced(name, self.store, self.ledger, self.aliases)
             stored_name = self.aliases.resolve(name)
-            self.store.drop(stored_name)
+            with suppress(CollectionNotFound):  # the store has lost it
+                self.store.drop(stored_name)
             self.ledger.forget(name)
             self._suggestions.forget(name)
             self.aliases.forget(stored_name)
             self._uploads.drop(name)
+
+    def adopt(self, name: str) -> None:
+        """Make the database of this process the owner of a collection on a server. Raises StoreError."""
+        self.require(name)
+        self.store.claim(self.aliases.resolve(name), take_over=True)
+
+    def difference(self, name: str) -> Difference:
+        """Compare the documents of a collection with the store. Raises StoreError, IngestError."""
+        from ingest.pipeline.lost_passages import find_difference
+
+        stored = {spec.collection: spec for spec in self.list()}.get(name)
+        return find_difference(self.store, stored, self.ledger, self.ledger.snapshot(name))
+
+    def names(self) -> list[str]:
+        """Return the names of all collections of the store, and of those that the store has lost."""
+        return sorted({*(spec.collection for spec in self.list()), *self._lost()})
 
     def searchable(self) -> list[str]:
         """Return the names of the collections that have documents and use the configured embedding model."""
@@ -168,6 +195,12 @@ class Collections:
             if spec.embedding_model == self._embedding_model
             and any(each.chunks for each in counted.get(spec.collection, {}).values())
         ]
+
+    def _lost(self) -> list[str]:
+        """Return the names of collections with documents in the database that the store does not have."""
+        stored = {spec.collection for spec in self.list()}
+        counted = self.ledger.counts().items()
+        return [name for name, states in counted if name not in stored and any(each.chunks for each in states.values())]
 
     def list(self) -> list[CollectionSpec]:
         """Return the live version of every collection."""
