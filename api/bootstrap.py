@@ -83,7 +83,8 @@ class Candor:
             return EmbeddedStore(self.settings.home / "collections")
         from vectorstore.server import ServerStore, connect
 
-        return ServerStore(connect(store.url, store.api_key))
+        server = connect(store.url, store.api_key, timeout_s=store.timeout_s, retry_s=store.retry_s)
+        return ServerStore(server, store)
 
     def serve_store(self, give_way: Callable[[], None]) -> AbstractContextManager[None]:
         """Serve the embedded collections to commands. Does nothing with a Qdrant server.

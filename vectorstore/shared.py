@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vectorstore.errors import CollectionClosed
-from vectorstore.models import CollectionSpec
+from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.qdrant_schema import require_same_spec
 from vectorstore.store import Collection, VectorStore
 from vectorstore.wrapper import CollectionWrapper
@@ -45,7 +45,11 @@ class SharedStore:
         with self._lock:
             return self._share(name, lambda: self._store.open(name))
 
-    def list(self) -> list[CollectionSpec]:
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection, or None if it does not exist."""
+        return self._store.find(name)
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
         """Return the specifications of all collections, by name."""
         return self._store.list()
 

@@ -13,7 +13,16 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from vectorstore.errors import CollectionClosed, StoreUnavailable
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, FrozenModel, Hit, SearchMode
+from vectorstore.models import (
+    Chunk,
+    ChunkFilter,
+    CollectionSpec,
+    Counts,
+    FrozenModel,
+    Hit,
+    SearchMode,
+    UnreadableCollection,
+)
 from vectorstore.qdrant_schema import validate_query, validate_vectors
 from vectorstore.remote.address import ServiceAddress
 from vectorstore.remote.messages import (
@@ -23,6 +32,7 @@ from vectorstore.remote.messages import (
     Create,
     Delete,
     Drop,
+    Find,
     Hello,
     ListCollections,
     Open,
@@ -42,7 +52,10 @@ from vectorstore.remote.messages import (
 from vectorstore.remote.server import HANDSHAKE_S
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
-_SPECS = TypeAdapter(list[CollectionSpec])
+_SPEC: TypeAdapter[CollectionSpec | None] = TypeAdapter(CollectionSpec | None)
+_SPECS: TypeAdapter[list[CollectionSpec | UnreadableCollection]] = TypeAdapter(
+    list[CollectionSpec | UnreadableCollection]
+)
 _CHUNKS = TypeAdapter(list[Chunk])
 _HITS = TypeAdapter(list[Hit])
 _LANGUAGES = TypeAdapter(dict[str, int])
@@ -66,7 +79,11 @@ class RemoteStore:
         """Open an existing collection."""
         return self._open(Open(name=name))
 
-    def list(self) -> list[CollectionSpec]:
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection, or None if it does not exist."""
+        return _SPEC.validate_json(self._call(Find(name=name)))
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
         """Return the specifications of all collections, by name."""
         return _SPECS.validate_json(self._call(ListCollections()))
 

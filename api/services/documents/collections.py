@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from api.auth.permissions import Caller, Right
 from api.errors import CollectionNotNamed
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
+from vectorstore.models import CollectionSpec
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from multi_agent.library import CatalogueEntry
     from multi_agent.memory.suggestions import Suggestions
     from vectorstore.embedding.embedder import Embedder
-    from vectorstore.models import Chunk, CollectionSpec
+    from vectorstore.models import Chunk, UnreadableCollection
     from vectorstore.store import Collection, VectorStore
 
 
@@ -75,11 +76,11 @@ class Collections:
         return resolved
 
     def require(self, name: str) -> CollectionSpec:
-        """Return the specification of an existing collection. Raises CollectionNotFound."""
-        known = {spec.collection: spec for spec in self.list()}
-        if name not in known:
-            raise CollectionNotFound(name, list(known))
-        return known[name]
+        """Return the specification of an existing collection. Raises CollectionNotFound, StoreUnavailable."""
+        spec = self.store.find(self.aliases.resolve(name))
+        if spec is None or spec.collection != name:  # stored names of replaced versions have a number
+            raise CollectionNotFound(name, [each.collection for each in self.list()])
+        return spec
 
     def alias_of(self, name: str) -> str:
         """Return the name under which the store keeps the live version.
@@ -165,11 +166,12 @@ class Collections:
         return [
             spec.collection
             for spec in self.list()
-            if spec.embedding_model == self._embedding_model
+            if isinstance(spec, CollectionSpec)
+            and spec.embedding_model == self._embedding_model
             and any(each.chunks for each in counted.get(spec.collection, {}).values())
         ]
 
-    def list(self) -> list[CollectionSpec]:
-        """Return the live version of every collection."""
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
+        """Return the live version of every collection. Those that cannot be read are listed with the reason."""
         live = self.aliases.live()
         return [spec for spec in self.store.list() if spec.name == live.get(spec.collection, spec.collection)]
