@@ -9,7 +9,6 @@ Only this module uses the engine, its errors and its files. ``qdrant_schema.py``
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,6 @@ from typing import Any, Self
 
 import numpy as np
 import qdrant_edge as qdrant
-from pydantic import ValidationError
 
 from vectorstore.disk import check_space, disk_errors, used_space
 from vectorstore.errors import CollectionClosed, StoreUnavailable
@@ -48,12 +46,12 @@ from vectorstore.qdrant_schema import (
     validate_query,
     validate_vectors,
 )
+from vectorstore.spec_file import SPEC, collections_in, list_one, read_spec, write_spec
 from vectorstore.store import EVERYTHING, Collection, T, Vectors, require_spec
 from vectorstore.text.bm25 import Bm25Encoder
 from vectorstore.text.language_counts import LanguageCounts
 from vectorstore.text.languages import LANGUAGE
 
-SPEC = "collection.json"
 SHARD = "shard"
 BATCH = 256  # points per call; bounds memory, and what is lost when the process dies
 RESERVE = 256 * 2**20  # the engine maps files of 32 MiB: on a full disk the process would die by SIGBUS
@@ -75,7 +73,7 @@ class EdgeStore:
             undo.callback(lock.release)
             check_space(path, self._reserve)
             if (path / SPEC).exists():
-                require_same_spec(_read_spec(path), spec)
+                require_same_spec(read_spec(path), spec)
                 shard = _load(path)
             else:
                 shard = _create(path, spec)
@@ -86,13 +84,16 @@ class EdgeStore:
         """Open an existing collection."""
         return self.create(require_spec(self, name))
 
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Do nothing. A collection in a folder has no owner."""
+
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection, or None if it does not exist."""
-        return next((_read_spec(path) for path in _collections_in(self._folder) if path.name == name), None)
+        return next((read_spec(path) for path in collections_in(self._folder) if path.name == name), None)
 
     def list(self) -> list[CollectionSpec | UnreadableCollection]:
         """Return the specifications of all collections, by name. Damaged ones are listed with the reason."""
-        return [_list_one(path) for path in _collections_in(self._folder)]
+        return [list_one(path) for path in collections_in(self._folder)]
 
     def drop(self, name: str) -> None:
         """Delete a collection and its contents."""
@@ -184,6 +185,11 @@ class EdgeCollection:
         with self._engine("read") as shard:
             records = shard.retrieve(list(ids), with_payload=False, with_vector=[DENSE])
         return {str(record.id): _dense(record.vector) for record in records}
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        with self._engine("read") as shard:
+            found = {str(record.id) for record in shard.retrieve(list(ids), with_payload=False, with_vector=False)}
+        return [each for each in ids if each not in found]
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
@@ -337,7 +343,7 @@ def _create(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
         shard = qdrant.EdgeShard.create(str(path / SHARD), config)
         _create_indexes(shard)
         shard.flush()
-    _write_spec(path, spec)
+    write_spec(path, spec)
     return shard
 
 
@@ -353,38 +359,6 @@ def _load(path: Path) -> qdrant.EdgeShard:
 def _create_indexes(shard: qdrant.EdgeShard) -> None:
     for field in INDEXED_FIELDS:
         shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Keyword))
-
-
-def _write_spec(path: Path, spec: CollectionSpec) -> None:
-    """Write the file atomically, also across a power cut."""
-    part = path / f"{SPEC}.part"
-    with part.open("w", encoding="utf-8") as file:
-        file.write(spec.model_dump_json(indent=2) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path / SPEC)
-
-
-def _collections_in(folder: Path) -> list[Path]:
-    with disk_errors(folder):
-        if not folder.exists():
-            return []
-        return sorted(path for path in folder.iterdir() if (path / SPEC).exists())
-
-
-def _list_one(path: Path) -> CollectionSpec | UnreadableCollection:
-    try:
-        return _read_spec(path)
-    except StoreUnavailable as error:
-        return UnreadableCollection(name=path.name, reason=str(error))
-
-
-def _read_spec(path: Path) -> CollectionSpec:
-    try:
-        with disk_errors(path):
-            return CollectionSpec.model_validate_json((path / SPEC).read_bytes())
-    except ValidationError as error:
-        raise StoreUnavailable(f"{str(path / SPEC)!r} is not a valid collection specification: {error}") from error
 
 
 @contextmanager

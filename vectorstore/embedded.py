@@ -38,6 +38,9 @@ class EmbeddedStore:
         """Open an existing collection."""
         return self._call(lambda store: store.open(name))
 
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Do nothing. A collection in a folder has no owner."""
+
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection, or None if it does not exist."""
         return self._edge.find(name)  # reads files that any process may read

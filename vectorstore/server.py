@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreUnavailable
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, UnreadableCollection
+from vectorstore.owner import Owner, foreign
 from vectorstore.qdrant_schema import (
     BM25,
     CANDIDATES,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
 METADATA = "candor"  # the metadata key of the specification
+OWNER = "candor_owner"  # the metadata key of the database that owns the collection
 BATCH = 128  # points per request; a server accepts at most 32 MB
 PAGE = 5_000  # ids per request
 LANGUAGES_TTL_S = 60  # how long a search may miss a language that another process has added
@@ -73,10 +75,15 @@ def connect(url: str, api_key: SecretStr | None, *, timeout_s: float = 30, retry
 
 
 class ServerStore:
-    """The collections on a server. ``settings`` has the properties of new collections."""
+    """The collections on a server. Without an ``owner``, all of them may be changed.
 
-    def __init__(self, server: ServerConnection, settings: VectorStoreSettings | None = None) -> None:
-        self._server, self._settings = server, settings or VectorStoreSettings()
+    ``settings`` has the properties of new collections.
+    """
+
+    def __init__(
+        self, server: ServerConnection, owner: Owner | None = None, settings: VectorStoreSettings | None = None
+    ) -> None:
+        self._server, self._owner, self._settings = server, owner, settings or VectorStoreSettings()
         self._languages: defaultdict[str, LanguageCounts] = defaultdict(lambda: LanguageCounts(LANGUAGES_TTL_S))
 
     def create(self, spec: CollectionSpec) -> ServerCollection:
@@ -84,6 +91,7 @@ class ServerStore:
         if spec.name not in self._names():
             self._create(spec)
         require_same_spec(self._require_ours(spec.name), spec)
+        self.claim(spec.name)
         self._create_indexes(spec.name)  # always: the process that created the collection may have died before this
         return self._collection(spec)
 
@@ -102,11 +110,29 @@ class ServerStore:
     def drop(self, name: str) -> None:
         """Delete a collection and its contents."""
         spec = require_spec(self, name)
+        self.claim(spec.name)
         self._server.call(lambda client: client.delete_collection(spec.name))
         self._languages.pop(spec.name, None)
 
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Require that the database of this process owns the collection. A missing collection has no owner."""
+        if self._owner is None or name not in self._names():
+            return
+        spec, new, owner = self._require_ours(name), self._owner.id, self._metadata(name).get(OWNER, "")
+        if owner == new:
+            return
+        # Collections of earlier versions have no owner. The first database that knows them becomes the owner.
+        if not take_over and (owner or not (self._owner.knows(spec.collection) or self._is_empty(name))):
+            raise foreign(spec.collection, owner)
+        self._server.call(lambda client: client.update_collection(name, metadata={OWNER: new}))
+
+    def _is_empty(self, name: str) -> bool:
+        return not self._server.call(lambda client: client.count(name, exact=True)).count
+
     def _collection(self, spec: CollectionSpec) -> ServerCollection:
-        return ServerCollection(spec, self._server, self._languages[spec.name])
+        languages = self._languages[spec.name]
+        languages.forget()  # another process may have written since the last use
+        return ServerCollection(spec, self._server, languages)
 
     def _names(self) -> Sequence[str]:
         """Return the names of all collections, also those of other programs, without reading the collections."""
@@ -130,18 +156,21 @@ class ServerStore:
         return spec
 
     def _spec(self, name: str, *, retry: bool = True) -> CollectionSpec | None:
-        found = self._server.call(lambda client: client.get_collection(name), retry=retry)
-        metadata = found.config.metadata or {}
+        metadata = self._metadata(name, retry=retry)
         return CollectionSpec.model_validate(metadata[METADATA]) if METADATA in metadata else None
+
+    def _metadata(self, name: str, *, retry: bool = True) -> Payload:
+        return self._server.call(lambda client: client.get_collection(name), retry=retry).config.metadata or {}
 
     def _create(self, spec: CollectionSpec) -> None:
         from qdrant_client.http.exceptions import UnexpectedResponse
 
-        properties = _properties(spec.dimension, self._settings) | {"metadata": {METADATA: spec.model_dump()}}
+        metadata = {METADATA: spec.model_dump()} | ({OWNER: self._owner.id} if self._owner else {})
+        properties = _properties(spec.dimension, self._settings)
 
         def create(client: QdrantClient) -> None:
             try:
-                client.create_collection(spec.name, **properties)
+                client.create_collection(spec.name, **properties, metadata=metadata)
             except UnexpectedResponse as error:
                 if error.status_code != 409:  # created by an earlier attempt or another process
                     raise
@@ -220,6 +249,13 @@ class ServerCollection:
             lambda client: client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=[DENSE])
         )
         return {str(record.id): _dense(record.vector) for record in records}
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        records = self._server.call(
+            lambda client: client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=False)
+        )
+        found = {str(record.id) for record in records}
+        return [each for each in ids if each not in found]
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""

@@ -45,6 +45,10 @@ class SharedStore:
         with self._lock:
             return self._share(name, lambda: self._store.open(name))
 
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Require that this process may change the collection."""
+        self._store.claim(name, take_over=take_over)
+
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection, or None if it does not exist."""
         return self._store.find(name)

@@ -80,6 +80,10 @@ class Collection(Protocol):
         """Return the dense vectors of the given chunks by chunk id. Leaves out chunks that do not exist."""
         ...
 
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids that no chunk has, in the given order."""
+        ...
+
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(view)``, where the view shows the collection as of one moment.
 
@@ -107,12 +111,20 @@ class VectorStore(Protocol):
         """Open the collection, creating it if it does not exist.
 
         Raises CollectionMismatch if it exists with another model, dimension or chunking, CollectionLocked if another
-        process has it open, StoreUnavailable if the store cannot be reached.
+        process has it open, ForeignCollection, StoreUnavailable if the store cannot be reached.
         """
         ...
 
     def open(self, name: str) -> Collection:
         """Open an existing collection. Raises CollectionNotFound, CollectionLocked."""
+        ...
+
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Require that this process may change the collection. Call it before changing one.
+
+        A collection on a server belongs to one database (``owner.py``). A collection in a folder belongs to everyone
+        who can open it. ``take_over`` makes the database of this process the owner. Raises ForeignCollection.
+        """
         ...
 
     def find(self, name: str) -> CollectionSpec | None:
@@ -130,7 +142,7 @@ class VectorStore(Protocol):
         ...
 
     def drop(self, name: str) -> None:
-        """Delete a collection and its contents. Raises CollectionNotFound, CollectionLocked."""
+        """Delete a collection and its contents. Raises CollectionNotFound, CollectionLocked, ForeignCollection."""
         ...
 
 

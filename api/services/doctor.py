@@ -11,6 +11,7 @@ from pydantic import Field, SecretStr
 
 from api.errors import HomeError
 from api.settings import FILE, Settings
+from ingest.errors import IngestError
 from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
 from vectorstore.models import FrozenModel, UnreadableCollection
@@ -19,11 +20,16 @@ from vectorstore.settings import without_password
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from api.services.documents.collections import Collections
     from multi_agent.storage.trace import Trace
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import VectorStore
 
 _SECRET = "set, not shown"
+_RESTORE = (
+    "`candor ingest --retry-failed --collection {name}` restores missing documents and deletes passages of removed "
+    "ones. Passages of unknown documents remain. To delete them, drop the collection and ingest it again."
+)
 
 
 class Diagnosis(FrozenModel):
@@ -72,13 +78,15 @@ class Doctor:
         trace: Callable[[], Trace],
         store: Callable[[], VectorStore],
         embedder: Callable[[], Embedder],
+        collections: Callable[[], Collections],
     ) -> None:
         self._settings, self._engine, self._trace = settings, engine, trace
-        self._store, self._embedder = store, embedder
+        self._store, self._embedder, self._collections = store, embedder, collections
 
     def diagnose(self) -> Diagnosis:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
-        checks = (*self.check_parts(), *asyncio.run(_check_models(self._settings)))
+        models = asyncio.run(_check_models(self._settings))
+        checks = (*self.check_parts(), *self._check_collections(), *models)
         settings = _without_secrets(self._settings.model_dump())
         return Diagnosis(settings=settings, settings_file=str(self._settings.home / FILE), checks=checks)
 
@@ -130,6 +138,26 @@ class Doctor:
         names = sorted({each.collection for each in listed})
         where = without_password(self._settings.store.url or "") or f"embedded in {self._settings.home / 'collections'}"
         return Check(name="store", ok=True, detail=f"{where}; collections: {', '.join(names) or 'none yet'}")
+
+    def _check_collections(self) -> Iterator[Check]:
+        """Compare the collections with the database, and yield a failed check for each difference.
+
+        Yields nothing if the store or the database cannot be read, which other checks report.
+        """
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            collections = self._collections()
+            names = collections.names()
+        except (StoreError, IngestError, HomeError, SQLAlchemyError):
+            return
+        for name in names:
+            try:
+                found, remedy = str(collections.difference(name)), _RESTORE.format(name=name)
+            except StoreError as error:
+                found, remedy = "cannot be compared with the database", str(error)
+            if found:
+                yield Check(name=f"collection {name}", ok=False, detail=found, remedy=remedy)
 
     def _check_embedder(self) -> Check:
         try:

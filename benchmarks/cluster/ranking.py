@@ -90,7 +90,7 @@ def _ingest(home: Path, collection: Collection, embedder: Embedder) -> None:
 
 def _copy(source: Collection, url: str, shards: int) -> Collection:
     spec = source.spec.model_copy(update={"name": f"on-{shards}"})
-    copy = ServerStore(connect(url, None), VectorStoreSettings(shards=shards)).create(spec)
+    copy = ServerStore(connect(url, None), settings=VectorStoreSettings(shards=shards)).create(spec)
     chunks = iter(source.scan())
     while batch := list(islice(chunks, BATCH)):
         vectors = source.vectors([chunk.id for chunk in batch])

@@ -39,7 +39,7 @@ def nodes() -> Iterator[list[QdrantNode]]:
 
 def store_at(url: str, **settings: object) -> ServerStore:
     """Return the store of a cluster. Requests are not repeated."""
-    return ServerStore(connect(url, None, retry_s=0), VectorStoreSettings.model_validate(settings))
+    return ServerStore(connect(url, None, retry_s=0), settings=VectorStoreSettings.model_validate(settings))
 
 
 def test_a_collection_is_used_and_dropped_although_another_cannot_be_read(nodes: list[QdrantNode]) -> None:

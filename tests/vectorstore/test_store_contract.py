@@ -205,6 +205,11 @@ class TestWriting:
         papers.upsert(many, make_vectors(700))
         assert list(papers.scan(ChunkFilter(documents=("id of /docs/long.txt",)))) == many
 
+    def test_ids_without_a_chunk_are_missing(self, papers: Collection) -> None:
+        absent = [make_chunk("absent", index=number).id for number in (7, 8)]
+        assert papers.missing([absent[1], *(chunk.id for chunk in CHUNKS), absent[0]]) == [absent[1], absent[0]]
+        assert papers.missing([]) == []
+
     def test_an_empty_upsert_writes_nothing(self, papers: Collection) -> None:
         papers.upsert([], make_vectors(0))
         assert papers.count().chunks == len(CHUNKS)

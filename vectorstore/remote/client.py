@@ -33,6 +33,7 @@ from vectorstore.remote.messages import (
     Delete,
     Drop,
     Find,
+    FindMissing,
     Hello,
     ListCollections,
     Open,
@@ -58,6 +59,7 @@ _SPECS: TypeAdapter[list[CollectionSpec | UnreadableCollection]] = TypeAdapter(
 )
 _CHUNKS = TypeAdapter(list[Chunk])
 _HITS = TypeAdapter(list[Hit])
+_IDS = TypeAdapter(list[str])
 _LANGUAGES = TypeAdapter(dict[str, int])
 
 
@@ -78,6 +80,9 @@ class RemoteStore:
     def open(self, name: str) -> RemoteCollection:
         """Open an existing collection."""
         return self._open(Open(name=name))
+
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Do nothing. A collection in a folder has no owner."""
 
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection, or None if it does not exist."""
@@ -162,6 +167,9 @@ class RemoteCollection:
                     rows = to_array(body, (len(reply.ids), self._spec.dimension))
                     found.update(zip(reply.ids, np.array(rows), strict=True))  # a copy that may be changed
         return found
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        return _IDS.validate_json(self._call(FindMissing(ids=tuple(ids))))
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""

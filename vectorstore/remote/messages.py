@@ -24,7 +24,7 @@ from vectorstore.errors import (
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, FrozenModel, SearchMode
 from vectorstore.store import Vectors
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
 
 BATCH = 256
@@ -129,6 +129,13 @@ class ReadVectors(FrozenModel):
     ids: tuple[str, ...]
 
 
+class FindMissing(FrozenModel):
+    """Find the ids that no chunk has."""
+
+    op: Literal["missing"] = "missing"
+    ids: tuple[str, ...]
+
+
 class Optimize(FrozenModel):
     """Build indexes."""
 
@@ -136,7 +143,7 @@ class Optimize(FrozenModel):
 
 
 StoreRequest = Create | Open | Find | ListCollections | Drop
-CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | Optimize
+CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | FindMissing | Optimize
 Request = StoreRequest | CollectionRequest
 
 

@@ -41,6 +41,7 @@ from vectorstore.remote.messages import (
     Drop,
     Failure,
     Find,
+    FindMissing,
     Hello,
     ListCollections,
     Open,
@@ -238,6 +239,8 @@ def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Ite
         case ReadVectors():
             found = collection.vectors(request.ids)
             yield Reply(ids=tuple(found)), b"".join(map(to_body, found.values()))
+        case FindMissing():
+            yield _json(collection.missing(request.ids))
         case Optimize():
             collection.optimize()
             yield _json(None)

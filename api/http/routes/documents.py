@@ -30,13 +30,18 @@ class CollectionInfo(FrozenModel):
     """A collection with the number of its documents and passages."""
 
     name: str
-    embedding_model: str | None = Field(description="Null if the collection cannot be read.")
+    embedding_model: str | None = Field(description="Null if the collection is lost or cannot be read.")
     dimension: int | None
     chunking: str | None
     documents: int = Field(description="Number of searchable documents.")
     chunks: int
     failed: int = Field(description="Number of documents that could not be read.")
     unreadable: str = Field(description="Why the collection cannot be read now. Empty if it can be read.")
+    lost: bool = Field(
+        default=False,
+        description="Whether the vector store has lost the collection. Then the settings are null, and searches fail "
+        "until `POST /v1/collections/{collection}/ingest` with `retry_failed` restores it.",
+    )
 
 
 class SearchRequest(FrozenModel):
@@ -77,21 +82,23 @@ class Removed(FrozenModel):
 @router.get("/collections", responses=problem_responses(503))
 def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentCaller) -> list[CollectionInfo]:
     """List the collections that you may read."""
+    listed = {each.collection: each for each in collections.list()}
     return [
         CollectionInfo(
-            name=listed.collection,
+            name=name,
             embedding_model=spec and spec.embedding_model,
             dimension=spec and spec.dimension,
             chunking=spec and spec.chunking,
             documents=sum(document.chunks > 0 for document in known),
             chunks=sum(document.chunks for document in known),
             failed=sum(document.state is DocumentState.FAILED for document in known),
-            unreadable=listed.reason if isinstance(listed, UnreadableCollection) else "",
+            lost=name not in listed,
+            unreadable=found.reason if isinstance(found, UnreadableCollection) else "",
         )
-        for listed in collections.list()
-        if caller.may(Right.READ, listed.collection)
-        for spec in [listed if isinstance(listed, CollectionSpec) else None]
-        for known in [ledger.snapshot(listed.collection).values()]
+        for name in collections.names()
+        if caller.may(Right.READ, name)
+        for found, known in [(listed.get(name), ledger.snapshot(name).values())]
+        for spec in [found if isinstance(found, CollectionSpec) else None]
     ]
 
 
