@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from multi_agent.memory.suggestions import Suggestions
     from multi_agent.storage.archive import RunArchive
     from multi_agent.storage.trace import Trace
+    from multi_agent.telemetry.otlp import SpanExport
     from multi_agent.toolbox.toolbox import Toolbox
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import Vectors, VectorStore
@@ -201,15 +202,22 @@ class Candor:
         """Builds models and orchestrators."""
         from api.services.research.research import PanelFactory
 
+        listeners = (self.span_export.listen,) if self.span_export else ()
         return PanelFactory(
-            self.settings,
-            self.trace,
-            self.plan_memory,
-            self.tools,
-            self.memories,
-            self._make_catalog,
+            self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog, listeners,
             self.make_request_locks,
-        )
+        )  # fmt: skip
+
+    @cached_property
+    def span_export(self) -> SpanExport | None:
+        """Exports runs to an OpenTelemetry collector. None unless the ``OTEL_…`` variables name one."""
+        variables = self.settings.opentelemetry
+        if not variables.enabled:
+            return None
+        from multi_agent.telemetry import make_export
+
+        endpoints = (self.settings.llm, *self.settings.llms.values())
+        return make_export(variables.variables, variables.protocol, endpoints, self.trace, content=variables.content)
 
     @cached_property
     def make_request_locks(self) -> MakeLocks | None:

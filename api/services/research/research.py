@@ -8,6 +8,7 @@ from typing import Any
 
 from api.auth.permissions import Caller
 from api.settings import Settings
+from multi_agent.bus import Subscriber
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.library import Library
 from multi_agent.llm.factory import build_llm
@@ -42,11 +43,13 @@ class PanelFactory:
         tools: Toolbox,
         memories: Memories,
         make_catalog: Callable[[Settings], AgentCatalog],
+        listeners: tuple[Subscriber, ...] = (),
         make_locks: MakeLocks | None = None,
     ) -> None:
+        """Build the parts of runs. ``listeners`` receive the events of every run, except of replays."""
         self.settings = settings
         self.trace, self._plans, self.tools, self._memories = trace, plans, tools, memories
-        self._make_catalog, self._make_locks = make_catalog, make_locks
+        self._make_catalog, self._listeners, self._make_locks = make_catalog, listeners, make_locks
 
     @cached_property
     def catalog(self) -> AgentCatalog:
@@ -87,6 +90,7 @@ class PanelFactory:
             self.settings.research,
             self.tools,
             self._memories.for_key(key),
+            self._listeners,
         )
 
     def validate(self, request: Request, library: Library, caller: Caller) -> Request:
@@ -102,5 +106,6 @@ class PanelFactory:
     def with_settings(self, settings: Settings) -> PanelFactory:
         """Return a factory with other settings on the same database."""
         return PanelFactory(
-            settings, self.trace, self._plans, self.tools, self._memories, self._make_catalog, self._make_locks
-        )
+            settings, self.trace, self._plans, self.tools, self._memories, self._make_catalog, self._listeners,
+            self._make_locks,
+        )  # fmt: skip
