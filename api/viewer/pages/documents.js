@@ -150,7 +150,7 @@ class DocumentsView {
   show() {
     const {documents, state} = this;
     const drop = may("admin", this.name) && confirmButton("Delete collection", "drop", () => this.act(() => this.drop()));
-    replace(this.overview, this.lost && this.lostNote(), documents.length > 0 && coverage(documents, drop));
+    replace(this.overview, this.lost && this.lostNote(), documents.length > 0 && coverage(documents, this.lost, drop));
     if (!documents.length) {
       this.list.replaceChildren(empty("The collection is empty", may("write", this.name) ? "Drop documents above." : ""));
       return;
@@ -266,9 +266,9 @@ function hashOf(collection) {
 }
 
 /** How many documents are searchable, and why the others are not. */
-function coverage(documents, drop) {
+function coverage(documents, lost, drop) {
   const present = documents.filter((each) => each.state !== "removed");
-  const searchable = present.filter((each) => each.chunks > 0);
+  const searchable = present.filter((each) => !lost && each.chunks > 0);
   const passages = searchable.reduce((sum, each) => sum + each.chunks, 0);
   const failures = Map.groupBy(present.filter((each) => each.reason), (each) => genericReason(each));
   return h("section", {"aria-label": "Coverage"},
