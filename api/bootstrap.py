@@ -87,7 +87,8 @@ class Candor:
         from vectorstore.server import ServerStore, connect
 
         owner = Owner(lambda: self.ledger.database_id(), lambda name: bool(self.ledger.indexed(name).documents))
-        return ServerStore(connect(store.url, store.api_key), owner)
+        server = connect(store.url, store.api_key, timeout_s=store.timeout_s, retry_s=store.retry_s)
+        return ServerStore(server, owner, settings=store)
 
     def serve_store(self, give_way: Callable[[], None]) -> AbstractContextManager[None]:
         """Serve the embedded collections to commands. Does nothing with a Qdrant server.
