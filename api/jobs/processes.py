@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import psutil
 import sqlalchemy as sql
+import sqlalchemy.orm  # a thread that builds a query while another imports this module fails
 from pydantic import AwareDatetime, Field
 from sqlalchemy.dialects.postgresql import insert
 
