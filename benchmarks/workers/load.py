@@ -19,7 +19,7 @@ from multi_agent.events import Event
 
 COLLECTION = "machines"
 FIRST = ("first.md", "# First\n\nThe pump works down to -5 degrees.\n")
-BATCH = 30
+BATCH = 300
 PAUSE_S = 0.3
 SEARCH_PAUSE_S = 0.2
 LIMIT_S = 1800
@@ -43,7 +43,7 @@ def ask(http: httpx.Client, number: int) -> str:
 
 
 def upload(http: httpx.Client, submitted: Submitted, files: int) -> None:
-    """Upload small files in batches of ``BATCH``, each of which is one ingest job."""
+    """Upload small files in batches of ``BATCH``. Each batch is one ingest job."""
     texts = {
         f"file-{number}.md": f"# File {number}\n\nThe {TOPICS[number % len(TOPICS)]} works down to -{number} degrees.\n"
         for number in range(files)
