@@ -128,7 +128,7 @@ class Candor:
         """Uploaded files, one folder for each collection."""
         from api.storage.uploads import Uploads
 
-        return Uploads(self.settings.home)
+        return Uploads(self.settings.uploads_folder)
 
     @cached_property
     def trace(self) -> Trace:

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from vectorstore.store import VectorStore
 
 _SECRET = "set, not shown"
-_RESTORE = (
-    "`candor ingest --retry-failed --collection {name}` restores missing documents and deletes passages of removed "
-    "ones. Passages of unknown documents remain. To delete them, drop the collection and ingest it again."
-)
+_RESTORE = "`candor ingest --retry-failed --collection {name}` repairs it."
+_UNKNOWN = " Passages of documents that the database never listed remain. To delete them, drop the collection."
 
 
 class Diagnosis(FrozenModel):
@@ -153,7 +151,8 @@ class Doctor:
             return
         for name in names:
             try:
-                found, remedy = str(collections.difference(name)), _RESTORE.format(name=name)
+                difference = collections.difference(name)
+                found, remedy = str(difference), _RESTORE.format(name=name) + _UNKNOWN * bool(difference.unlisted)
             except StoreError as error:
                 found, remedy = "cannot be compared with the database", str(error)
             if found:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from pydantic import SecretStr
 from qdrant_client import QdrantClient
@@ -16,6 +18,8 @@ from api.settings import Settings
 from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.reports import IngestReport
 from support.qdrant import needs_qdrant, running_qdrant
+from support.service import RunningService
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import ForeignCollection
 from vectorstore.server import OWNER
@@ -129,3 +133,23 @@ def test_a_takeover_stops_an_ingest_of_the_former_owner(make: Callable[..., Cand
     with pytest.raises(ForeignCollection):
         first.ingest.ingest(IngestRequest("papers", (folder,)), lambda _: second.collections.adopt("papers"))
     assert first.ledger.find("papers", "tea.md").chunks == 0
+
+
+def test_a_foreign_collection_is_refused_on_the_command_line_and_over_http(
+    make: Callable[..., Candor], folder: Path, url: str, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = make("first"), make("second")
+    ingest(first, folder)
+    monkeypatch.delenv("CANDOR_TEST_QDRANT", raising=False)  # a variable of the tests, which a command rejects
+    monkeypatch.setenv("CANDOR_STORE__URL", url)
+    home = second.settings.home
+    refused = run("ingest", folder, "--collection", "papers", "--home", home)
+    assert refused.code == 1
+    assert "belongs to database" in refused.err
+    assert "`candor adopt papers`" in refused.err
+    with RunningService(second) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        problem = http.post("/v1/collections/papers/ingest", json={"retry_failed": True})
+        assert (problem.status_code, problem.json()["type"]) == (409, "urn:candor:collection-of-another-database")
+        assert http.delete("/v1/collections/papers").status_code == 409
+    assert "papers belongs to this database" in run("adopt", "papers", "--yes", "--home", home).err
+    assert run("drop", "papers", "--yes", "--home", home).code == 0
