@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from ingest.pipeline.figures import FigureDescriber
     from ingest.pipeline.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
+    from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.memory.suggestions import Suggestions
     from multi_agent.storage.archive import RunArchive
     from multi_agent.storage.trace import Trace
+    from multi_agent.telemetry.otlp import SpanExport
     from multi_agent.toolbox.toolbox import Toolbox
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import Vectors, VectorStore
@@ -199,7 +201,31 @@ class Candor:
         """Builds models and orchestrators."""
         from api.services.research.research import PanelFactory
 
-        return PanelFactory(self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog)
+        listeners = (self.span_export.listen,) if self.span_export else ()
+        return PanelFactory(
+            self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog, listeners,
+            self.make_request_locks,
+        )  # fmt: skip
+
+    @cached_property
+    def span_export(self) -> SpanExport | None:
+        """Exports runs to an OpenTelemetry collector. None unless the ``OTEL_…`` variables name one."""
+        variables = self.settings.opentelemetry
+        if not variables.enabled:
+            return None
+        from multi_agent.telemetry import make_export
+
+        endpoints = (self.settings.llm, *self.settings.llms.values())
+        return make_export(variables.variables, variables.protocol, endpoints, self.trace, content=variables.content)
+
+    @cached_property
+    def make_request_locks(self) -> MakeLocks | None:
+        """Makes the locks that limit requests to an endpoint. None on SQLite, where files in the data folder do."""
+        if self.settings.database_url is None:
+            return None
+        from api.storage.advisory_locks import AdvisoryLocks
+
+        return AdvisoryLocks(self.engine).for_endpoint
 
     @property
     def agent_catalog(self) -> AgentCatalog:
@@ -326,14 +352,14 @@ class Candor:
         """Describes the figures of documents with the default model."""
         from api.services.documents.figure_descriptions import ModelDescriber
 
-        return ModelDescriber(self.settings.llm, self.settings.home / "endpoints")
+        return ModelDescriber(self.settings.llm, self.settings.home / "endpoints", self.make_request_locks)
 
     @cached_property
     def fact_finder(self) -> FactFinder:
         """Finds the facts of documents with the default model."""
         from api.services.documents.document_facts import ModelFactFinder
 
-        return ModelFactFinder(self.settings.llm, self.settings.home / "endpoints")
+        return ModelFactFinder(self.settings.llm, self.settings.home / "endpoints", self.make_request_locks)
 
     @cached_property
     def ingest(self) -> IngestService:

@@ -13,10 +13,19 @@ import os
 import tomllib
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import platformdirs
-from pydantic import BaseModel, Field, SecretStr, StringConstraints, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
@@ -96,6 +105,37 @@ class ServiceSettings(SettingsGroup):
         return self.require_key or not self.local
 
 
+class OpenTelemetry(NamedTuple):
+    """The ``OTEL_…`` variables of the OpenTelemetry specification. They are the same for all programs of a machine."""
+
+    variables: dict[str, str]
+
+    @classmethod
+    def read(cls) -> Self:
+        """Return the variables of the environment."""
+        return cls({name: value for name, value in os.environ.items() if name.startswith("OTEL_")})
+
+    @property
+    def enabled(self) -> bool:
+        """Whether runs are exported: a variable names a collector, and none turns the export off."""
+        off = self._is("OTEL_SDK_DISABLED", "true") or self._is("OTEL_TRACES_EXPORTER", "none")
+        return not off and any(self.variables.get(f"OTEL_EXPORTER_OTLP_{name}ENDPOINT") for name in ("", "TRACES_"))
+
+    @property
+    def content(self) -> bool:
+        """Whether questions, prompts, responses and results of tools are exported, too."""
+        return self._is("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+
+    @property
+    def protocol(self) -> str:
+        """The protocol that the variables name. Empty for the default."""
+        names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+        return next(filter(None, map(self.variables.get, names)), "")
+
+    def _is(self, name: str, value: str) -> bool:
+        return self.variables.get(name, "").strip().lower() == value
+
+
 class Settings(BaseSettings):
     """The root of the settings."""
 
@@ -120,6 +160,12 @@ class Settings(BaseSettings):
         default={}, description="Keys for tools, by name. `env:NAME` reads the key from an environment variable."
     )
     tools: ToolSettings = Field(default=ToolSettings(), validate_default=True)
+    _opentelemetry: OpenTelemetry = PrivateAttr(default_factory=OpenTelemetry.read)
+
+    @property
+    def opentelemetry(self) -> OpenTelemetry:
+        """The variables of OpenTelemetry when the settings were read. The research process gets them with these."""
+        return self._opentelemetry
 
     @field_validator("llms")
     @classmethod

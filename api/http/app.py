@@ -33,6 +33,7 @@ from api.jobs.research import Runs
 from api.jobs.runner import Jobs
 from api.mcp import transports as mcp_transports
 from api.services.documents.collection_pool import CollectionPool
+from api.storage.notifications import Listener
 from api.workers.factory import open_researcher
 from api.workers.panel import Panel
 
@@ -103,13 +104,15 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
     researcher = await stack.enter_async_context(
         open_researcher(candor.settings, candor.embed_query, pool, lambda: Panel(candor.panel, candor.evaluations))
     )
-    runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, researcher)
+    listener = Listener(candor.engine)
+    runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, researcher, listener)
     IngestJobs(candor.ingest, pool, jobs)
     EvaluationJobs(candor.evaluations.store, candor.keys, jobs, researcher)
     runs.listeners.append(metrics.count_event)
     metrics.add_process(lambda: researcher.pid)
     metrics.add_database(candor.trace, candor.collections, candor.ledger)
     await asyncio.to_thread(candor.uploads.clear)
+    await stack.enter_async_context(listener.listening())
     await jobs.start()
     stack.push_async_callback(jobs.close)
     stack.push_async_callback(runs.stop)

@@ -50,9 +50,18 @@ def _create_engine(settings: Settings) -> sql.Engine:
 
 
 def _configure_sqlite(connection: Any, _: object) -> None:
-    """Let readers run next to one writer, wait for locks, and keep commits after a crash of the process."""
+    """Let readers run next to one writer, wait for locks, and keep commits after a crash of the process.
+
+    A new file can be shrunk in small steps (``release_space``). This must be set before the file has content.
+    """
     cursor = connection.cursor()
-    for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    for pragma in (
+        f"busy_timeout={_BUSY_TIMEOUT_MS}",
+        "auto_vacuum=INCREMENTAL",
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
+        "foreign_keys=ON",
+    ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

@@ -57,6 +57,7 @@ class ResearchWorker:
         candor = Candor(settings, embed_query=service.embed_query)
         self._ledger, self._service = candor.ledger, service
         self._panel = Panel(candor.panel, candor.evaluations)
+        self._span_export = candor.span_export
         self._running: dict[int, asyncio.Task[Any]] = {}
         self._pausing: set[int] = set()
         loop = asyncio.get_running_loop()
@@ -75,6 +76,8 @@ class ResearchWorker:
             case CancelTask():
                 self._cancel(message)
             case Stop():
+                if self._span_export:
+                    self._span_export.close()
                 _exit()
 
     async def _run(self, start: StartTask) -> Any:

@@ -13,6 +13,7 @@ import hashlib
 import json
 import sqlite3
 import sys
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -83,7 +84,7 @@ def faulty_runs(candor: sqlite3.Connection, submitted: Submitted) -> Iterator[st
         if run_id not in known:
             yield f"run {run_id} is lost"
     for run_id, (status, answer) in known.items():
-        if status not in RUN_ENDS or answer in (None, "null"):
+        if status not in RUN_ENDS or answer is None:
             yield f"run {run_id} is {status} {'with' if answer else 'without'} an answer"
     asked = "SELECT question, group_concat(run_id, ', ') FROM runs GROUP BY question HAVING count(*) > 1"
     yield from (f"the question {question!r} has several runs: {ids}" for question, ids in candor.execute(asked))
@@ -93,7 +94,7 @@ def faulty_events(candor: sqlite3.Connection) -> Iterator[str]:
     """Yield the runs with a gap in their events, without a terminal event at the end, or with several."""
     events: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     for run_id, number, event in candor.execute("SELECT run_id, number, event FROM events ORDER BY run_id, number"):
-        events[run_id].append((number, json.loads(event)["body"]))
+        events[run_id].append((number, json.loads(zlib.decompress(event))["body"]))
     for run_id, status in candor.execute("SELECT run_id, status FROM runs"):
         own = events[run_id]
         if [number for number, _ in own] != list(range(1, len(own) + 1)):

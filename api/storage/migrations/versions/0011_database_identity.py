@@ -7,8 +7,8 @@ from uuid import uuid4
 import sqlalchemy as sql
 from alembic import op
 
-revision = "0012"
-down_revision = "0009"
+revision = "0011"
+down_revision = "0010"
 
 
 def upgrade() -> None:
