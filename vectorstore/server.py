@@ -102,10 +102,10 @@ class ServerStore:
         with _server():
             if not self._client.collection_exists(name):
                 return
-            spec = self._require_spec(name)
             owner = (self._client.get_collection(name).config.metadata or {}).get(OWNER, "")
             if owner == self._owner.id:
                 return
+            spec = self._require_spec(name)
             # Collections of earlier versions have no owner. The first database that knows them becomes the owner.
             if not take_over and (owner or not (self._owner.knows(spec.collection) or self._is_empty(name))):
                 raise foreign(spec.collection, owner)
@@ -212,7 +212,13 @@ class ServerCollection:
         return {str(record.id): _dense(record.vector) for record in records}
 
     def missing(self, ids: Sequence[str]) -> list[str]:
+        from qdrant_client import models
+
+        given = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         with _server():
+            # Usually none is missing. Then counting takes a third of the time of retrieving.
+            if self._client.count(self._spec.name, given, exact=True).count == len(set(ids)):
+                return []
             records = self._client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=False)
         found = {str(record.id) for record in records}
         return [each for each in ids if each not in found]

@@ -81,7 +81,6 @@ class Removed(FrozenModel):
 @router.get("/collections", responses=problem_responses(503))
 def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentCaller) -> list[CollectionInfo]:
     """List the collections that you may read."""
-    specs = {spec.collection: spec for spec in collections.list()}
     return [
         CollectionInfo(
             name=name,
@@ -93,9 +92,9 @@ def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentC
             failed=sum(document.state is DocumentState.FAILED for document in known),
             lost=spec is None,
         )
-        for name in collections.names()
+        for name, spec in collections.specs().items()
         if caller.may(Right.READ, name)
-        for spec, known in [(specs.get(name), ledger.snapshot(name).values())]
+        for known in [ledger.snapshot(name).values()]
     ]
 
 
