@@ -117,6 +117,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
     return AppState(
         settings=candor.settings,
         agents=candor.agents,
+        archive=candor.archive,
         audit=candor.audit,
         catalog=candor.agent_catalog,
         collections=candor.collections,
@@ -132,6 +133,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
         panel=candor.panel,
         plans=candor.plans,
         pool=pool,
+        pruning=candor.pruning,
         researcher=researcher,
         runs=runs,
         skills=candor.skills,
