@@ -22,11 +22,12 @@ from multi_agent.storage.environments import Environment, find_environment, keep
 from multi_agent.storage.other_calls import other_tokens
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort, RunState
 from multi_agent.storage.sizes import store_size
-from multi_agent.storage.tables import EVENTS, JOURNAL, RUNS, answer_columns, event_row, journal_row
+from multi_agent.storage.tables import EVENTS, EVENTS_CHANNEL, JOURNAL, RUNS, answer_columns, event_row, journal_row
 from vectorstore.models import FrozenModel
 
 # Compiled once, because building a statement takes longer than executing it.
 _INSERT_EVENT, _INSERT_ENTRY = EVENTS.insert(), JOURNAL.insert()
+_INSERT_AND_NOTIFY = EVENTS.insert().returning(sql.func.pg_notify(EVENTS_CHANNEL, EVENTS.c.run_id))
 _FIND_ENTRY = sql.select(JOURNAL.c.entry).where(
     JOURNAL.c.run_id == sql.bindparam("run_id"),
     JOURNAL.c.key == sql.bindparam("key"),
@@ -74,11 +75,13 @@ class RunSummary(FrozenModel):
 class Trace:
     """Runs with their events, journals and answers, in SQL.
 
-    The parameter ``among`` restricts methods to runs over these collections. None means all.
+    The parameter ``among`` restricts methods to runs over these collections. None means all. On Postgres, each stored
+    event sends a notification on ``EVENTS_CHANNEL`` with the id of its run.
     """
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
+        self._insert_event = _INSERT_AND_NOTIFY if engine.dialect.name == "postgresql" else _INSERT_EVENT
 
     def create(
         self,
@@ -110,12 +113,12 @@ class Trace:
     async def record(self, event: Event) -> None:
         """Store an event. Subscribe this method to the bus of a run."""
         with self._engine.begin() as connection:
-            connection.execute(_INSERT_EVENT, event_row(event))
+            connection.execute(self._insert_event, event_row(event))
 
     def finish(self, answer: Answer, last: Event) -> None:
         """Store the answer with its citations, and the last event of a run, in one transaction."""
         with self._engine.begin() as connection:
-            connection.execute(_INSERT_EVENT, event_row(last))
+            connection.execute(self._insert_event, event_row(last))
             connection.execute(RUNS.update().where(RUNS.c.run_id == answer.run_id).values(answer_columns(answer)))
             store_size(connection, answer.run_id)
             connection.execute(sql.delete(CITATIONS).where(CITATIONS.c.run_id == answer.run_id))
