@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FILE = "jobs.db"
 _EXECUTOR_FILE = "jobs.owner"  # the executor id under which DBOS knows the service of this home folder
+_JOBS = "workflow_status"  # the table of DBOS that has a row for each job
 _FORMAT = "1"  # version of the stored job format; DBOS ignores jobs of other versions
 _THREADS = 64
 _TICKS = 600_000_000  # 69 days in units of 10 ms
@@ -194,6 +195,24 @@ class JobQueue:
         """
         self._last_tick = max(self._last_tick + 1, int(time.time() * 100))
         return rank * _TICKS + self._last_tick % _TICKS
+
+
+def count_unfinished(settings: Settings) -> int:
+    """Return the number of unfinished jobs of all services on the database, without starting the queue."""
+    schema = "dbos" if settings.database_url is not None else None
+    if schema is None and not (settings.home / FILE).exists():
+        return 0
+    engine = sql.create_engine(_database_url(settings))
+    try:
+        with engine.connect() as connection:
+            if not sql.inspect(connection).has_table(_JOBS, schema):
+                return 0
+            waiting = [name for name, status in _STATUSES.items() if status in (JobStatus.WAITING, JobStatus.RUNNING)]
+            jobs = sql.table(_JOBS, sql.column("status"), schema=schema)
+            query = sql.select(sql.func.count()).select_from(jobs).where(jobs.c.status.in_(waiting))
+            return connection.scalar(query) or 0
+    finally:
+        engine.dispose()
 
 
 def _to_job(found: WorkflowStatus) -> Job:
