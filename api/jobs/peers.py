@@ -22,10 +22,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from api.jobs.locks import collection_lock
 from api.jobs.models import JobState
-from api.jobs.processes import Process, Processes
+from api.jobs.processes import Processes
 from api.jobs.queue import JobQueue
 from api.settings import Settings
 from api.storage.fencing import fence
+from api.storage.live_processes import Process
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +115,10 @@ class Peers:
     async def runs(self, process_id: str | None) -> bool:
         """Return whether the process with this id is alive."""
         return process_id in await self._call(self._processes.live_ids)
+
+    async def live(self) -> list[Process]:
+        """Return the live processes, oldest first."""
+        return await self._call(self._processes.live)
 
     async def states(self, job_ids: Collection[str]) -> dict[str, JobState]:
         """Return the states of jobs that run in other processes."""
