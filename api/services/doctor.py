@@ -14,7 +14,7 @@ from api.settings import FILE, Settings
 from ingest.errors import IngestError
 from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
-from vectorstore.models import FrozenModel
+from vectorstore.models import FrozenModel, UnreadableCollection
 from vectorstore.settings import without_password
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from vectorstore.store import VectorStore
 
 _SECRET = "set, not shown"
-_RESTORE = (
-    "`candor ingest --retry-failed --collection {name}` restores missing documents and deletes passages of removed "
-    "ones. Passages of unknown documents remain. To delete them, drop the collection and ingest it again."
-)
+_RESTORE = "`candor ingest --retry-failed --collection {name}` repairs it."
+_UNKNOWN = " Passages of documents that the database never listed remain. To delete them, drop the collection."
 
 
 class Diagnosis(FrozenModel):
@@ -142,9 +140,13 @@ class Doctor:
 
     def _check_store(self) -> Check:
         try:
-            names = sorted({spec.collection for spec in self._store().list()})
+            listed = self._store().list()
         except StoreError as error:
             return Check(name="store", ok=False, detail="cannot be opened", remedy=str(error))
+        if unreadable := [each for each in listed if isinstance(each, UnreadableCollection)]:
+            detail = f"cannot read {', '.join(each.collection for each in unreadable)}"
+            return Check(name="store", ok=False, detail=detail, remedy=unreadable[0].reason)
+        names = sorted({each.collection for each in listed})
         where = without_password(self._settings.store.url or "") or f"embedded in {self._settings.home / 'collections'}"
         return Check(name="store", ok=True, detail=f"{where}; collections: {', '.join(names) or 'none yet'}")
 
@@ -157,12 +159,13 @@ class Doctor:
 
         try:
             collections = self._collections()
-            names = collections.names()
+            names = list(collections.specs())
         except (StoreError, IngestError, HomeError, SQLAlchemyError):
             return
         for name in names:
             try:
-                found, remedy = str(collections.difference(name)), _RESTORE.format(name=name)
+                difference = collections.difference(name)
+                found, remedy = str(difference), _RESTORE.format(name=name) + _UNKNOWN * bool(difference.unlisted)
             except StoreError as error:
                 found, remedy = "cannot be compared with the database", str(error)
             if found:

@@ -84,7 +84,7 @@ def find_difference(
     if stored is None:
         return compare(None, ledger, known)
     try:
-        with store.open(stored.name) as collection:
+        with store.create(stored) as collection:  # it exists; unlike ``open``, this does not list all collections
             return compare(collection, ledger, known)
     except CollectionLocked as error:
         return Difference(uncompared=str(error))

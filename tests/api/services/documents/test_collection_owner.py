@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from pydantic import SecretStr
+from qdrant_client import QdrantClient
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_dry, run_ingest
@@ -15,9 +18,11 @@ from api.settings import Settings
 from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.reports import IngestReport
 from support.qdrant import needs_qdrant, running_qdrant
+from support.service import RunningService
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import ForeignCollection
-from vectorstore.server import OWNER, connect
+from vectorstore.server import OWNER
 from vectorstore.settings import VectorStoreSettings
 
 pytestmark = needs_qdrant
@@ -41,7 +46,7 @@ def make(url: str, tmp_path: Path, embedder: Embedder) -> Iterator[Callable[...,
         return candor
 
     yield make_one
-    client = connect(url, None)
+    client = raw(url)
     for collection in client.get_collections().collections:
         client.delete_collection(collection.name)
 
@@ -54,6 +59,11 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+def raw(url: str) -> QdrantClient:
+    """Return a client of the server, as another program uses it."""
+    return QdrantClient(url=url)
+
+
 def ingest(candor: Candor, folder: Path) -> IngestReport:
     return run_ingest(candor, [folder], "papers", progress=False)
 
@@ -63,7 +73,7 @@ def test_another_database_cannot_change_a_collection(
 ) -> None:
     first, second = make("first"), make("second")
     ingest(first, folder)
-    before = connect(url, None).count("papers").count
+    before = raw(url).count("papers").count
     other = tmp_path / "other"
     other.mkdir()
     (other / "tea.md").write_text("# Tea\n\nPour boiling water over the leaves.\n")
@@ -79,7 +89,7 @@ def test_another_database_cannot_change_a_collection(
     with pytest.raises(ForeignCollection), second.collections.change("papers"):
         pass
     assert second.ledger.list("papers") == []
-    assert connect(url, None).count("papers").count == before
+    assert raw(url).count("papers").count == before
     assert timed_search(second.collections, "papers", "heat pump", 5)[0], "reading is allowed"
 
 
@@ -89,7 +99,7 @@ def test_homes_with_one_database_share_a_collection(make: Callable[..., Candor],
     ingest(first, folder)
     assert ingest(second, folder).unchanged == 1
     second.collections.drop("papers")
-    assert first.collections.names() == []
+    assert first.collections.specs() == {}
 
 
 def test_a_database_adopts_a_collection_whose_database_is_lost(make: Callable[..., Candor], folder: Path) -> None:
@@ -107,11 +117,11 @@ def test_a_collection_without_an_owner_belongs_to_the_first_database_that_knows_
 ) -> None:
     first, second = make("first"), make("second")
     ingest(first, folder)
-    connect(url, None).update_collection("papers", metadata={OWNER: ""})  # as an earlier version created it
+    raw(url).update_collection("papers", metadata={OWNER: ""})  # as an earlier version created it
     with pytest.raises(ForeignCollection, match="unknown database"):
         ingest(second, folder)
     assert ingest(first, folder).unchanged == 1
-    metadata = connect(url, None).get_collection("papers").config.metadata
+    metadata = raw(url).get_collection("papers").config.metadata
     assert metadata is not None
     assert metadata[OWNER] == first.ledger.database_id()
 
@@ -123,3 +133,23 @@ def test_a_takeover_stops_an_ingest_of_the_former_owner(make: Callable[..., Cand
     with pytest.raises(ForeignCollection):
         first.ingest.ingest(IngestRequest("papers", (folder,)), lambda _: second.collections.adopt("papers"))
     assert first.ledger.find("papers", "tea.md").chunks == 0
+
+
+def test_a_foreign_collection_is_refused_on_the_command_line_and_over_http(
+    make: Callable[..., Candor], folder: Path, url: str, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = make("first"), make("second")
+    ingest(first, folder)
+    monkeypatch.delenv("CANDOR_TEST_QDRANT", raising=False)  # a variable of the tests, which a command rejects
+    monkeypatch.setenv("CANDOR_STORE__URL", url)
+    home = second.settings.home
+    refused = run("ingest", folder, "--collection", "papers", "--home", home)
+    assert refused.code == 1
+    assert "belongs to database" in refused.err
+    assert "`candor adopt papers`" in refused.err
+    with RunningService(second) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        problem = http.post("/v1/collections/papers/ingest", json={"retry_failed": True})
+        assert (problem.status_code, problem.json()["type"]) == (409, "urn:candor:collection-of-another-database")
+        assert http.delete("/v1/collections/papers").status_code == 409
+    assert "papers belongs to this database" in run("adopt", "papers", "--yes", "--home", home).err
+    assert run("drop", "papers", "--yes", "--home", home).code == 0

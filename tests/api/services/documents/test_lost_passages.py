@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from api.bootstrap import Candor
@@ -15,6 +16,8 @@ from ingest.errors import NothingToIngest
 from ingest.pipeline.reports import IngestReport
 from support.models import write_model
 from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
+from support.service import RunningService
+from support.waiting import LIMIT_S, until
 from support.workplace import CountingEmbedder
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.errors import PassagesLost
@@ -106,6 +109,26 @@ def test_a_lost_store_is_restored_from_the_stored_text(losing: tuple[Candor, Los
     assert notices(candor, folder) == ()
 
 
+def test_a_service_restores_a_collection_that_is_lost_while_it_runs(losing: tuple[Candor, Lose], folder: Path) -> None:
+    candor, lose = losing
+    ingest(candor, folder)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        query = {"query": "heat pump", "collection": "papers"}
+        assert http.post("/v1/search", json=query).is_success
+        lose()
+        problem = http.post("/v1/search", json=query)
+        assert (problem.status_code, problem.json()["type"]) == (503, "urn:candor:passages-lost")
+        assert [(each["lost"], each["documents"]) for each in http.get("/v1/collections").json()] == [(True, 3)]
+        assert len(http.get("/v1/documents", params={"collection": "papers"}).json()) == 3
+        job = http.post("/v1/collections/papers/ingest", json={"retry_failed": True}).json()
+        until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] in ("done", "failed"))
+        ended = http.get(f"/v1/jobs/{job['id']}").json()
+        assert ended["status"] == "done", ended["error"]
+        assert ended["result"]["restored"] == 3
+        assert http.post("/v1/search", json=query).json()[0]["name"] == "pumps.md"
+        assert not http.get("/v1/collections").json()[0]["lost"]
+
+
 def test_only_missing_documents_are_embedded_again(candor: Candor, folder: Path) -> None:
     ingest(candor, folder)
     delete_passages(candor, "pumps.md")
@@ -170,4 +193,4 @@ def test_a_lost_collection_can_be_dropped(candor: Candor, folder: Path) -> None:
     shutil.rmtree(candor.settings.home / "collections")
     candor.collections.drop("papers")
     assert candor.ledger.list("papers") == []
-    assert candor.collections.names() == []
+    assert candor.collections.specs() == {}
