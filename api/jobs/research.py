@@ -90,7 +90,7 @@ class Runs:
                 job = await self._jobs.get(run.run_id)
             except JobNotFound:  # a run of another process, for example of `candor ask`
                 continue
-            if job.status.ended:
+            if job.status.ended and not self._trace.run(run.run_id).ended:  # it may have ended since it was listed
                 with suppress(IntegrityError):  # another process stores the end at this moment
                     await self._abort(run.run_id, job.status, job.error or "Its job ended.")
 

@@ -7,20 +7,23 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import pytest
 import sqlalchemy as sql
 
 from api.bootstrap import Candor
+from api.cli.ingest import run_ingest
 from api.jobs import research
 from multi_agent.answer import Answer, Status
 from multi_agent.events import Event, RunFinished, StepStarted
 from multi_agent.llm.llm import Usage
-from multi_agent.storage.trace import Trace
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.storage.trace import RUNNING, Trace
 from support.postgres import PostgresServer
-from support.service import RunningService
-from support.waiting import LIMIT_S
+from support.service import QUESTION, RunningService, model
+from support.waiting import LIMIT_S, until
 
 EVENTS = 20
 STEP = StepStarted(agent="Checker", instruction="Check it.", reads=())
@@ -106,3 +109,21 @@ def test_two_processes_add_a_run_at_the_same_moment(postgres: str, make_candor: 
     Trace(engine).create("run_both", "How?", "papers", "service's")
     assert not first
     assert worker.run("run_both").model == "worker's"
+
+
+def test_a_run_that_ends_while_a_process_starts_keeps_its_answer(
+    make_candor: Callable[..., Candor],
+    folder: Path,
+    serve: Callable[..., EndpointSettings],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The process that starts lists the run as running; before it looks at the job, another process ends both."""
+    candor = make_candor(llm=serve(model))
+    run_ingest(candor, [folder], "papers", progress=False)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        run_id = http.post("/v1/research", json={"question": QUESTION, "collection": "papers"}).json()["run_id"]
+        until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "done")
+    listed = candor.trace.run(run_id).model_copy(update={"status": RUNNING})
+    monkeypatch.setattr(Trace, "unfinished", lambda _: [listed])
+    with RunningService(make_candor(llm=candor.settings.llm)):
+        assert candor.trace.run(run_id).status == "answered"
