@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 FILE = "jobs.db"
 _HOME_FILE = "jobs.owner"  # the id under which DBOS knows the service of this home folder
+_JOBS = "workflow_status"  # the table of DBOS that has a row for each job
 _FORMAT = "1"  # version of the stored job format; DBOS ignores jobs of other versions
 _SCHEMA = "dbos"
 _THREADS = 64
@@ -234,13 +235,31 @@ class JobQueue:
 
 def hand_out(connection: sql.Connection, condition: str, **values: str) -> None:
     """Put the running jobs that meet the condition back into their queues, as DBOS does for a restarted executor."""
-    if connection.scalar(sql.text(f"SELECT to_regclass('{_SCHEMA}.workflow_status')")):  # else DBOS was never started
+    if connection.scalar(sql.text(f"SELECT to_regclass('{_SCHEMA}.{_JOBS}')")):  # else DBOS was never started
         statement = sql.text(
-            f"UPDATE {_SCHEMA}.workflow_status SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, "
+            f"UPDATE {_SCHEMA}.{_JOBS} SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, "
             "updated_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint "
             f"WHERE status = 'PENDING' AND application_version = '{_FORMAT}' AND {condition}"
         )
         connection.execute(statement, values)
+
+
+def count_unfinished(settings: Settings) -> int:
+    """Return the number of unfinished jobs of all services on the database, without starting the queue."""
+    schema = _SCHEMA if settings.database_url is not None else None
+    if schema is None and not (settings.home / FILE).exists():
+        return 0
+    engine = sql.create_engine(_database_url(settings))
+    try:
+        with engine.connect() as connection:
+            if not sql.inspect(connection).has_table(_JOBS, schema):
+                return 0
+            waiting = [name for name, status in _STATUSES.items() if status in (JobStatus.WAITING, JobStatus.RUNNING)]
+            jobs = sql.table(_JOBS, sql.column("status"), schema=schema)
+            query = sql.select(sql.func.count()).select_from(jobs).where(jobs.c.status.in_(waiting))
+            return connection.scalar(query) or 0
+    finally:
+        engine.dispose()
 
 
 def _to_job(found: WorkflowStatus) -> Job:

@@ -99,7 +99,7 @@ def test_homes_with_one_database_share_a_collection(make: Callable[..., Candor],
     ingest(first, folder)
     assert ingest(second, folder).unchanged == 1
     second.collections.drop("papers")
-    assert first.collections.names() == []
+    assert first.collections.specs() == {}
 
 
 def test_a_database_adopts_a_collection_whose_database_is_lost(make: Callable[..., Candor], folder: Path) -> None:
