@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from api.settings import Settings
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from api.services.documents.suggested_questions import QuestionSuggester
     from api.services.evaluation.evaluations import Evaluations
     from api.services.research.downloads import DownloadReader
+    from api.services.research.prune import RunPruning
     from api.services.research.research import PanelFactory
     from api.storage.uploads import Uploads
     from ingest.ledger.aliases import CollectionAliases
@@ -87,7 +88,8 @@ class Candor:
         from vectorstore.server import ServerStore, connect
 
         owner = Owner(lambda: self.ledger.database_id(), lambda name: bool(self.ledger.indexed(name).documents))
-        return ServerStore(connect(store.url, store.api_key), owner)
+        server = connect(store.url, store.api_key, timeout_s=store.timeout_s, retry_s=store.retry_s)
+        return ServerStore(server, owner, settings=store)
 
     def serve_store(self, give_way: Callable[[], None]) -> AbstractContextManager[None]:
         """Serve the embedded collections to commands. Does nothing with a Qdrant server.
@@ -127,7 +129,7 @@ class Candor:
         """Uploaded files, one folder for each collection."""
         from api.storage.uploads import Uploads
 
-        return Uploads(self.settings.home)
+        return Uploads(self.settings.uploads_folder)
 
     @cached_property
     def trace(self) -> Trace:
@@ -142,6 +144,17 @@ class Candor:
         from multi_agent.storage.archive import RunArchive
 
         return RunArchive(self.engine)
+
+    @cached_property
+    def pruning(self) -> RunPruning:
+        """Deletes old runs."""
+        from api.services.research.prune import RunPruning
+        from api.storage.release import release_space
+        from multi_agent.evaluation.store import EvaluationStore
+
+        release = partial(release_space, self.engine)
+        evaluations = EvaluationStore(self.engine)
+        return RunPruning(self.trace, self.archive, evaluations, self.tools, self.audit, release)
 
     @cached_property
     def keys(self) -> Keys:

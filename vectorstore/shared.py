@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from vectorstore.errors import CollectionClosed, StoreUnavailable
-from vectorstore.models import CollectionSpec
+from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.qdrant_schema import require_same_spec
 from vectorstore.store import Collection, VectorStore
 from vectorstore.wrapper import CollectionWrapper
@@ -55,7 +55,11 @@ class SharedStore:
         """Require that this process may change the collection."""
         self._store.claim(name, take_over=take_over)
 
-    def list(self) -> list[CollectionSpec]:
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection, or None if it does not exist."""
+        return self._store.find(name)
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
         """Return the specifications of all collections, by name."""
         return self._store.list()
 

@@ -14,7 +14,16 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.errors import CollectionNotFound
+from vectorstore.models import (
+    Chunk,
+    ChunkFilter,
+    CollectionSpec,
+    Counts,
+    Hit,
+    SearchMode,
+    UnreadableCollection,
+)
 
 T = TypeVar("T")
 Vectors = npt.NDArray[np.float32]
@@ -118,10 +127,28 @@ class VectorStore(Protocol):
         """
         ...
 
-    def list(self) -> list[CollectionSpec]:
-        """Return the specifications of all collections, by name, without opening or locking them."""
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection without opening or locking it. None if it does not exist.
+
+        Other collections are not read. Raises StoreUnavailable if this one cannot be read.
+        """
+        ...
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
+        """Return the specifications of all collections, by name, without opening or locking them.
+
+        Collections that cannot be read are listed with the reason.
+        """
         ...
 
     def drop(self, name: str) -> None:
         """Delete a collection and its contents. Raises CollectionNotFound, CollectionLocked, ForeignCollection."""
         ...
+
+
+def require_spec(store: VectorStore, name: str) -> CollectionSpec:
+    """Return the specification of a collection. Raises CollectionNotFound, which lists the existing names."""
+    spec = store.find(name)
+    if spec is None:
+        raise CollectionNotFound(name, [each.name for each in store.list()])
+    return spec

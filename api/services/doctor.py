@@ -14,7 +14,7 @@ from api.settings import FILE, Settings
 from ingest.errors import IngestError
 from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
-from vectorstore.models import FrozenModel
+from vectorstore.models import FrozenModel, UnreadableCollection
 from vectorstore.settings import without_password
 
 if TYPE_CHECKING:
@@ -127,9 +127,13 @@ class Doctor:
 
     def _check_store(self) -> Check:
         try:
-            names = sorted({spec.collection for spec in self._store().list()})
+            listed = self._store().list()
         except StoreError as error:
             return Check(name="store", ok=False, detail="cannot be opened", remedy=str(error))
+        if unreadable := [each for each in listed if isinstance(each, UnreadableCollection)]:
+            detail = f"cannot read {', '.join(each.collection for each in unreadable)}"
+            return Check(name="store", ok=False, detail=detail, remedy=unreadable[0].reason)
+        names = sorted({each.collection for each in listed})
         where = without_password(self._settings.store.url or "") or f"embedded in {self._settings.home / 'collections'}"
         return Check(name="store", ok=True, detail=f"{where}; collections: {', '.join(names) or 'none yet'}")
 

@@ -74,8 +74,8 @@ def _reject_long_pattern(context: sql.engine.ExceptionContext) -> None:
 
 def _describe_failure(context: sql.engine.ExceptionContext) -> DatabaseFailed | None:
     """Replace an error of the database, but not of a statement, by one for users. SQLAlchemy's quotes the statement."""
-    if not isinstance(context.sqlalchemy_exception, sql.exc.OperationalError):
-        return None
+    if not isinstance(context.sqlalchemy_exception, sql.exc.OperationalError) or context.is_pre_ping:
+        return None  # after a failed ping, the pool connects again
     reason = str(context.original_exception).strip()
     failed = DatabaseFailed(
         f"The database failed: {reason}. Check that its disk has room and is writable, or that its server runs."

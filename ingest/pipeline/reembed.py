@@ -122,11 +122,12 @@ def open_successor(spec: CollectionSpec, store: VectorStore, aliases: Collection
 
     ``spec`` is named after the collection to replace.
     """
-    name, stored = spec.name, {each.name: each for each in store.list()}
+    name = spec.name
     begun = spec.model_copy(update={"name": aliases.building(name)})
-    if begun.name and stored.get(begun.name, begun) == begun:
+    if begun.name and store.find(begun.name) in (None, begun):
         return store.create(begun)
     aliases.abandon_rebuild(name)
+    stored = [each.name for each in store.list()]
     stored_name = aliases.start_rebuild(name, taken={*stored, *aliases.retired(name)})
     return store.create(spec.model_copy(update={"name": stored_name}))
 

@@ -40,6 +40,7 @@ from vectorstore.remote.messages import (
     Delete,
     Drop,
     Failure,
+    Find,
     FindMissing,
     Hello,
     ListCollections,
@@ -194,6 +195,8 @@ class _Conversation:
                 yield self._open(lambda: self._store.create(request.spec))
             case Open():
                 yield self._open(lambda: self._store.open(request.name))
+            case Find():
+                yield _json(self._store.find(request.name))
             case ListCollections():
                 yield _json(self._store.list())
             case Drop():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from api.auth.permissions import Caller, Right
 from api.errors import CollectionNotNamed
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost
+from vectorstore.models import CollectionSpec
 from vectorstore.text.counts import count
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from multi_agent.library import CatalogueEntry
     from multi_agent.memory.suggestions import Suggestions
     from vectorstore.embedding.embedder import Embedder
-    from vectorstore.models import Chunk, CollectionSpec
+    from vectorstore.models import Chunk, UnreadableCollection
     from vectorstore.store import Collection, VectorStore
 
 
@@ -78,13 +79,15 @@ class Collections:
         return resolved
 
     def require(self, name: str) -> CollectionSpec:
-        """Return the specification of an existing collection. Raises CollectionNotFound, PassagesLost."""
-        known = {spec.collection: spec for spec in self.list()}
-        if name not in known:
-            if lost := self.ledger.indexed(name).documents:
-                raise PassagesLost(name, count(lost, "document"))
-            raise CollectionNotFound(name, list(known))
-        return known[name]
+        """Return the specification of an existing collection.
+
+        Raises CollectionNotFound, PassagesLost, StoreUnavailable.
+        """
+        if spec := self._find(name):
+            return spec
+        if lost := self.ledger.indexed(name).documents:
+            raise PassagesLost(name, count(lost, "document"))
+        raise CollectionNotFound(name, [each.collection for each in self.list()])
 
     def alias_of(self, name: str) -> str:
         """Return the name under which the store keeps the live version.
@@ -179,9 +182,9 @@ class Collections:
         """Compare the documents of a collection with the store. Raises StoreError, IngestError."""
         from ingest.pipeline.lost_passages import find_difference
 
-        return find_difference(self.store, self.specs().get(name), self.ledger, self.ledger.snapshot(name))
+        return find_difference(self.store, self._find(name), self.ledger, self.ledger.snapshot(name))
 
-    def specs(self) -> dict[str, CollectionSpec | None]:
+    def specs(self) -> dict[str, CollectionSpec | UnreadableCollection | None]:
         """Return the live version of every collection by name; None for a collection that the store has lost."""
         stored = {spec.collection: spec for spec in self.list()}
         counted = self.ledger.counts().items()
@@ -194,11 +197,16 @@ class Collections:
         return [
             spec.collection
             for spec in self.list()
-            if spec.embedding_model == self._embedding_model
+            if isinstance(spec, CollectionSpec)
+            and spec.embedding_model == self._embedding_model
             and any(each.chunks for each in counted.get(spec.collection, {}).values())
         ]
 
-    def list(self) -> list[CollectionSpec]:
-        """Return the live version of every collection."""
+    def _find(self, name: str) -> CollectionSpec | None:
+        spec = self.store.find(self.aliases.resolve(name))
+        return spec if spec and spec.collection == name else None  # stored names of replaced versions have a number
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
+        """Return the live version of every collection. Those that cannot be read are listed with the reason."""
         live = self.aliases.live()
         return [spec for spec in self.store.list() if spec.name == live.get(spec.collection, spec.collection)]

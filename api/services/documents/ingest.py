@@ -296,8 +296,7 @@ class IngestService:
         return spec
 
     def _find_spec(self, name: str) -> CollectionSpec | None:
-        stored_name = self._aliases.resolve(name)
-        return next((spec for spec in self._store.list() if spec.name == stored_name), None)
+        return self._store.find(self._aliases.resolve(name))
 
     def _new_spec(self, name: str, chunker: Chunker) -> CollectionSpec:
         """Return the spec of a new collection with the current settings. Raises UsageError for an invalid name."""

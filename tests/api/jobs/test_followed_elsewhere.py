@@ -19,22 +19,12 @@ from multi_agent.answer import Answer, Status
 from multi_agent.events import Event, RunFinished, StepStarted
 from multi_agent.llm.llm import Usage
 from multi_agent.storage.trace import Trace
-from support.postgres import PostgresServer, find_binaries, restartable_server
+from support.postgres import PostgresServer
 from support.service import RunningService
 from support.waiting import LIMIT_S
 
 EVENTS = 20
 STEP = StepStarted(agent="Checker", instruction="Check it.", reads=())
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    """A server of this module, because one test restarts it."""
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("Postgres is not installed (on Debian: apt-get install postgresql).")
-    with restartable_server(binaries) as running:
-        yield running
 
 
 class OtherProcess:
@@ -72,30 +62,32 @@ def follow(http: httpx.Client, run_id: str, other: OtherProcess, after: int = 0)
 
 
 def test_events_of_another_process_arrive_without_polling(
-    server: PostgresServer, make_candor: Callable[..., Candor], monkeypatch: pytest.MonkeyPatch
+    postgres_server: PostgresServer, make_candor: Callable[..., Candor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("POLL_S", "SLOW_POLL_S", "IDLE_S"):
         monkeypatch.setattr(research, name, 10 * LIMIT_S)
-    candor = make_candor(database_url=server.url)
+    candor = make_candor(database_url=postgres_server.url)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
-        other = OtherProcess(server.url, "run_other")
+        other = OtherProcess(postgres_server.url, "run_other")
         other.record()
         late = [(datetime.now(UTC) - event.at).total_seconds() for event in follow(http, "run_other", other)]
     assert len(late) == EVENTS + 1
     assert statistics.median(late) < 0.1, late
 
 
-def test_a_restart_of_postgres_loses_no_event(server: PostgresServer, make_candor: Callable[..., Candor]) -> None:
-    candor = make_candor(database_url=server.url)
+def test_a_restart_of_postgres_loses_no_event(
+    postgres_server: PostgresServer, make_candor: Callable[..., Candor]
+) -> None:
+    candor = make_candor(database_url=postgres_server.url)
     numbers: list[int] = []
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
-        other = OtherProcess(server.url, "run_restarted")
+        other = OtherProcess(postgres_server.url, "run_restarted")
         other.record()
         while len(numbers) <= EVENTS:
             with suppress(httpx.RemoteProtocolError):  # a read during the restart ends the stream; clients reconnect
                 for event in follow(http, "run_restarted", other, after=len(numbers)):
                     numbers.append(event.number)
                     if event.number == EVENTS // 2:
-                        server.stop()
-                        server.start()
+                        postgres_server.stop()
+                        postgres_server.start()
     assert numbers == list(range(1, EVENTS + 2))

@@ -18,7 +18,7 @@ from api.storage.advisory_locks import AdvisoryLocks
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
-from support.postgres import PostgresServer, find_binaries, restartable_server
+from support.postgres import PostgresServer
 from support.scripted_endpoint import ScriptedEndpoint, delayed, hang, held_until_together
 from support.waiting import LIMIT_S, wait_for
 from vectorstore.models import FrozenModel
@@ -50,20 +50,10 @@ async def ask(llm: LLM, text: str) -> None:
     await llm.complete([Message.user(text)], Word)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    """A server of this module, because one test restarts it."""
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("Postgres is not installed (on Debian: apt-get install postgresql).")
-    with restartable_server(binaries) as running:
-        yield running
-
-
 @pytest.fixture
-def locks(server: PostgresServer) -> Iterator[AdvisoryLocks]:
+def locks(postgres_server: PostgresServer) -> Iterator[AdvisoryLocks]:
     """The locks of this process."""
-    engine = sql.create_engine(server.url)
+    engine = sql.create_engine(postgres_server.url)
     locks = AdvisoryLocks(engine)
     yield locks
     locks.close()
@@ -87,10 +77,10 @@ async def wait_for_requests(endpoint: ScriptedEndpoint, count: int = 1) -> None:
     await wait_for(lambda: len(endpoint.requests) >= count)
 
 
-async def test_the_limit_holds_over_two_processes(server: PostgresServer, locks: AdvisoryLocks) -> None:
+async def test_the_limit_holds_over_two_processes(postgres_server: PostgresServer, locks: AdvisoryLocks) -> None:
     with ScriptedEndpoint(held_until_together(3, lambda _: delayed(YES, 0.2))) as endpoint:
         settings = endpoint.settings("openai", parallel=3)
-        with start_process(settings, server.url, 9) as other:
+        with start_process(settings, postgres_server.url, 9) as other:
             await wait_for_requests(endpoint)
             llms = [build_llm(settings, make_locks=locks.for_endpoint) for _ in range(2)]
             await asyncio.gather(*(ask(llm, THIS) for llm in llms for _ in range(5)))
@@ -99,21 +89,21 @@ async def test_the_limit_holds_over_two_processes(server: PostgresServer, locks:
     assert endpoint.peak == 3
 
 
-async def test_a_busy_process_does_not_starve_another(server: PostgresServer, locks: AdvisoryLocks) -> None:
+async def test_a_busy_process_does_not_starve_another(postgres_server: PostgresServer, locks: AdvisoryLocks) -> None:
     with ScriptedEndpoint(lambda _: delayed(YES, 0.1)) as endpoint:
         settings = endpoint.settings("openai", parallel=1)
         llm = build_llm(settings, make_locks=locks.for_endpoint)
         await ask(llm, THIS)  # imports what it needs, which takes long on a slow machine
-        with start_process(settings, server.url, 30):
+        with start_process(settings, postgres_server.url, 30):
             await wait_for_requests(endpoint, 2)
             await ask(llm, THIS)
     assert THIS in processes(endpoint)[2:-1], "before the last request of the other process"
 
 
-async def test_a_killed_process_releases_its_slots(server: PostgresServer, locks: AdvisoryLocks) -> None:
+async def test_a_killed_process_releases_its_slots(postgres_server: PostgresServer, locks: AdvisoryLocks) -> None:
     with ScriptedEndpoint(lambda request: hang() if OTHER in request.prompt else YES) as endpoint:
         settings = endpoint.settings("openai", parallel=2)
-        with start_process(settings, server.url, 3) as other:
+        with start_process(settings, postgres_server.url, 3) as other:
             await wait_for_requests(endpoint, 2)
             waiting = asyncio.create_task(ask(build_llm(settings, make_locks=locks.for_endpoint), THIS))
             _, late = await asyncio.wait({waiting}, timeout=0.3)
@@ -140,17 +130,17 @@ async def test_a_cancelled_request_holds_no_slot(locks: AdvisoryLocks) -> None:
         await asyncio.wait_for(ask(second, THIS), LIMIT_S)
 
 
-async def test_requests_wait_while_postgres_restarts(server: PostgresServer, locks: AdvisoryLocks) -> None:
+async def test_requests_wait_while_postgres_restarts(postgres_server: PostgresServer, locks: AdvisoryLocks) -> None:
     with ScriptedEndpoint(lambda request: hang() if request.number == 1 else YES) as endpoint:
         llm = build_llm(endpoint.settings("openai", parallel=1), make_locks=locks.for_endpoint)
         held = asyncio.create_task(ask(llm, THIS))
         await wait_for_requests(endpoint)
-        server.stop()
+        postgres_server.stop()
         held.cancel()
         await asyncio.gather(held, return_exceptions=True)
         waiting = asyncio.create_task(ask(llm, THIS))
         await asyncio.sleep(0)
-        server.start()
+        postgres_server.start()
         await asyncio.wait_for(waiting, LIMIT_S)
 
 
@@ -173,12 +163,12 @@ def test_only_an_address_of_this_machine_has_a_limit_of_its_own(monkeypatch: pyt
 
 
 async def test_research_on_postgres_uses_these_locks(
-    server: PostgresServer, make_candor: Callable[..., Candor]
+    postgres_server: PostgresServer, make_candor: Callable[..., Candor]
 ) -> None:
-    engine = sql.create_engine(server.url)
+    engine = sql.create_engine(postgres_server.url)
     held = sql.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2")
     with ScriptedEndpoint(lambda _: hang()) as endpoint:
-        candor = make_candor(database_url=server.url, llm=endpoint.settings("openai"))
+        candor = make_candor(database_url=postgres_server.url, llm=endpoint.settings("openai"))
         asking = asyncio.create_task(ask(candor.panel.models().default, THIS))
         await wait_for_requests(endpoint)
         with engine.connect() as connection:

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 import sqlalchemy as sql
 
 from api.storage.notifications import Listener, notify
-from support.postgres import PostgresServer, find_binaries, restartable_server
+from support.postgres import PostgresServer
 from support.waiting import wait_for
 
 CHANNEL = "candor_test"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    """A server of this module, because its tests restart it."""
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("Postgres is not installed (on Debian: apt-get install postgresql).")
-    with restartable_server(binaries) as running:
-        yield running
 
 
 class Received:
@@ -42,8 +29,8 @@ def send(engine: sql.Engine, payload: str) -> None:
         notify(connection, CHANNEL, payload)
 
 
-async def test_a_notification_arrives_when_its_transaction_commits(server: PostgresServer) -> None:
-    engine = sql.create_engine(server.url)
+async def test_a_notification_arrives_when_its_transaction_commits(postgres_server: PostgresServer) -> None:
+    engine = sql.create_engine(postgres_server.url)
     received = Received(engine)
     async with received.listener.listening():
         await wait_for(lambda: received.refreshed)
@@ -59,14 +46,14 @@ async def test_a_notification_arrives_when_its_transaction_commits(server: Postg
     engine.dispose()
 
 
-async def test_a_listener_reconnects_when_postgres_restarts(server: PostgresServer) -> None:
-    engine = sql.create_engine(server.url, pool_pre_ping=True)
+async def test_a_listener_reconnects_when_postgres_restarts(postgres_server: PostgresServer) -> None:
+    engine = sql.create_engine(postgres_server.url, pool_pre_ping=True)
     received = Received(engine)
     async with received.listener.listening():
         await wait_for(lambda: received.refreshed == 1)
-        server.stop()
+        postgres_server.stop()
         await wait_for(lambda: not received.listener.connected)
-        server.start()
+        postgres_server.start()
         await wait_for(lambda: received.refreshed == 2)
         send(engine, "after the restart")
         await wait_for(lambda: received.payloads == ["after the restart"])

@@ -44,8 +44,8 @@ from vectorstore.database import METADATA
 STATES = Path(__file__).parent / "states"
 NAMES = sorted(path.stem for path in (STATES / "sqlite").glob("*.sql"))
 OBSOLETE = {"service_runs"}
-FILLED = {"database_identity"}  # by a migration
 COMPRESSED = {"runs": ("answer",), "events": ("event",), "journal": ("entry",), "tool_calls": ("entry",)}
+FILLED = {"database_identity"}  # by a migration
 PROCESSES = 6
 
 FINISHED = RunFinished(status="answered", reason="", usage=Usage())
