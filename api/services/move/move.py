@@ -20,7 +20,8 @@ from api.services.move.collections import OnPassages, copy_collection, drop_if_p
 from api.services.move.database import OnTable, copy_database, require_empty
 from ingest.ledger.lock import ingest_lock
 from ingest.ledger.schema import ALIASES, DOCUMENTS
-from vectorstore.models import CollectionSpec, FrozenModel
+from vectorstore.errors import StoreUnavailable
+from vectorstore.models import CollectionSpec, FrozenModel, UnreadableCollection
 from vectorstore.store import VectorStore
 
 FILE = "move.json"
@@ -95,6 +96,8 @@ class Move:
             stored = set(connection.scalars(sql.select(ALIASES.c.place)))
             ingested = set(connection.scalars(sql.select(DOCUMENTS.c.collection).distinct()))
         for spec in self._store.list():
+            if isinstance(spec, UnreadableCollection):
+                raise StoreUnavailable(f"Collection {spec.name!r} cannot be read: {spec.reason}")
             if spec.name in stored or spec.collection in ingested:
                 yield spec
 
