@@ -55,6 +55,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/setup": Rule("owner", "/v1/setup"),
     "POST /v1/setup/trial": Rule("owner", "/v1/setup/trial"),
     "GET /metrics": Rule("owner", "/metrics"),
+    "GET /v1/processes": Rule("owner", "/v1/processes"),
     "GET /v1/audit": Rule("owner", "/v1/audit"),
     "GET /v1/me": Rule("key", "/v1/me"),
     "GET /v1/keys": Rule("owner", "/v1/keys"),
