@@ -45,11 +45,19 @@ from multi_agent.errors import (
     LLMError,
     NameTaken,
     NotKept,
+    RunExists,
     RunNotFound,
     RunUnderWay,
 )
 from multi_agent.evaluation.errors import EvaluationNotFound
-from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
+from vectorstore.errors import (
+    CollectionLocked,
+    CollectionMismatch,
+    CollectionNotFound,
+    ForeignCollection,
+    PassagesLost,
+    StoreError,
+)
 from vectorstore.models import FrozenModel
 
 
@@ -86,10 +94,14 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (NameTaken, 409, "Name taken", "Choose another name, or replace the existing entry with PUT."),
     (KeptInFile, 409, "Kept in a file", "Edit the file that the detail names."),
     (Forbidden, 403, "Not allowed", "Use a key that has this right. GET /v1/me lists the rights of a key."),
+    (ForeignCollection, 409, "Collection of another database",
+     "Use the service of the database that the collection belongs to, or another collection name."),
+    (PassagesLost, 503, "Passages lost", "POST /v1/collections/{collection}/ingest with `retry_failed` restores them."),
     (CollectionLocked, 409, "Collection in use", "Stop the process that the detail names, then try again."),
     (CollectionMismatch, 409, "Collection made otherwise", "Follow the instructions in the detail, then retry."),
     (IngestUnderWay, 409, "Collection being changed", "Try again when the process that the detail names has ended."),
     (NotOurs, 409, "Run of another process", "Cancel it in that process."),
+    (RunExists, 409, "Run exists", "GET /v1/runs/{run_id} returns it."),
     (RunUnderWay, 409, "Run under way", "Try again when the run has ended. GET /v1/runs/{run_id}/events follows it."),
     (ServiceEnding, 503, "Service ending", "Try again when the service has restarted."),
     (LLMError, 503, "Model unavailable", "Follow the instructions in the detail, then retry."),

@@ -13,10 +13,19 @@ import os
 import tomllib
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import platformdirs
-from pydantic import BaseModel, Field, SecretStr, StringConstraints, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
@@ -61,6 +70,15 @@ class ServiceSettings(SettingsGroup):
     )
     ingest_roots: tuple[Path, ...] = Field(default=(), description="Folders on this machine that the service may "
                                            "ingest from. Empty: only uploads.")  # fmt: skip
+    uploads_folder: Path | None = Field(
+        default=None, description="Folder of uploaded files. If several machines share the jobs, a folder that all of "
+        "them can write to, at the same path, such as NFS; without one, each service ingests its own uploads. "
+        "Default: `uploads` in the data folder."
+    )  # fmt: skip
+    takeover_s: float = Field(
+        default=15, ge=1, description="Seconds without a sign of life after which other processes take over the jobs "
+        "of a process. Applies with a Postgres database and a Qdrant server."
+    )  # fmt: skip
     require_key: bool = Field(
         default=False, description="Require a key for local requests, too. Remote requests always need one."
     )
@@ -85,6 +103,19 @@ class ServiceSettings(SettingsGroup):
     certfile: Path | None = Field(default=None, description="TLS certificate with its chain, as PEM.")
     keyfile: Path | None = Field(default=None, description="Private key of the certificate, as PEM.")
 
+    @field_validator("uploads_folder")
+    @classmethod
+    def _keep_uploads_apart(cls, value: Path | None, found: ValidationInfo) -> Path | None:
+        """Reject a folder that overlaps an ingest root, whose users could read the uploads of other collections."""
+        if value is None:
+            return None
+        folder = value.expanduser().absolute()
+        for root in found.data.get("ingest_roots", ()):
+            real, uploads = root.expanduser().resolve(), folder.resolve()
+            if real.is_relative_to(uploads) or uploads.is_relative_to(real):
+                raise ValueError(f"the folder overlaps {str(root)!r} of service.ingest_roots; choose a folder apart")
+        return folder
+
     @property
     def local(self) -> bool:
         """Whether only this machine can reach the service, with no proxy configured."""
@@ -94,6 +125,37 @@ class ServiceSettings(SettingsGroup):
     def needs_key(self) -> bool:
         """Whether every request needs a key."""
         return self.require_key or not self.local
+
+
+class OpenTelemetry(NamedTuple):
+    """The ``OTEL_…`` variables of the OpenTelemetry specification. They are the same for all programs of a machine."""
+
+    variables: dict[str, str]
+
+    @classmethod
+    def read(cls) -> Self:
+        """Return the variables of the environment."""
+        return cls({name: value for name, value in os.environ.items() if name.startswith("OTEL_")})
+
+    @property
+    def enabled(self) -> bool:
+        """Whether runs are exported: a variable names a collector, and none turns the export off."""
+        off = self._is("OTEL_SDK_DISABLED", "true") or self._is("OTEL_TRACES_EXPORTER", "none")
+        return not off and any(self.variables.get(f"OTEL_EXPORTER_OTLP_{name}ENDPOINT") for name in ("", "TRACES_"))
+
+    @property
+    def content(self) -> bool:
+        """Whether questions, prompts, responses and results of tools are exported, too."""
+        return self._is("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+
+    @property
+    def protocol(self) -> str:
+        """The protocol that the variables name. Empty for the default."""
+        names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+        return next(filter(None, map(self.variables.get, names)), "")
+
+    def _is(self, name: str, value: str) -> bool:
+        return self.variables.get(name, "").strip().lower() == value
 
 
 class Settings(BaseSettings):
@@ -120,6 +182,22 @@ class Settings(BaseSettings):
         default={}, description="Keys for tools, by name. `env:NAME` reads the key from an environment variable."
     )
     tools: ToolSettings = Field(default=ToolSettings(), validate_default=True)
+    _opentelemetry: OpenTelemetry = PrivateAttr(default_factory=OpenTelemetry.read)
+
+    @property
+    def opentelemetry(self) -> OpenTelemetry:
+        """The variables of OpenTelemetry when the settings were read. The research process gets them with these."""
+        return self._opentelemetry
+
+    @property
+    def uploads_folder(self) -> Path:
+        """The folder of uploaded files."""
+        return self.service.uploads_folder or self.home / "uploads"
+
+    @property
+    def shares_jobs(self) -> bool:
+        """Whether any process with the same database and Qdrant server may run the jobs of this one."""
+        return self.database_url is not None and self.store.url is not None
 
     @field_validator("llms")
     @classmethod

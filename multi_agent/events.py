@@ -22,7 +22,7 @@ from multi_agent.evidence_events import (
     MissingReported,
     Searched,
 )
-from multi_agent.llm.llm import Usage
+from multi_agent.llm.llm import FinishReason, Usage
 from multi_agent.plan import Attempt, Plan, PlanExample
 from multi_agent.remembered import Remembered
 from multi_agent.request import Request
@@ -187,6 +187,7 @@ class ModelAsked(FrozenModel):
         default=None,
         description="completion tokens per second of earlier calls, including the time to read their prompts",
     )
+    key: str = Field(default="", description="hash of the request; empty in older runs")
 
 
 class ModelCalled(FrozenModel):
@@ -200,6 +201,12 @@ class ModelCalled(FrozenModel):
     replayed: bool
     usage: Usage
     faults: tuple[str, ...] = Field(default=(), description="why earlier responses were rejected")
+    finish_reason: FinishReason = Field(
+        default="", description="why the model stopped; `cut` if Candor stopped it; empty in older runs"
+    )
+    response_model: str = Field(
+        default="", description="name of the model in the reply of the endpoint; empty if it sent none"
+    )
 
 
 class ModelFailed(FrozenModel):

@@ -43,6 +43,7 @@ class Reply(FrozenModel):
     thinking: str = Field(default="", description="thinking that the endpoint reports in a field of its own")
     cut: str = Field(default="", description="why the reply was stopped, as a clause; empty if the model ended it")
     truncated: bool = Field(default=False, description="the reply stopped at the output limit")
+    model: str = Field(default="", description="name of the model in the reply; empty if the endpoint sends none")
     prompt_tokens: int = 0
     cached_tokens: int = Field(default=0, description="prompt tokens that the endpoint took from its prefix cache")
     completion_tokens: int = 0

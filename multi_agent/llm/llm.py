@@ -22,6 +22,7 @@ from vectorstore.models import FrozenModel
 from vectorstore.text.counts import count
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
+FinishReason = Literal["stop", "length", "cut", ""]
 
 OnText = Callable[[str], Awaitable[None]]
 """Callback for a streamed response. Every call receives the whole text so far. A text shorter than the previous one
@@ -93,6 +94,16 @@ class Exchange(FrozenModel):
     thinking: str = Field(default="", description="the model's thinking")
     fault: str = Field(default="", description="why this response is invalid; empty for the accepted one")
     repairs: tuple[str, ...] = Field(default=(), description="repairs of the accepted response")
+    finish_reason: FinishReason = Field(
+        default="",
+        exclude_if=lambda reason: not reason,
+        description="why the model stopped; `cut` if Candor stopped it; empty in older runs",
+    )
+    model: str = Field(
+        default="",
+        exclude_if=lambda model: not model,
+        description="name of the model in the reply of the endpoint; empty if it sent none",
+    )
 
 
 class Completion(BaseModel, Generic[ResponseT]):

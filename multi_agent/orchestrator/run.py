@@ -94,7 +94,7 @@ class Run:
         self._answer: Answer | None = None
         self._bus = MessageBus(run_id, after=len(resumed.events))
         own = (self._record, self._meter.listen, counter.listen, dependencies.models.pace.listen)
-        for listener in (*own, *listeners):
+        for listener in (*own, *dependencies.listeners, *listeners):
             self._bus.subscribe(ALL, listener)
 
     async def execute(self) -> Answer:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, create_engine, event
 from vectorstore.database import METADATA
 
 _PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
-PACKAGES = ("ingest.ledger", "multi_agent", "api.auth")
+PACKAGES = ("ingest.ledger", "multi_agent", "api.auth", "api.jobs")
 
 
 def make_engine(path: Path) -> Engine:

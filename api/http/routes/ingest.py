@@ -72,7 +72,7 @@ class IngestRequest(FrozenModel):
     retry_failed: bool = Field(
         default=False,
         description="Retry failed files even if they have not changed. Without paths: all failed and unfinished files "
-        "of the collection.",
+        "of the collection, and documents that the vector store has lost.",
     )
     sync: bool = Field(
         default=False, description="Remove documents from the collection if their files no longer exist in the paths."
@@ -123,7 +123,8 @@ async def upload(
     )
     with uploads.incoming() as folder:
         received = await receive_files(request, folder, limits)
-        await asyncio.to_thread(keys.count_upload, caller, received.values())
+        size = sum(file.stat().st_size for file in received.values())
+        await asyncio.to_thread(keys.count_upload, caller, size)
         paths = await asyncio.to_thread(uploads.accept, collection, received)
     spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)), tags=names)
     return await _submit(jobs, caller, spec, idempotency_key, response)

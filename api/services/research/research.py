@@ -8,11 +8,13 @@ from typing import Any
 
 from api.auth.permissions import Caller
 from api.settings import Settings
+from multi_agent.bus import Subscriber
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.library import Library
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
+from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
 from multi_agent.llm.wrappers.pace import Pace
 from multi_agent.memory.memories import Memories
 from multi_agent.memory.plans import PlanMemory
@@ -41,10 +43,13 @@ class PanelFactory:
         tools: Toolbox,
         memories: Memories,
         make_catalog: Callable[[Settings], AgentCatalog],
+        listeners: tuple[Subscriber, ...] = (),
+        make_locks: MakeLocks | None = None,
     ) -> None:
+        """Build the parts of runs. ``listeners`` receive the events of every run, except of replays."""
         self.settings = settings
         self.trace, self._plans, self.tools, self._memories = trace, plans, tools, memories
-        self._make_catalog = make_catalog
+        self._make_catalog, self._listeners, self._make_locks = make_catalog, listeners, make_locks
 
     @cached_property
     def catalog(self) -> AgentCatalog:
@@ -59,11 +64,12 @@ class PanelFactory:
     def models(self) -> Models:
         """Build the models of the settings. They belong to the event loop that first uses them.
 
-        All processes with the same data folder share the limits on parallel requests to an endpoint.
+        All processes with the same data folder or Postgres database share the limits on parallel requests to an
+        endpoint.
         """
-        shared = self.settings.home / "endpoints"
+        shared, locks = self.settings.home / "endpoints", self._make_locks
         pace = Pace(self.trace.recent_calls())
-        return Models(build_llm(self.settings.llm, shared), self.settings.llms, shared, pace)
+        return Models(build_llm(self.settings.llm, shared, locks), self.settings.llms, shared, pace, locks)
 
     def model_name(self, endpoint: str) -> str:
         """Return the model of a named endpoint. '' is the default endpoint. Raises UnknownModel."""
@@ -84,6 +90,7 @@ class PanelFactory:
             self.settings.research,
             self.tools,
             self._memories.for_key(key),
+            self._listeners,
         )
 
     def validate(self, request: Request, library: Library, caller: Caller) -> Request:
@@ -98,4 +105,7 @@ class PanelFactory:
 
     def with_settings(self, settings: Settings) -> PanelFactory:
         """Return a factory with other settings on the same database."""
-        return PanelFactory(settings, self.trace, self._plans, self.tools, self._memories, self._make_catalog)
+        return PanelFactory(
+            settings, self.trace, self._plans, self.tools, self._memories, self._make_catalog, self._listeners,
+            self._make_locks,
+        )  # fmt: skip

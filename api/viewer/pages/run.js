@@ -7,6 +7,7 @@ import * as api from "../lib/api.js";
 import {badge, failure, h, loading, replace} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
 import {inWords} from "../parts/filters.js";
+import {runExport} from "../parts/run/export-run.js";
 import {EventList} from "../parts/run/event-list.js";
 import {filesOf} from "../parts/run/files.js";
 import {changesOf} from "../parts/run/fork.js";
@@ -126,6 +127,7 @@ class RunView {
       model.votes.map(vote),
       over && model.started && this.replayer,
       over && owner() && model.planned && planSaver(this.runId),
+      over && runExport(this.runId),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),
     ];
   }

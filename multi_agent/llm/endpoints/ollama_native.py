@@ -140,6 +140,7 @@ def _reply(last: ChatResponse, text: str, thinking: str, started: float) -> Repl
         text=text,
         thinking=thinking,
         truncated=last.done_reason == "length",
+        model=last.model or "",
         prompt_tokens=last.prompt_eval_count or 0,
         completion_tokens=last.eval_count or 0,
         seconds=time.monotonic() - started,

@@ -96,12 +96,13 @@ class OpenAICompatible:
         return body if request.temperature is None else body | {"temperature": request.temperature}
 
     async def _stream(self, body: dict[str, Any], on_text: OnText, on_thinking: OnText | None) -> Reply:
-        text = thinking = finish = ""
+        text = thinking = finish = model = ""
         usage = timings = None
         async with transport_errors(self._settings) as received, aclosing(self._chunks(body)) as chunks:
             await on_text("")
             async for chunk in chunks:
                 usage = chunk.usage or usage
+                model = getattr(chunk, "model", None) or model
                 timings = getattr(chunk, "timings", None) or timings
                 for choice in chunk.choices:
                     finish = choice.finish_reason or finish
@@ -120,7 +121,7 @@ class OpenAICompatible:
             raise stream_interrupted(self._settings, "the stream has no finish reason")
         if usage is None:
             raise streaming_unsupported(self._settings, "its stream has no token usage, which budgets need")
-        return Reply(text=text, thinking=thinking, truncated=finish == "length", **_tokens(usage, timings))
+        return Reply(text=text, thinking=thinking, truncated=finish == "length", model=model, **_tokens(usage, timings))
 
     async def _chunks(self, body: dict[str, Any]) -> AsyncGenerator[ChatCompletionChunk]:
         """Yield the chunks of a stream. Only errors of the stream are translated, not those of its consumer."""
@@ -192,6 +193,7 @@ def _reply(response: ChatCompletion, settings: EndpointSettings, seconds: float)
         text=_text(message),
         thinking=_thinking(message),
         truncated=choices[0].finish_reason == "length",
+        model=getattr(response, "model", None) or "",
         seconds=seconds,
         **(_tokens(response.usage, getattr(response, "timings", None)) if response.usage else {}),
     )

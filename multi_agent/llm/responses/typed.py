@@ -172,7 +172,15 @@ class _Conversation:
         response, thinking, repaired = _read(reply, self._response_model)
         stopped = reply.cut or ("it reached the output limit" if reply.truncated else "")
         accepted = (f"ended the response after the JSON object: {stopped}",) if stopped and repaired.valid else ()
-        self.exchanges.append(Exchange(response=response, thinking=thinking, repairs=(*repaired.repairs, *accepted)))
+        self.exchanges.append(
+            Exchange(
+                response=response,
+                thinking=thinking,
+                repairs=(*repaired.repairs, *accepted),
+                finish_reason="length" if reply.truncated else "cut" if reply.cut else "stop",
+                model=reply.model,
+            )
+        )
         self.usage += self._usage_of(reply)
         if not stopped or repaired.valid:
             return repaired.text, ""

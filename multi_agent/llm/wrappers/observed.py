@@ -50,6 +50,8 @@ class ObservedLLM(LLMWrapper):
                 replayed=completion.replayed,
                 usage=completion.usage,
                 faults=tuple(exchange.fault for exchange in completion.exchanges if exchange.fault),
+                finish_reason=completion.exchanges[-1].finish_reason,
+                response_model=completion.exchanges[-1].model,
             )
         )
         return completion
@@ -101,7 +103,9 @@ class AnnouncingLLM(LLMWrapper):
         self._publish, self._pace = publish, pace
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        await self._publish(self._pace.expect(self.model, request.caller, estimate_prompt(request.messages)))
+        expected = self._pace.expect(self.model, request.caller, estimate_prompt(request.messages))
+        key = request_key(self.model, request.messages, request.response_model, varied=request.varied)
+        await self._publish(expected.model_copy(update={"key": key}))
         return await super().answer(request)
 
 

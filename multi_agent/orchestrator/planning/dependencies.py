@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from multi_agent.agent import AgentCard
+from multi_agent.bus import Subscriber
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
 from multi_agent.library import Library
@@ -30,6 +31,8 @@ class RunDependencies:
     settings: ResearchSettings
     tools: Toolbox
     memory: Memory = NO_MEMORY
+    listeners: tuple[Subscriber, ...] = ()
+    """Receive the events of every run."""
 
     def model_of(self, caller: str, request: Request, step: str = "") -> LLM:
         """Return the model of an agent or a part of the supervisor, which is its own, the request's or the default.

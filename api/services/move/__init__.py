@@ -1,0 +1,1 @@
+"""Copies the data of Candor between files and servers."""
