@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.context import Evidence
@@ -18,6 +18,8 @@ from multi_agent.request import Fork
 from multi_agent.storage.recording import last_try
 from multi_agent.storage.trace import Trace
 from vectorstore.models import FrozenModel
+
+_EVIDENCE = TypeAdapter(tuple[Evidence, ...])
 
 
 class ForkOptions(FrozenModel):
@@ -96,7 +98,13 @@ def _step(plan: Plan, step: str) -> Step:
 def _written(events: Iterator[Event]) -> Iterator[Evidence]:
     for event in events:
         if isinstance(event.body, StepFinished):
-            yield from map(Evidence.model_validate, event.body.wrote.get("evidence", ()))
+            try:
+                yield from _EVIDENCE.validate_python(event.body.wrote.get("evidence", ()))
+            except ValidationError as error:
+                raise AgentError(
+                    f"The evidence of step {event.step!r} cannot be read, because another version of Candor stored it. "
+                    "Fork this step or an earlier one."
+                ) from error
 
 
 def _listed(values: Sequence[object]) -> str:

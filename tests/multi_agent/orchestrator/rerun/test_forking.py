@@ -12,7 +12,7 @@ import pytest
 
 from multi_agent.answer import Status
 from multi_agent.errors import AgentError, PlanError, UnknownModel
-from multi_agent.events import ModelCalled, PlanMade
+from multi_agent.events import ModelCalled, PlanMade, StepFinished
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.rerun.fork_options import fork_options
 from multi_agent.orchestrator.rerun.replay import replay
@@ -197,3 +197,21 @@ async def test_a_fork_whose_origin_was_deleted_is_resumed(panel: MakePanel, trac
         hangs.clear()
         answer = await live.research(question, run_id="run_fork")
     assert answer.status is Status.ANSWERED
+
+
+async def test_evidence_that_cannot_be_read_is_refused(
+    panel: MakePanel, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An imported run may have any content."""
+    with ScriptedEndpoint(Panel("-25 °C")) as server:
+        live = panel(server.settings("openai"))
+        origin = await live.research(QUESTION)
+    events = [
+        event.model_copy(update={"body": event.body.model_copy(update={"wrote": {"evidence": [{"quote": 1}]}})})
+        if isinstance(event.body, StepFinished)
+        else event
+        for event in trace.events(origin.run_id)
+    ]
+    monkeypatch.setattr(trace, "events", lambda _: events)
+    with pytest.raises(AgentError, match="evidence of step 'queries' cannot be read"):
+        fork_options(trace, live.registry, origin.run_id, "answer")
