@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ingest.pipeline.figures import FigureDescriber
     from ingest.pipeline.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
+    from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.memory.suggestions import Suggestions
@@ -82,9 +83,12 @@ class Candor:
             from vectorstore.embedded import EmbeddedStore
 
             return EmbeddedStore(self.settings.home / "collections")
+        from vectorstore.owner import Owner
         from vectorstore.server import ServerStore, connect
 
-        return ServerStore(connect(store.url, store.api_key))
+        owner = Owner(lambda: self.ledger.database_id(), lambda name: bool(self.ledger.indexed(name).documents))
+        server = connect(store.url, store.api_key, timeout_s=store.timeout_s, retry_s=store.retry_s)
+        return ServerStore(server, owner, settings=store)
 
     def serve_store(self, give_way: Callable[[], None]) -> AbstractContextManager[None]:
         """Serve the embedded collections to commands. Does nothing with a Qdrant server.
@@ -124,7 +128,7 @@ class Candor:
         """Uploaded files, one folder for each collection."""
         from api.storage.uploads import Uploads
 
-        return Uploads(self.settings.home)
+        return Uploads(self.settings.uploads_folder)
 
     @cached_property
     def trace(self) -> Trace:
@@ -200,8 +204,9 @@ class Candor:
 
         listeners = (self.span_export.listen,) if self.span_export else ()
         return PanelFactory(
-            self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog, listeners
-        )
+            self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog, listeners,
+            self.make_request_locks,
+        )  # fmt: skip
 
     @cached_property
     def span_export(self) -> SpanExport | None:
@@ -213,6 +218,15 @@ class Candor:
 
         endpoints = (self.settings.llm, *self.settings.llms.values())
         return make_export(variables.variables, variables.protocol, endpoints, self.trace, content=variables.content)
+
+    @cached_property
+    def make_request_locks(self) -> MakeLocks | None:
+        """Makes the locks that limit requests to an endpoint. None on SQLite, where files in the data folder do."""
+        if self.settings.database_url is None:
+            return None
+        from api.storage.advisory_locks import AdvisoryLocks
+
+        return AdvisoryLocks(self.engine).for_endpoint
 
     @property
     def agent_catalog(self) -> AgentCatalog:
@@ -325,21 +339,28 @@ class Candor:
         """Checks every part."""
         from api.services.doctor import Doctor
 
-        return Doctor(self.settings, lambda: self.engine, lambda: self.trace, lambda: self.store, lambda: self.embedder)
+        return Doctor(
+            self.settings,
+            lambda: self.engine,
+            lambda: self.trace,
+            lambda: self.store,
+            lambda: self.embedder,
+            lambda: self.collections,
+        )
 
     @cached_property
     def figure_describer(self) -> FigureDescriber:
         """Describes the figures of documents with the default model."""
         from api.services.documents.figure_descriptions import ModelDescriber
 
-        return ModelDescriber(self.settings.llm, self.settings.home / "endpoints")
+        return ModelDescriber(self.settings.llm, self.settings.home / "endpoints", self.make_request_locks)
 
     @cached_property
     def fact_finder(self) -> FactFinder:
         """Finds the facts of documents with the default model."""
         from api.services.documents.document_facts import ModelFactFinder
 
-        return ModelFactFinder(self.settings.llm, self.settings.home / "endpoints")
+        return ModelFactFinder(self.settings.llm, self.settings.home / "endpoints", self.make_request_locks)
 
     @cached_property
     def ingest(self) -> IngestService:

@@ -49,7 +49,14 @@ from multi_agent.errors import (
     RunUnderWay,
 )
 from multi_agent.evaluation.errors import EvaluationNotFound
-from vectorstore.errors import CollectionLocked, CollectionMismatch, CollectionNotFound, StoreError
+from vectorstore.errors import (
+    CollectionLocked,
+    CollectionMismatch,
+    CollectionNotFound,
+    ForeignCollection,
+    PassagesLost,
+    StoreError,
+)
 from vectorstore.models import FrozenModel
 
 
@@ -86,6 +93,9 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (NameTaken, 409, "Name taken", "Choose another name, or replace the existing entry with PUT."),
     (KeptInFile, 409, "Kept in a file", "Edit the file that the detail names."),
     (Forbidden, 403, "Not allowed", "Use a key that has this right. GET /v1/me lists the rights of a key."),
+    (ForeignCollection, 409, "Collection of another database",
+     "Use the service of the database that the collection belongs to, or another collection name."),
+    (PassagesLost, 503, "Passages lost", "POST /v1/collections/{collection}/ingest with `retry_failed` restores them."),
     (CollectionLocked, 409, "Collection in use", "Stop the process that the detail names, then try again."),
     (CollectionMismatch, 409, "Collection made otherwise", "Follow the instructions in the detail, then retry."),
     (IngestUnderWay, 409, "Collection being changed", "Try again when the process that the detail names has ended."),

@@ -70,6 +70,15 @@ class ServiceSettings(SettingsGroup):
     )
     ingest_roots: tuple[Path, ...] = Field(default=(), description="Folders on this machine that the service may "
                                            "ingest from. Empty: only uploads.")  # fmt: skip
+    uploads_folder: Path | None = Field(
+        default=None, description="Folder of uploaded files. If several machines share the jobs, a folder that all of "
+        "them can write to, at the same path, such as NFS; without one, each service ingests its own uploads. "
+        "Default: `uploads` in the data folder."
+    )  # fmt: skip
+    takeover_s: float = Field(
+        default=15, ge=1, description="Seconds without a sign of life after which other processes take over the jobs "
+        "of a process. Applies with a Postgres database and a Qdrant server."
+    )  # fmt: skip
     require_key: bool = Field(
         default=False, description="Require a key for local requests, too. Remote requests always need one."
     )
@@ -93,6 +102,19 @@ class ServiceSettings(SettingsGroup):
     )
     certfile: Path | None = Field(default=None, description="TLS certificate with its chain, as PEM.")
     keyfile: Path | None = Field(default=None, description="Private key of the certificate, as PEM.")
+
+    @field_validator("uploads_folder")
+    @classmethod
+    def _keep_uploads_apart(cls, value: Path | None, found: ValidationInfo) -> Path | None:
+        """Reject a folder that overlaps an ingest root, whose users could read the uploads of other collections."""
+        if value is None:
+            return None
+        folder = value.expanduser().absolute()
+        for root in found.data.get("ingest_roots", ()):
+            real, uploads = root.expanduser().resolve(), folder.resolve()
+            if real.is_relative_to(uploads) or uploads.is_relative_to(real):
+                raise ValueError(f"the folder overlaps {str(root)!r} of service.ingest_roots; choose a folder apart")
+        return folder
 
     @property
     def local(self) -> bool:
@@ -166,6 +188,16 @@ class Settings(BaseSettings):
     def opentelemetry(self) -> OpenTelemetry:
         """The variables of OpenTelemetry when the settings were read. The research process gets them with these."""
         return self._opentelemetry
+
+    @property
+    def uploads_folder(self) -> Path:
+        """The folder of uploaded files."""
+        return self.service.uploads_folder or self.home / "uploads"
+
+    @property
+    def shares_jobs(self) -> bool:
+        """Whether any process with the same database and Qdrant server may run the jobs of this one."""
+        return self.database_url is not None and self.store.url is not None
 
     @field_validator("llms")
     @classmethod

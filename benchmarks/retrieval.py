@@ -102,11 +102,11 @@ def _measure(data: Path, home: Path, embedder: Embedder, modes: list[SearchMode]
             f"ingested in {report.seconds:.0f} s ({report.unchanged} unchanged)",
             flush=True,
         )
-        queries = _queries(data / "queries.jsonl")
-        qrels = _qrels(data / "qrels" / "test.tsv")
+        queries = queries_of(data / "queries.jsonl")
+        qrels = qrels_of(data / "qrels" / "test.tsv")
         for mode in modes:
             started = time.perf_counter()
-            run = list(_run(retriever, queries, mode, ids))
+            run = list(ranked(retriever, queries, mode, ids))
             seconds = (time.perf_counter() - started) / len(queries)
             values = ir_measures.calc_aggregate(MEASURES, qrels, run)
             figures = "  ".join(f"{measure} {values[measure]:.4f}" for measure in MEASURES)
@@ -186,17 +186,17 @@ def ingest(
     return pipeline.ingest(plan_ingest(request, known, pipeline.index_settings), known)
 
 
-def _queries(file: Path) -> dict[str, str]:
+def queries_of(file: Path) -> dict[str, str]:
     return {query["_id"]: query["text"] for query in map(json.loads, file.open(encoding="utf-8"))}
 
 
-def _qrels(file: Path) -> list[Qrel]:
+def qrels_of(file: Path) -> list[Qrel]:
     with file.open(encoding="utf-8", newline="") as lines:
         rows = csv.DictReader(lines, delimiter="\t")
         return [Qrel(row["query-id"], row["corpus-id"], int(row["score"])) for row in rows]
 
 
-def _run(retriever: Retriever, queries: dict[str, str], mode: SearchMode, ids: dict[str, str]) -> Iterator[Found]:
+def ranked(retriever: Retriever, queries: dict[str, str], mode: SearchMode, ids: dict[str, str]) -> Iterator[Found]:
     """Yield the documents of each query in the order of their best chunks."""
     for query_id, text in queries.items():
         hits = retriever.search([text], DEPTH, mode=mode)

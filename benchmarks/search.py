@@ -27,6 +27,7 @@ from rich.table import Table
 from vectorstore.edge import EdgeStore
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.server import ServerStore
+from vectorstore.server_connection import ServerConnection
 from vectorstore.store import Collection, Vectors, VectorStore
 
 DIMENSION = 384
@@ -48,7 +49,8 @@ def main() -> None:
     queries = random_queries(rng, texts, vectors, chosen.queries)
     warnings.filterwarnings("ignore", message=".*local", category=UserWarning)
     with tempfile.TemporaryDirectory() as folder:
-        report(compare(EdgeStore(Path(folder)), ServerStore(QdrantClient(":memory:")), texts, vectors, queries))
+        local = ServerStore(ServerConnection({"local mode": QdrantClient(":memory:")}))
+        report(compare(EdgeStore(Path(folder)), local, texts, vectors, queries))
 
 
 def compare(

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from api.bootstrap import Candor
 from api.settings import Settings
 from multi_agent.llm.settings import EndpointSettings
+from support.postgres import PostgresServer, find_binaries, restartable_server
 from support.scripted_endpoint import Protocol, Responder, ScriptedEndpoint
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.settings import EmbeddingSettings
@@ -61,3 +62,19 @@ def serve() -> Iterator[Callable[..., EndpointSettings]]:
     yield start
     for endpoint in running:
         endpoint.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="module")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A real Postgres server that a test may restart, shared by the tests of a module."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip("Postgres is not installed (on Debian: apt-get install postgresql).")
+    with restartable_server(binaries) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_server: PostgresServer) -> str:
+    """The URL of a real Postgres server, shared by the tests of a module."""
+    return postgres_server.url

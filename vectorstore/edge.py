@@ -9,7 +9,6 @@ Only this module uses the engine, its errors and its files. ``qdrant_schema.py``
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,12 +19,11 @@ from typing import Any, Self
 
 import numpy as np
 import qdrant_edge as qdrant
-from pydantic import ValidationError
 
 from vectorstore.disk import check_space, disk_errors, used_space
 from vectorstore.errors import CollectionClosed, StoreUnavailable
 from vectorstore.lock import CollectionLock
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, UnreadableCollection
 from vectorstore.optimizer import complete_replacement, optimize_copy, remove_part, use_copy
 from vectorstore.qdrant_schema import (
     BM25,
@@ -38,7 +36,6 @@ from vectorstore.qdrant_schema import (
     Payload,
     chunk_language,
     excluded_keywords,
-    find_spec,
     from_payload,
     rank,
     require_same_spec,
@@ -49,11 +46,12 @@ from vectorstore.qdrant_schema import (
     validate_query,
     validate_vectors,
 )
-from vectorstore.store import EVERYTHING, Collection, T, Vectors
+from vectorstore.spec_file import SPEC, collections_in, list_one, read_spec, write_spec
+from vectorstore.store import EVERYTHING, Collection, T, Vectors, require_spec
 from vectorstore.text.bm25 import Bm25Encoder
+from vectorstore.text.language_counts import LanguageCounts
 from vectorstore.text.languages import LANGUAGE
 
-SPEC = "collection.json"
 SHARD = "shard"
 BATCH = 256  # points per call; bounds memory, and what is lost when the process dies
 RESERVE = 256 * 2**20  # the engine maps files of 32 MiB: on a full disk the process would die by SIGBUS
@@ -75,7 +73,7 @@ class EdgeStore:
             undo.callback(lock.release)
             check_space(path, self._reserve)
             if (path / SPEC).exists():
-                require_same_spec(_read_spec(path), spec)
+                require_same_spec(read_spec(path), spec)
                 shard = _load(path)
             else:
                 shard = _create(path, spec)
@@ -84,18 +82,22 @@ class EdgeStore:
 
     def open(self, name: str) -> EdgeCollection:
         """Open an existing collection."""
-        return self.create(find_spec(name, self.list()))
+        return self.create(require_spec(self, name))
 
-    def list(self) -> list[CollectionSpec]:
-        """Return the specifications of all collections, by name."""
-        with disk_errors(self._folder):
-            if not self._folder.exists():
-                return []
-            return [_read_spec(path) for path in sorted(self._folder.iterdir()) if (path / SPEC).exists()]
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Do nothing. A collection in a folder has no owner."""
+
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection, or None if it does not exist."""
+        return next((read_spec(path) for path in collections_in(self._folder) if path.name == name), None)
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
+        """Return the specifications of all collections, by name. Damaged ones are listed with the reason."""
+        return [list_one(path) for path in collections_in(self._folder)]
 
     def drop(self, name: str) -> None:
         """Delete a collection and its contents."""
-        path = self._folder / find_spec(name, self.list()).name
+        path = self._folder / require_spec(self, name).name
         with disk_errors(path), ExitStack() as undo:
             lock = CollectionLock(path)
             undo.callback(lock.release)
@@ -119,8 +121,7 @@ class EdgeCollection:
         self._lock = lock
         self._reserve = reserve
         self._bm25 = Bm25Encoder()
-        self._writes = 0
-        self._languages: tuple[int, dict[str, int]] = (-1, {})  # number of writes when counted, and the counts
+        self._languages = LanguageCounts()
 
     @property
     def spec(self) -> CollectionSpec:
@@ -176,15 +177,7 @@ class EdgeCollection:
         return Counts(documents=len(documents.hits), chunks=chunks)
 
     def languages(self) -> dict[str, int]:
-        """Return the number of chunks per language, cached until the next write because each search needs it."""
-        writes, counts = self._languages
-        if writes != self._writes:
-            writes = self._writes
-            with self._engine("count") as shard:
-                found = shard.facet(qdrant.FacetRequest(LANGUAGE, limit=MAX_LANGUAGES, exact=True))
-            counts = {str(hit.value): hit.count for hit in found.hits if hit.count}
-            self._languages = (writes, counts)
-        return dict(counts)
+        return self._languages.get(self._count_languages)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         if not ids:
@@ -192,6 +185,11 @@ class EdgeCollection:
         with self._engine("read") as shard:
             records = shard.retrieve(list(ids), with_payload=False, with_vector=[DENSE])
         return {str(record.id): _dense(record.vector) for record in records}
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        with self._engine("read") as shard:
+            found = {str(record.id) for record in shard.retrieve(list(ids), with_payload=False, with_vector=False)}
+        return [each for each in ids if each not in found]
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
@@ -269,12 +267,17 @@ class EdgeCollection:
         check_space(self._path, self._reserve)
         with self._engine("write") as shard:
             shard.update(operation)
-        self._writes += 1
+        self._languages.forget()
 
     def _flush(self) -> None:
         """Make earlier writes survive a power cut; they survive the end of the process without it."""
         with self._engine("flush") as shard:
             shard.flush()
+
+    def _count_languages(self) -> dict[str, int]:
+        with self._engine("count") as shard:
+            found = shard.facet(qdrant.FacetRequest(LANGUAGE, limit=MAX_LANGUAGES, exact=True))
+        return {str(hit.value): hit.count for hit in found.hits if hit.count}
 
     def _point(self, chunk: Chunk, vector: list[float]) -> qdrant.Point:
         terms = self._bm25.passage(chunk.embedded_text, chunk_language(chunk))
@@ -340,7 +343,7 @@ def _create(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
         shard = qdrant.EdgeShard.create(str(path / SHARD), config)
         _create_indexes(shard)
         shard.flush()
-    _write_spec(path, spec)
+    write_spec(path, spec)
     return shard
 
 
@@ -356,23 +359,6 @@ def _load(path: Path) -> qdrant.EdgeShard:
 def _create_indexes(shard: qdrant.EdgeShard) -> None:
     for field in INDEXED_FIELDS:
         shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Keyword))
-
-
-def _write_spec(path: Path, spec: CollectionSpec) -> None:
-    """Write the file atomically, also across a power cut."""
-    part = path / f"{SPEC}.part"
-    with part.open("w", encoding="utf-8") as file:
-        file.write(spec.model_dump_json(indent=2) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path / SPEC)
-
-
-def _read_spec(path: Path) -> CollectionSpec:
-    try:
-        return CollectionSpec.model_validate_json((path / SPEC).read_bytes())
-    except ValidationError as error:
-        raise StoreUnavailable(f"{str(path / SPEC)!r} is not a valid collection specification: {error}") from error
 
 
 @contextmanager

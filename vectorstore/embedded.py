@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vectorstore.edge import EdgeStore
 from vectorstore.errors import CollectionLocked
-from vectorstore.models import CollectionSpec
+from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.remote.address import read_address
 from vectorstore.remote.client import RemoteStore, ServiceGone
 from vectorstore.remote.server import StoreServer
@@ -38,7 +38,14 @@ class EmbeddedStore:
         """Open an existing collection."""
         return self._call(lambda store: store.open(name))
 
-    def list(self) -> list[CollectionSpec]:
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Do nothing. A collection in a folder has no owner."""
+
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection, or None if it does not exist."""
+        return self._edge.find(name)  # reads files that any process may read
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
         """Return the specifications of all collections, by name."""
         return self._edge.list()  # reads files that any process may read
 

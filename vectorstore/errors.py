@@ -6,6 +6,8 @@ StoreError
 ├── CollectionNotFound      name another collection, or ingest into this one
 ├── CollectionMismatch      rebuild the collection, or use its own settings
 ├── CollectionLocked        end the other process, or use `candor serve` or a Qdrant server
+├── ForeignCollection       use the database that owns it, or another name
+├── PassagesLost            ingest again
 ├── CollectionClosed        retry: the collection was deleted or the program is ending
 ├── StoreUnavailable        start the server, free disk space, correct the folder
 └── EmbeddingModelError     name an existing model, or install one
@@ -53,6 +55,21 @@ class CollectionMismatch(StoreError):
 
 class CollectionLocked(StoreError):
     """Another process has the embedded collection open."""
+
+
+class ForeignCollection(StoreError):
+    """The collection on the server belongs to another database."""
+
+
+class PassagesLost(StoreError):
+    """The database lists documents of the collection, but the store has none of their passages."""
+
+    def __init__(self, name: str, documents: str) -> None:
+        super().__init__(
+            f"The vector store has lost passages of collection {name!r}: the database lists {documents}, but the store "
+            "has none of their passages."
+        )
+        self.command = f"`candor ingest --retry-failed --collection {name}` restores them from the stored text."
 
 
 class CollectionClosed(StoreError):

@@ -220,6 +220,18 @@ class CollectionSpec(FrozenModel):
         return self.name.partition(".")[0]
 
 
+class UnreadableCollection(FrozenModel):
+    """A collection whose specification cannot be read, such as one on a node that is down."""
+
+    name: str
+    reason: str = Field(description="why, and what to do")
+
+    @property
+    def collection(self) -> str:
+        """The public name."""
+        return self.name.partition(".")[0]
+
+
 class Counts(FrozenModel):
     """The size of a selection."""
 

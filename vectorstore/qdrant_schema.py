@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from vectorstore.errors import CollectionMismatch, CollectionNotFound
+from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
 from vectorstore.store import Vectors
 from vectorstore.text.languages import ENGLISH, LANGUAGE
@@ -130,11 +130,3 @@ def require_same_spec(existing: CollectionSpec, requested: CollectionSpec) -> No
             f"Collection {existing.name!r} was created with {'; '.join(differences)}. Use it with its own settings, "
             "choose another name, or delete it and ingest again."
         ).with_command(f"`candor drop {existing.name}` deletes it.")
-
-
-def find_spec(name: str, existing: Sequence[CollectionSpec]) -> CollectionSpec:
-    """Return the specification with this name. Raises CollectionNotFound, which lists the existing names."""
-    for spec in existing:
-        if spec.name == name:
-            return spec
-    raise CollectionNotFound(name, [spec.name for spec in existing])

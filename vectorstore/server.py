@@ -1,21 +1,25 @@
 """The vector store in a Qdrant server or cluster, through ``qdrant-client``.
 
 A collection of Candor is a Qdrant collection with its specification in the metadata. Other collections on the server
-are ignored. Only this module uses the client and its errors. ``qdrant_schema.py`` defines payloads and filters.
+are ignored. ``server_connection.py`` repeats requests, and ``server_errors.py`` explains errors. ``qdrant_schema.py``
+defines payloads and filters.
 """
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from pydantic import SecretStr
 
-from vectorstore.errors import CollectionMismatch, StoreUnavailable
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreUnavailable
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, UnreadableCollection
+from vectorstore.owner import Owner, foreign
 from vectorstore.qdrant_schema import (
     BM25,
     CANDIDATES,
@@ -27,7 +31,6 @@ from vectorstore.qdrant_schema import (
     Payload,
     chunk_language,
     excluded_keywords,
-    find_spec,
     from_payload,
     rank,
     require_same_spec,
@@ -38,60 +41,113 @@ from vectorstore.qdrant_schema import (
     validate_query,
     validate_vectors,
 )
-from vectorstore.store import EVERYTHING, Collection, T, Vectors
+from vectorstore.server_connection import ServerConnection, limit_connecting
+from vectorstore.settings import VectorStoreSettings
+from vectorstore.store import EVERYTHING, Collection, T, Vectors, require_spec
 from vectorstore.text.bm25 import Bm25Encoder
+from vectorstore.text.language_counts import LanguageCounts
 from vectorstore.text.languages import LANGUAGE
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
 METADATA = "candor"  # the metadata key of the specification
+OWNER = "candor_owner"  # the metadata key of the database that owns the collection
 BATCH = 128  # points per request; a server accepts at most 32 MB
-TIMEOUT = 30  # seconds
+PAGE = 5_000  # ids per request
+LANGUAGES_TTL_S = 60  # how long a search may miss a language that another process has added
+OVERSAMPLING = 2.0  # candidates that are compared by their full vectors, if the collection is quantized
 
 
-def connect(url: str, api_key: SecretStr | None) -> QdrantClient:
-    """Return a client for the server at ``url``, without connecting."""
+def connect(url: str, api_key: SecretStr | None, *, timeout_s: float = 30, retry_s: float = 30) -> ServerConnection:
+    """Return a connection to the nodes at the URLs, which are separated by commas. Sends no request yet."""
     from qdrant_client import QdrantClient
 
     key = api_key.get_secret_value() if api_key else None
-    return QdrantClient(url=url, api_key=key, timeout=TIMEOUT, check_compatibility=False)
+    hooks: dict[str, Any] = {"event_hooks": {"request": [limit_connecting]}}
+    clients = {
+        node.strip(): QdrantClient(
+            url=node.strip(), api_key=key, timeout=math.ceil(timeout_s), check_compatibility=False, **hooks
+        )
+        for node in url.split(",")
+    }
+    return ServerConnection(clients, retry_s)
 
 
 class ServerStore:
-    """The collections on a server."""
+    """The collections on a server. Without an ``owner``, all of them may be changed.
 
-    def __init__(self, client: QdrantClient) -> None:
-        self._client = client
+    ``settings`` has the properties of new collections.
+    """
+
+    def __init__(
+        self, server: ServerConnection, owner: Owner | None = None, settings: VectorStoreSettings | None = None
+    ) -> None:
+        self._server, self._owner, self._settings = server, owner, settings or VectorStoreSettings()
+        self._languages: defaultdict[str, LanguageCounts] = defaultdict(lambda: LanguageCounts(LANGUAGES_TTL_S))
 
     def create(self, spec: CollectionSpec) -> ServerCollection:
         """Open the collection, creating it if it does not exist."""
-        with _server():
-            if self._client.collection_exists(spec.name):
-                require_same_spec(self._require_spec(spec.name), spec)
-            else:
-                self._create(spec)
-            self._create_indexes(spec.name)  # always: the process that created the collection may have died before this
-        return ServerCollection(spec, self._client)
+        if spec.name not in self._names():
+            self._create(spec)
+        require_same_spec(self._require_ours(spec.name), spec)
+        self.claim(spec.name)
+        self._create_indexes(spec.name)  # always: the process that created the collection may have died before this
+        return self._collection(spec)
 
     def open(self, name: str) -> ServerCollection:
         """Open an existing collection."""
-        return ServerCollection(find_spec(name, self.list()), self._client)
+        return self._collection(require_spec(self, name))
 
-    def list(self) -> list[CollectionSpec]:
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection. None if it does not exist or another program created it."""
+        return self._spec(name) if name in self._names() else None
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
         """Return the specifications of all collections of Candor on the server, by name."""
-        with _server():
-            names = sorted(collection.name for collection in self._client.get_collections().collections)
-            specs = [self._spec(name) for name in names]
-        return [spec for spec in specs if spec is not None]
+        return [each for name in self._names() if (each := self._list_one(name)) is not None]
 
     def drop(self, name: str) -> None:
         """Delete a collection and its contents."""
-        spec = find_spec(name, self.list())
-        with _server():
-            self._client.delete_collection(spec.name)
+        spec = require_spec(self, name)
+        self.claim(spec.name)
+        self._server.call(lambda client: client.delete_collection(spec.name))
+        self._languages.pop(spec.name, None)
 
-    def _require_spec(self, name: str) -> CollectionSpec:
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Require that the database of this process owns the collection. A missing collection has no owner."""
+        if self._owner is None or name not in self._names():
+            return
+        spec, new, owner = self._require_ours(name), self._owner.id, self._metadata(name).get(OWNER, "")
+        if owner == new:
+            return
+        # Collections of earlier versions have no owner. The first database that knows them becomes the owner.
+        if not take_over and (owner or not (self._owner.knows(spec.collection) or self._is_empty(name))):
+            raise foreign(spec.collection, owner)
+        self._server.call(lambda client: client.update_collection(name, metadata={OWNER: new}))
+
+    def _is_empty(self, name: str) -> bool:
+        return not self._server.call(lambda client: client.count(name, exact=True)).count
+
+    def _collection(self, spec: CollectionSpec) -> ServerCollection:
+        languages = self._languages[spec.name]
+        languages.forget()  # another process may have written since the last use
+        return ServerCollection(spec, self._server, languages)
+
+    def _names(self) -> Sequence[str]:
+        """Return the names of all collections, also those of other programs, without reading the collections."""
+        listed = self._server.call(lambda client: client.get_collections())
+        return sorted(collection.name for collection in listed.collections)
+
+    def _list_one(self, name: str) -> CollectionSpec | UnreadableCollection | None:
+        try:
+            return self._spec(name, retry=False)
+        except CollectionNotFound:  # deleted since the names were read
+            return None
+        except StoreUnavailable as error:
+            return UnreadableCollection(name=name, reason=str(error))
+
+    def _require_ours(self, name: str) -> CollectionSpec:
         spec = self._spec(name)
         if spec is None:
             raise CollectionMismatch(
@@ -99,33 +155,41 @@ class ServerStore:
             )
         return spec
 
-    def _spec(self, name: str) -> CollectionSpec | None:
-        metadata = self._client.get_collection(name).config.metadata or {}
+    def _spec(self, name: str, *, retry: bool = True) -> CollectionSpec | None:
+        metadata = self._metadata(name, retry=retry)
         return CollectionSpec.model_validate(metadata[METADATA]) if METADATA in metadata else None
 
-    def _create(self, spec: CollectionSpec) -> None:
-        from qdrant_client import models
+    def _metadata(self, name: str, *, retry: bool = True) -> Payload:
+        return self._server.call(lambda client: client.get_collection(name), retry=retry).config.metadata or {}
 
-        self._client.create_collection(
-            spec.name,
-            vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
-            sparse_vectors_config={BM25: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-            metadata={METADATA: spec.model_dump()},
-        )
+    def _create(self, spec: CollectionSpec) -> None:
+        from qdrant_client.http.exceptions import UnexpectedResponse
+
+        metadata = {METADATA: spec.model_dump()} | ({OWNER: self._owner.id} if self._owner else {})
+        properties = _properties(spec.dimension, self._settings)
+
+        def create(client: QdrantClient) -> None:
+            try:
+                client.create_collection(spec.name, **properties, metadata=metadata)
+            except UnexpectedResponse as error:
+                if error.status_code != 409:  # created by an earlier attempt or another process
+                    raise
+
+        self._server.call(create)
 
     def _create_indexes(self, name: str) -> None:
         from qdrant_client import models
 
+        keyword = models.PayloadSchemaType.KEYWORD
         for field in INDEXED_FIELDS:
-            self._client.create_payload_index(name, field, models.PayloadSchemaType.KEYWORD, wait=True)
+            self._server.call(partial(_create_index, name, field, keyword))
 
 
 class ServerCollection:
     """A collection on a server, for any number of readers and writers."""
 
-    def __init__(self, spec: CollectionSpec, client: QdrantClient) -> None:
-        self._spec = spec
-        self._client = client
+    def __init__(self, spec: CollectionSpec, server: ServerConnection, languages: LanguageCounts) -> None:
+        self._spec, self._server, self._languages = spec, server, languages
         self._bm25 = Bm25Encoder()
 
     @property
@@ -144,13 +208,11 @@ class ServerCollection:
         for start in range(0, len(chunks), BATCH):
             rows = vectors[start : start + BATCH].tolist()
             points = [self._point(chunk, row) for chunk, row in zip(chunks[start : start + BATCH], rows, strict=True)]
-            with _server():
-                self._client.upsert(self._spec.name, points, wait=True)
+            self._write(partial(_upsert, self._spec.name, points))
 
     def delete(self, where: ChunkFilter) -> None:
         """Delete the selected chunks. Durable on return."""
-        with _server():
-            self._client.delete(self._spec.name, _filter(where), wait=True)
+        self._write(lambda client: client.delete(self._spec.name, _filter(where), wait=True))
 
     def search(
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
@@ -169,24 +231,31 @@ class ServerCollection:
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         selected = _filter(where)
-        with _server():
-            chunks = self._client.count(self._spec.name, selected, exact=True).count
-            documents = self._client.facet(
+        chunks = self._server.call(lambda client: client.count(self._spec.name, selected, exact=True)).count
+        documents = self._server.call(
+            lambda client: client.facet(
                 self._spec.name, "document_id", facet_filter=selected, limit=max(chunks, 1), exact=True
             )
+        )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
     def languages(self) -> dict[str, int]:
-        with _server():
-            found = self._client.facet(self._spec.name, LANGUAGE, limit=MAX_LANGUAGES, exact=True)
-        return {str(hit.value): hit.count for hit in found.hits if hit.count}
+        return self._languages.get(self._count_languages)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         if not ids:
             return {}
-        with _server():
-            records = self._client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=[DENSE])
+        records = self._server.call(
+            lambda client: client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=[DENSE])
+        )
         return {str(record.id): _dense(record.vector) for record in records}
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        records = self._server.call(
+            lambda client: client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=False)
+        )
+        found = {str(record.id) for record in records}
+        return [each for each in ids if each not in found]
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
@@ -204,6 +273,18 @@ class ServerCollection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _write(self, request: Callable[[QdrantClient], object]) -> None:
+        try:
+            self._server.call(request)
+        finally:  # a failed request may have changed the collection
+            self._languages.forget()
+
+    def _count_languages(self) -> dict[str, int]:
+        found = self._server.call(
+            lambda client: client.facet(self._spec.name, LANGUAGE, limit=MAX_LANGUAGES, exact=True)
+        )
+        return {str(hit.value): hit.count for hit in found.hits if hit.count}
+
     def _point(self, chunk: Chunk, vector: list[float]) -> models.PointStruct:
         from qdrant_client import models
 
@@ -218,13 +299,17 @@ class ServerCollection:
 
         rankings = self._rankings(mode, text, vector, depth, where)
         if len(rankings) == 1:
-            request: dict[str, Any] = {"query": rankings[0].query, "using": rankings[0].using, "query_filter": where}
+            [only] = rankings
+            request: dict[str, Any] = {
+                "query": only.query, "using": only.using, "query_filter": where, "search_params": only.params
+            }  # fmt: skip
         else:
             request = {"query": models.FusionQuery(fusion=models.Fusion.DBSF), "prefetch": rankings}
         # All ranked points are returned, so that ``rank`` decides ties at the limit.
         limit = depth * len(rankings)
-        with _server():
-            return self._client.query_points(self._spec.name, **request, limit=limit, with_payload=False).points
+        return self._server.call(
+            lambda client: client.query_points(self._spec.name, **request, limit=limit, with_payload=False)
+        ).points
 
     def _rankings(
         self, mode: SearchMode, text: str, vector: Vectors | None, depth: int, where: models.Filter
@@ -237,22 +322,45 @@ class ServerCollection:
         if mode is not SearchMode.DENSE:
             terms = self._bm25.query(text, self.languages())
             queries[BM25] = models.SparseVector(indices=terms.indices, values=terms.values)
+        rescore = models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING)
+        params = {DENSE: models.SearchParams(quantization=rescore)}  # without effect unless the vectors are quantized
         return [
-            models.Prefetch(query=query, using=using, limit=depth, filter=where) for using, query in queries.items()
+            models.Prefetch(query=query, using=using, limit=depth, filter=where, params=params.get(using))
+            for using, query in queries.items()
         ]
 
     def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
-        with _server():
-            records = self._client.retrieve(self._spec.name, list(ids), with_payload=True)
+        records = self._server.call(lambda client: client.retrieve(self._spec.name, list(ids), with_payload=True))
         return {str(record.id): record.payload or {} for record in records}
 
     def _ordered_ids(self, where: ChunkFilter) -> list[str]:
-        limit = max(self.count(where).chunks, 1)
-        with _server():
-            records, _ = self._client.scroll(
-                self._spec.name, _filter(where), limit=limit, with_payload=list(ORDER_FIELDS)
-            )
-        return sort_ids((str(record.id), record.payload or {}) for record in records)
+        found: list[models.Record] = []
+        read = partial(_read_page, self._spec.name, _filter(where))
+        records, following = self._server.call(read)
+        found += records
+        while following is not None:
+            records, following = self._server.call(partial(read, after=following))
+            found += records
+        return sort_ids((str(record.id), record.payload or {}) for record in found)
+
+
+def _properties(dimension: int, settings: VectorStoreSettings) -> dict[str, Any]:
+    """Return the properties of a new collection."""
+    from qdrant_client import models
+
+    on_disk = "vectors" in settings.on_disk
+    int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+    quantized = models.ScalarQuantization(scalar=int8) if settings.quantization == "int8" else None
+    dense = models.VectorParams(size=dimension, distance=models.Distance.COSINE, on_disk=on_disk)
+    index = models.SparseIndexParams(on_disk=on_disk)
+    return {
+        "vectors_config": {DENSE: dense.model_copy(update={"quantization_config": quantized})},
+        "sparse_vectors_config": {BM25: models.SparseVectorParams(modifier=models.Modifier.IDF, index=index)},
+        "on_disk_payload": "payload" in settings.on_disk,
+        "shard_number": settings.shards,
+        "replication_factor": settings.replicas,
+        "write_consistency_factor": settings.write_consistency,
+    }
 
 
 def _filter(where: ChunkFilter) -> models.Filter:
@@ -268,24 +376,20 @@ def _filter(where: ChunkFilter) -> models.Filter:
     return models.Filter(must=required, must_not=match(excluded_keywords(where)))
 
 
+def _read_page(
+    name: str, where: models.Filter, client: QdrantClient, after: Any = None
+) -> tuple[list[models.Record], Any]:
+    """Return points with the fields that order them, and the id that the next page begins with."""
+    return client.scroll(name, where, limit=PAGE, offset=after, with_payload=list(ORDER_FIELDS))
+
+
+def _upsert(name: str, points: list[models.PointStruct], client: QdrantClient) -> None:
+    client.upsert(name, points, wait=True)
+
+
+def _create_index(name: str, field: str, kind: models.PayloadSchemaType, client: QdrantClient) -> None:
+    client.create_payload_index(name, field, kind, wait=True)
+
+
 def _dense(vector: Any) -> Vectors:
     return np.asarray(vector[DENSE], dtype=np.float32)
-
-
-@contextmanager
-def _server() -> Iterator[None]:
-    from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
-
-    try:
-        yield
-    except ResponseHandlingException as error:
-        raise StoreUnavailable(
-            f"The Qdrant server does not respond: {error}. Start it (`docker run -p 6333:6333 qdrant/qdrant`) or "
-            "correct the vector store's `url`. Without a `url`, collections are stored in the local data folder."
-        ) from error
-    except UnexpectedResponse as error:
-        if error.status_code in (401, 403):
-            raise StoreUnavailable(
-                "The Qdrant server rejects the API key. Set the vector store's `api_key` to one with write permission."
-            ) from error
-        raise StoreUnavailable(f"The Qdrant server rejected a request: {error}") from error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 _CREDENTIALS = re.compile(r"""(://|^['"]?(?=[^/\s'"]*:[^/\s'"]*@))[^/\s'"]*@""")
 """The scheme and credentials before the host of a URL. The scheme is optional."""
@@ -61,6 +61,58 @@ class EmbeddingSettings(SettingsGroup):
 class VectorStoreSettings(SettingsGroup):
     """The location of collections, and the model that embeds them."""
 
-    url: str | None = Field(default=None, description="URL of a Qdrant server; without it, Qdrant runs in this process")
+    url: str | None = Field(
+        default=None,
+        description="URL of a Qdrant server, or URLs of several nodes of a cluster separated by commas: the next one "
+        "is used when one does not answer; without it, Qdrant runs in this process",
+    )
     api_key: SecretStr | None = Field(default=None, description="API key of the Qdrant server")
+    timeout_s: float = Field(default=30, ge=1, description="maximum seconds of one request to the server")
+    retry_s: float = Field(
+        default=30,
+        ge=0,
+        description="seconds for which a request is repeated while no node can answer it, such as during a restart; 0: "
+        "each node is tried once",
+    )
+    shards: int = Field(
+        default=1,
+        ge=1,
+        description="parts of a new collection on a server, on different nodes; more than 1 only if a part of the "
+        "memory of one node is too small (above about 5 million passages), because it affects the ranking",
+    )
+    replicas: int = Field(
+        default=1,
+        ge=1,
+        description="copies of each shard of a new collection, on different nodes; 2 or 3 on a cluster, so that the "
+        "collection can be used while a node is down",
+    )
+    write_consistency: int = Field(
+        default=1,
+        ge=1,
+        description="copies that must confirm a write in a new collection; above 1, the loss of a disk loses no "
+        "confirmed write, but fewer nodes may be down during an ingest",
+    )
+    on_disk: tuple[Literal["payload", "vectors"], ...] = Field(
+        default=("payload",),
+        description="what a new collection on a server reads from disk instead of memory: payload (texts), and vectors "
+        "for collections larger than memory (above about 1 million passages per 4 GB)",
+    )
+    quantization: Literal["none", "int8"] = Field(
+        default="none",
+        description="compression of the vectors in memory in a new collection on a server; int8 needs a quarter of the "
+        "memory, for more than about 1 million passages, usually with vectors on disk",
+    )
     embedding: EmbeddingSettings = EmbeddingSettings()
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str | None) -> str | None:
+        if url is not None and not all(part.strip() for part in url.split(",")):
+            raise ValueError("name at least one URL, and no empty ones between commas")
+        return url
+
+    @model_validator(mode="after")
+    def _check_copies(self) -> Self:
+        if self.write_consistency > self.replicas:
+            raise ValueError("write_consistency must not be greater than replicas: no more copies can confirm a write")
+        return self

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from vectorstore.errors import CollectionClosed
-from vectorstore.models import CollectionSpec
+from vectorstore.errors import CollectionClosed, StoreUnavailable
+from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.qdrant_schema import require_same_spec
 from vectorstore.store import Collection, VectorStore
 from vectorstore.wrapper import CollectionWrapper
@@ -36,7 +37,12 @@ class SharedStore:
     def create(self, spec: CollectionSpec) -> SharedCollection:
         """Open the collection, creating it if it does not exist."""
         with self._lock:
-            if opened := self._opened.get(spec.name):
+            opened = self._opened.get(spec.name)
+            if opened and spec.name not in {each.name for each in self._store.list()}:
+                del self._opened[spec.name]
+                with suppress(StoreUnavailable):  # it cannot be flushed, because its files were deleted
+                    opened.collection.close()
+            elif opened:
                 require_same_spec(opened.collection.spec, spec)
             return self._share(spec.name, lambda: self._store.create(spec))
 
@@ -45,7 +51,15 @@ class SharedStore:
         with self._lock:
             return self._share(name, lambda: self._store.open(name))
 
-    def list(self) -> list[CollectionSpec]:
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Require that this process may change the collection."""
+        self._store.claim(name, take_over=take_over)
+
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection, or None if it does not exist."""
+        return self._store.find(name)
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
         """Return the specifications of all collections, by name."""
         return self._store.list()
 

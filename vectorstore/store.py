@@ -14,7 +14,16 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.errors import CollectionNotFound
+from vectorstore.models import (
+    Chunk,
+    ChunkFilter,
+    CollectionSpec,
+    Counts,
+    Hit,
+    SearchMode,
+    UnreadableCollection,
+)
 
 T = TypeVar("T")
 Vectors = npt.NDArray[np.float32]
@@ -71,6 +80,10 @@ class Collection(Protocol):
         """Return the dense vectors of the given chunks by chunk id. Leaves out chunks that do not exist."""
         ...
 
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids that no chunk has, in the given order."""
+        ...
+
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(view)``, where the view shows the collection as of one moment.
 
@@ -98,7 +111,7 @@ class VectorStore(Protocol):
         """Open the collection, creating it if it does not exist.
 
         Raises CollectionMismatch if it exists with another model, dimension or chunking, CollectionLocked if another
-        process has it open, StoreUnavailable if the store cannot be reached.
+        process has it open, ForeignCollection, StoreUnavailable if the store cannot be reached.
         """
         ...
 
@@ -106,10 +119,36 @@ class VectorStore(Protocol):
         """Open an existing collection. Raises CollectionNotFound, CollectionLocked."""
         ...
 
-    def list(self) -> list[CollectionSpec]:
-        """Return the specifications of all collections, by name, without opening or locking them."""
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Require that this process may change the collection. Call it before changing one.
+
+        A collection on a server belongs to one database (``owner.py``). A collection in a folder belongs to everyone
+        who can open it. ``take_over`` makes the database of this process the owner. Raises ForeignCollection.
+        """
+        ...
+
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection without opening or locking it. None if it does not exist.
+
+        Other collections are not read. Raises StoreUnavailable if this one cannot be read.
+        """
+        ...
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
+        """Return the specifications of all collections, by name, without opening or locking them.
+
+        Collections that cannot be read are listed with the reason.
+        """
         ...
 
     def drop(self, name: str) -> None:
-        """Delete a collection and its contents. Raises CollectionNotFound, CollectionLocked."""
+        """Delete a collection and its contents. Raises CollectionNotFound, CollectionLocked, ForeignCollection."""
         ...
+
+
+def require_spec(store: VectorStore, name: str) -> CollectionSpec:
+    """Return the specification of a collection. Raises CollectionNotFound, which lists the existing names."""
+    spec = store.find(name)
+    if spec is None:
+        raise CollectionNotFound(name, [each.name for each in store.list()])
+    return spec

@@ -59,6 +59,10 @@ class CollectionWrapper:
         """Return the dense vectors of the given chunks that exist, by chunk id."""
         return self._collection.vectors(ids)
 
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids that no chunk has."""
+        return self._collection.missing(ids)
+
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(view)``, where the view shows the collection as of one moment."""
         return self._collection.consistent_read(read)

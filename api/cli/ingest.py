@@ -169,6 +169,8 @@ def summary(report: IngestReport) -> list[str]:
         f"({report.embedded} embedded), {count(report.pages, 'page')}, {count(report.tokens, 'token')} in "
         f"{report.seconds:.1f} s{rate} ({stages})"
     ]
+    if report.restored:
+        lines.append(f"restored: {count(report.restored, 'document')} that were missing from the store")
     for record in report.slowest:
         seconds = sum(record.seconds.values())
         if seconds >= _SLOW_SECONDS:

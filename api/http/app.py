@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import pkgutil
 from collections.abc import AsyncIterator, Iterator
@@ -26,15 +25,8 @@ from api.http.middleware.request_queue import RequestQueue
 from api.http.openapi import ABOUT, customize_openapi
 from api.http.routes import docs, viewer
 from api.http.text_validation import require_json_header, require_valid_text
-from api.jobs.evaluation import EvaluationJobs
-from api.jobs.ingest import IngestJobs
-from api.jobs.queue import JobQueue
-from api.jobs.research import Runs
-from api.jobs.runner import Jobs
+from api.jobs.assembly import start_jobs
 from api.mcp import transports as mcp_transports
-from api.services.documents.collection_pool import CollectionPool
-from api.workers.factory import open_researcher
-from api.workers.panel import Panel
 
 
 def make_app(candor: Candor) -> FastAPI:
@@ -95,25 +87,10 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
 
 
 async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> AppState:
-    """Start the jobs and the researcher. ``stack`` stops them in reverse order."""
-    await asyncio.to_thread(lambda: candor.engine)  # upgrades the schema before the research process opens it
-    pool, jobs = CollectionPool(candor.collections), Jobs(JobQueue(candor.settings))
-    stack.push_async_callback(asyncio.to_thread, pool.close)
-    stack.enter_context(candor.serve_store(pool.searches.wait_until_idle))
-    researcher = await stack.enter_async_context(
-        open_researcher(candor.settings, candor.embed_query, pool, lambda: Panel(candor.panel, candor.evaluations))
-    )
-    runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, researcher)
-    IngestJobs(candor.ingest, pool, jobs)
-    EvaluationJobs(candor.evaluations.store, candor.keys, jobs, researcher)
-    runs.listeners.append(metrics.count_event)
-    metrics.add_process(lambda: researcher.pid)
+    """Start the jobs. ``stack`` stops them."""
+    parts = await start_jobs(candor, stack, listeners=[metrics.count_event])
+    metrics.add_process(lambda: parts.researcher.pid)
     metrics.add_database(candor.trace, candor.collections, candor.ledger)
-    await asyncio.to_thread(candor.uploads.clear)
-    await jobs.start()
-    stack.push_async_callback(jobs.close)
-    stack.push_async_callback(runs.stop)
-    await runs.recover()
     return AppState(
         settings=candor.settings,
         agents=candor.agents,
@@ -124,16 +101,16 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
         documents=candor.documents,
         evaluations=candor.evaluations,
         ingest=candor.ingest,
-        jobs=jobs,
+        jobs=parts.jobs,
         keys=candor.keys,
         ledger=candor.ledger,
         memories=candor.memories,
         pages=candor.pages,
         panel=candor.panel,
         plans=candor.plans,
-        pool=pool,
-        researcher=researcher,
-        runs=runs,
+        pool=parts.pool,
+        researcher=parts.researcher,
+        runs=parts.runs,
         skills=candor.skills,
         suggester=candor.suggester,
         tools=candor.tools,

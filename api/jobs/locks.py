@@ -9,9 +9,10 @@ because the database is in the home folder.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import sqlalchemy as sql
@@ -21,6 +22,9 @@ from api.storage.home import create_home
 
 _LOCK_FILE = "jobs.lock"
 _ADVISORY_LOCK = 0x63616E646F72  # "candor" in ASCII
+_START_LOCK = 0x7374617274  # "start" in ASCII
+_INGEST_LOCK = 0x696E67  # "ing" in ASCII
+_INGEST_POLL_S = 0.5
 _ATTEMPTS = 10
 _RETRY_S = 0.1
 
@@ -35,7 +39,8 @@ def lock_home(home: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout as error:
         raise UsageError(
-            f"Another `candor serve` uses the home folder {str(home)!r}. Stop it, or set another folder with --home."
+            f"Another `candor serve` or `candor worker` uses the home folder {str(home)!r}. Stop it, or set another "
+            "folder with --home."
         ) from error
     try:
         yield
@@ -64,6 +69,41 @@ def lock_database(engine: sql.Engine, store_url: str | None) -> Iterator[None]:
                 "(CANDOR_DATABASE_URL), or stop the other service."
             )
         yield
+
+
+@asynccontextmanager
+async def start_lock(database_url: str) -> AsyncIterator[None]:
+    """Hold the lock under which one process at a time creates or upgrades DBOS's tables in a Postgres database.
+
+    DBOS waits 30 s for a lock of its own, then goes on without it. The lock is polled, because a blocked statement
+    would keep its snapshot, and the indexes that DBOS creates concurrently wait for the end of every older snapshot.
+    """
+    engine = sql.create_engine(database_url, poolclass=sql.NullPool, isolation_level="AUTOCOMMIT")
+    connection = await asyncio.to_thread(engine.connect)
+    try:
+        taken = sql.text("SELECT pg_try_advisory_lock(:number)").bindparams(number=_START_LOCK)
+        while not await asyncio.to_thread(connection.scalar, taken):  # noqa: ASYNC110 (another process releases it)
+            await asyncio.sleep(_RETRY_S)
+        yield
+    finally:
+        await asyncio.to_thread(connection.close)
+
+
+@asynccontextmanager
+async def collection_lock(engine: sql.Engine, collection: str) -> AsyncIterator[None]:
+    """Hold the Postgres lock of a collection's ingests, after waiting for the process that has it."""
+    connection = await asyncio.to_thread(engine.connect)
+    connection.detach()  # the pool would keep the connection open, and with it the lock
+    connection.execution_options(isolation_level="AUTOCOMMIT")
+    take = sql.text("SELECT pg_try_advisory_lock(:number, hashtext(:collection))")
+    try:
+        parameters = {"number": _INGEST_LOCK, "collection": collection}
+        while not await asyncio.to_thread(connection.scalar, take, parameters):  # noqa: ASYNC110
+            await asyncio.sleep(_INGEST_POLL_S)
+        yield
+    finally:
+        with suppress(sql.exc.SQLAlchemyError):  # the connection was ended, and with it the lock
+            await asyncio.to_thread(connection.close)
 
 
 def _try_lock(connection: sql.Connection, statement: str) -> bool:

@@ -88,6 +88,13 @@ class Outcome(FrozenModel):
     error: str | None = None
 
 
+class JobState(FrozenModel):
+    """The state of an active job, as its process stores it for the other processes."""
+
+    started: bool = Field(description="false while it waits for a slot")
+    progress: JsonValue = None
+
+
 class ActiveJob:
     """A job that runs in this process. Its handler sets ``progress``."""
 
@@ -100,7 +107,7 @@ class ActiveJob:
         self.paused = False
 
     def is_paused(self) -> bool:
-        """Return True if the job was cancelled because the service stops; it resumes when the service restarts."""
+        """Return True if the job was stopped because its process stops; it resumes in this or another process."""
         return self.paused
 
 

@@ -1,5 +1,8 @@
 """The job queue on DBOS: its database, its queues, and one workflow per kind of job.
 
+With a Postgres database and a Qdrant server, all processes share one queue for each kind of job. Otherwise, and for
+ingests of uploads that only their own service can read, each service has queues of its own.
+
 Only this module and ``plain_values.py`` use DBOS.
 
 A process has at most one DBOS instance, and therefore at most one service. It can call ``launch`` and ``destroy``
@@ -11,17 +14,21 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import sqlalchemy as sql
 
 from api.errors import JobNotFound
+from api.jobs.locks import start_lock
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Outcome
 from api.jobs.plain_values import json_serializer
 from api.settings import Settings
@@ -31,9 +38,10 @@ if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
 FILE = "jobs.db"
-_EXECUTOR_FILE = "jobs.owner"  # the executor id under which DBOS knows the service of this home folder
 _JOBS = "workflow_status"  # the table of DBOS that has a row for each job
+_HOME_FILE = "jobs.owner"  # the id under which DBOS knows the service of this home folder
 _FORMAT = "1"  # version of the stored job format; DBOS ignores jobs of other versions
+_SCHEMA = "dbos"
 _THREADS = 64
 _TICKS = 600_000_000  # 69 days in units of 10 ms
 _POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0}
@@ -51,7 +59,7 @@ _STATUSES = {
 
 @dataclass(frozen=True)
 class StoredJob:
-    """A job as the queue stores it, with its spec and the id of the executor (service) that runs it."""
+    """A job as the queue stores it, with its spec and the id of the process that runs it."""
 
     job: Job
     spec: JobSpec
@@ -61,9 +69,20 @@ class StoredJob:
 class JobQueue:
     """DBOS on the configured database. Belongs to the event loop that calls ``launch``."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, kinds: Collection[JobKind] = tuple(JobKind)) -> None:
+        """Create the queue of a process that takes these kinds of job. It can submit all kinds."""
+        self._settings, self._kinds = settings, kinds
         self._last_tick = 0
+
+    @cached_property
+    def home_id(self) -> str:
+        """The id of the home folder. Raises HomeError."""
+        return _home_id(self._settings.home)
+
+    @cached_property
+    def executor(self) -> str:
+        """The id of this process. A service that is alone keeps the id of its home folder. Raises HomeError."""
+        return f"{self.home_id}.{token_hex(4)}" if self._settings.shares_jobs else self.home_id
 
     async def launch(self, execute: Callable[[str], Awaitable[str]]) -> None:
         """Start passing job specs as JSON to ``execute``, beginning with unfinished jobs of this home folder.
@@ -72,7 +91,6 @@ class JobQueue:
         """
         from dbos import DBOS
 
-        self.executor = _executor_id(self._settings.home)
         DBOS(
             config={
                 "name": "candor",
@@ -88,13 +106,17 @@ class JobQueue:
         for kind in self.limits:
             _register_workflow(kind.value, execute)
         if self._settings.database_url is not None:  # the database may also contain the queues of other services
-            DBOS.listen_queues([self._queue_name(kind) for kind in self.limits])
-        DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
+            DBOS.listen_queues(
+                [name for kind in self.limits for name in (self._queue_name(kind), self._own_name(kind))]
+            )
+        async with self._start_lock():
+            DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
         for kind, concurrency in self.limits.items():
             waits_here = kind is JobKind.INGEST
+            waiting = 2 * concurrency if self._settings.shares_jobs else _THREADS  # leave some to the others
             await DBOS.register_queue_async(
                 self._queue_name(kind),
-                worker_concurrency=_THREADS if waits_here else concurrency,
+                worker_concurrency=waiting if waits_here else concurrency,
                 # DBOS has one partition per key. Only ingests have a limit per key: others end soon.
                 partition_worker_concurrency=max(1, concurrency // 2) if waits_here else concurrency,
                 polling_interval_sec=_POLL_S[kind],
@@ -103,13 +125,14 @@ class JobQueue:
 
     @property
     def limits(self) -> Mapping[JobKind, int]:
-        """The maximum number of concurrent jobs of each kind."""
+        """The maximum number of concurrent jobs of each kind that this process takes."""
         service = self._settings.service
-        return {
+        limits = {
             JobKind.RESEARCH: service.concurrent_runs,
             JobKind.INGEST: service.concurrent_ingests,
             JobKind.EVALUATION: 1,
         }
+        return {kind: limit for kind, limit in limits.items() if kind in self._kinds}
 
     async def destroy(self) -> None:
         """Close the database. No workflow may be running. Idempotent."""
@@ -177,15 +200,28 @@ class JobQueue:
 
         await DBOS.cancel_workflow_async(job_id)
 
-    async def resume(self, spec: JobSpec) -> None:
-        """Hand out an unfinished job of this process again. An ended job stays unchanged."""
-        from dbos import DBOS
+    async def resume(self, spec: JobSpec) -> bool:
+        """Hand out an unfinished job of this process again. Return False if it has ended or runs elsewhere."""
+        from dbos._dbos import _get_dbos_instance
 
-        await DBOS.resume_workflow_async(spec.id, queue_name=self._queue_name(spec.kind))
+        stored = _get_dbos_instance()._sys_db
+        return await asyncio.to_thread(
+            stored.reenqueue_for_recovery, spec.id, [self.executor], self._queue_name(spec.kind)
+        )
+
+    def _start_lock(self) -> AbstractAsyncContextManager[None]:
+        url = self._settings.database_url
+        return start_lock(url.get_secret_value()) if url else nullcontext()
 
     def _queue_name(self, kind: JobKind) -> str:
-        """Return the queue's name. Services on a shared database have separate queues, because uploads are local."""
-        return kind.value if self._settings.database_url is None else f"{kind.value} of {self.executor}"
+        settings = self._settings
+        if settings.database_url is None:
+            return kind.value
+        shared = settings.shares_jobs and (kind is not JobKind.INGEST or settings.service.uploads_folder is not None)
+        return f"shared {kind.value}" if shared else self._own_name(kind)
+
+    def _own_name(self, kind: JobKind) -> str:
+        return f"{kind.value} of {self.home_id}"
 
     def _dbos_priority(self, rank: int) -> int:
         """Return DBOS's priority number, which orders the jobs of one key by rank, then by time.
@@ -199,7 +235,7 @@ class JobQueue:
 
 def count_unfinished(settings: Settings) -> int:
     """Return the number of unfinished jobs of all services on the database, without starting the queue."""
-    schema = "dbos" if settings.database_url is not None else None
+    schema = _SCHEMA if settings.database_url is not None else None
     if schema is None and not (settings.home / FILE).exists():
         return 0
     engine = sql.create_engine(_database_url(settings))
@@ -213,6 +249,17 @@ def count_unfinished(settings: Settings) -> int:
             return connection.scalar(query) or 0
     finally:
         engine.dispose()
+
+
+def hand_out(connection: sql.Connection, condition: str, **values: str) -> None:
+    """Put the running jobs that meet the condition back into their queues, as DBOS does for a restarted executor."""
+    if connection.scalar(sql.text(f"SELECT to_regclass('{_SCHEMA}.workflow_status')")):  # else DBOS was never started
+        statement = sql.text(
+            f"UPDATE {_SCHEMA}.workflow_status SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, "
+            "updated_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint "
+            f"WHERE status = 'PENDING' AND application_version = '{_FORMAT}' AND {condition}"
+        )
+        connection.execute(statement, values)
 
 
 def _to_job(found: WorkflowStatus) -> Job:
@@ -252,9 +299,9 @@ def _register_workflow(name: str, execute: Callable[[str], Awaitable[str]]) -> N
         return await execute(content)
 
 
-def _executor_id(home: Path) -> str:
-    """Return the executor id of this home folder. Create it on first use; DBOS finds unfinished jobs by it."""
-    file = create_home(home) / _EXECUTOR_FILE
+def _home_id(home: Path) -> str:
+    """Return the id of this home folder. Create it on first use."""
+    file = create_home(home) / _HOME_FILE
     if not file.exists():
         temporary = file.with_name(f"{file.name}.{os.getpid()}")
         temporary.write_text(f"service-{uuid4()}", encoding="utf-8")

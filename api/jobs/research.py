@@ -24,18 +24,20 @@ from api.jobs.subscription import Subscription
 from api.services.documents.collection_pool import CollectionPool
 from api.services.research.conversation import with_conversation
 from api.services.research.research import PanelFactory
+from api.storage.notifications import Listener
 from api.workers.contract import Researcher, ResearchTask
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
 from multi_agent.events import Event
 from multi_agent.request import Request
+from multi_agent.storage.tables import EVENTS_CHANNEL
 from multi_agent.storage.trace import WAITING, RunSummary, Trace
 from vectorstore.errors import StoreError
 
 IDLE_S = 15.0  # proxies and browsers drop connections that are silent for much longer
-POLL_S = 0.5  # for a run of another process
-WAITING_POLL_S = 5.0  # for a waiting run: it usually starts in this process, which then publishes its events
+POLL_S = 0.5  # for a run of another process, unless it sends notifications
+SLOW_POLL_S = 5.0  # with notifications; also for a waiting run, which usually starts in this process
 
 
 class LiveRun:
@@ -53,6 +55,10 @@ class LiveRun:
     def close(self) -> None:
         """Mark the run as not active in this process, and wake its subscribers to read its state from the database."""
         self.active = False
+        self.wake()
+
+    def wake(self) -> None:
+        """Make the subscribers read the state of the run and its new events from the database."""
         for subscription in self.subscriptions:
             subscription.put(None)
 
@@ -61,16 +67,19 @@ class Runs:
     """All runs of the service, and the handler of research jobs. Belongs to one event loop."""
 
     def __init__(
-        self, trace: Trace, keys: Keys, panel: PanelFactory, pool: CollectionPool, jobs: Jobs, researcher: Researcher
-    ) -> None:
+        self, trace: Trace, keys: Keys, panel: PanelFactory, pool: CollectionPool, jobs: Jobs, researcher: Researcher,
+        listener: Listener,
+    ) -> None:  # fmt: skip
         self._trace, self._keys, self._panel = trace, keys, panel
-        self._pool, self._jobs, self._researcher = pool, jobs, researcher
+        self._pool, self._jobs, self._researcher, self._listener = pool, jobs, researcher, listener
         self.listeners: list[Subscriber] = []
+        """Receive the events of the runs that this process executes, so that each event is counted once."""
         self._live: dict[str, LiveRun] = {}
         self._closing = False
         self._creating = threading.Lock()  # the request and its job may both store the run at the same moment
         self._database_slot = asyncio.Semaphore(1)  # a hundred concurrent runs read the database one after the other
         jobs.register(JobKind.RESEARCH, self)
+        listener.on(EVENTS_CHANNEL, self._notified, self._wake_all)
 
     async def recover(self) -> None:
         """Store the end of runs whose jobs have ended, for example while the database was down."""
@@ -152,7 +161,7 @@ class Runs:
                     yield stored
                 if run.ended or self._closing:
                     return
-                while event := await subscription.get(_poll_interval(live, run)):
+                while event := await subscription.get(self._poll_interval(live, run)):
                     if event.number > after + 1:
                         break  # a process stored the events between and was killed before it published them
                     if event.number > after:
@@ -238,9 +247,18 @@ class Runs:
         if live and not live.active and not live.subscriptions:
             del self._live[run_id]
 
+    def _notified(self, run_id: str) -> None:
+        """Wake the subscribers of a run after any process has stored an event of it."""
+        live = self._live.get(run_id)
+        if live and not live.active:  # this process publishes the events of its own runs
+            live.wake()
 
-def _poll_interval(live: LiveRun, run: RunSummary) -> float:
-    """Return the time to wait for an event before reading events that another process may have stored."""
-    if live.active:
-        return IDLE_S
-    return WAITING_POLL_S if run.status == WAITING else POLL_S
+    def _wake_all(self) -> None:
+        for live in self._live.values():
+            live.wake()
+
+    def _poll_interval(self, live: LiveRun, run: RunSummary) -> float:
+        """Return the time to wait for an event before reading events that another process may have stored."""
+        if live.active:
+            return IDLE_S
+        return SLOW_POLL_S if self._listener.connected or run.status == WAITING else POLL_S

@@ -1,8 +1,9 @@
-"""Durable jobs: the service runs them in turn and resumes unfinished ones after a restart or crash.
+"""Durable jobs: services and workers run them in turn and resume unfinished ones after a restart or crash.
 
-Every job is a DBOS workflow. DBOS stores it (in ``jobs.db`` in the home folder, or in Postgres), takes it from its
-queue when there is room, and hands it out again after its process has ended. The ``JobHandler`` of a kind runs its jobs
-in the service's event loop, and knows which work is already done.
+Every job is a DBOS workflow. DBOS stores it (in ``jobs.db`` in the home folder, or in Postgres) and takes it from its
+queue when there is room. After its process has ended, the next start of the service hands it out again, or one of the
+``Peers`` that share the jobs. The ``JobHandler`` of a kind runs its jobs in the event loop of the process, and knows
+which work is already done.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import asyncio
 import hashlib
 import logging
 import secrets
-from collections.abc import Callable, Collection
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from contextvars import Context
 from functools import partial
 from itertools import count
@@ -22,21 +23,25 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.permissions import Caller
 from api.errors import JobFailed, KeyReused, NotOurs, ServiceEnding
-from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobStatus, Outcome
-from api.jobs.queue import JobQueue
+from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobState, JobStatus, Outcome
+from api.jobs.peers import Peers
+from api.jobs.queue import JobQueue, StoredJob
 
 log = logging.getLogger(__name__)
 
 _PAGE = 50
 _STORE_AGAIN_S = 2.0
+_STORE_S = 5.0
+_CANCEL_S = 5.0
+_CANCEL_POLL_S = 0.2
 _NOUNS = {JobKind.RESEARCH: "run", JobKind.INGEST: "ingest", JobKind.EVALUATION: "evaluation"}
 
 
 class Jobs:
-    """All jobs of the service. Belongs to one event loop, and to one process at a time."""
+    """The jobs that this process submits and runs. Belongs to one event loop. Without peers, the process is alone."""
 
-    def __init__(self, queue: JobQueue) -> None:
-        self._queue = queue
+    def __init__(self, queue: JobQueue, peers: Peers | None = None) -> None:
+        self._queue, self._peers = queue, peers
         self._handlers: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in queue.limits.items()}
         self._collections: dict[str, asyncio.Lock] = {}  # one ingest at a time into each
@@ -45,6 +50,7 @@ class Jobs:
         self._unstored: dict[str, Outcome] = {}
         self._storing: set[asyncio.Task[None]] = set()
         self._closing = False
+        self._suspended = False
 
     def register(self, kind: JobKind, handler: JobHandler) -> None:
         """Set the handler of a kind of job. Call it before ``start``."""
@@ -68,7 +74,8 @@ class Jobs:
 
     async def get(self, job_id: str) -> Job:
         """Return a job. Raises JobNotFound."""
-        return self._with_progress((await self._queue.get(job_id)).job)
+        [job] = await self._with_progress([(await self._queue.get(job_id)).job])
+        return job
 
     async def list(
         self, kind: JobKind | None, among: Collection[JobStatus], collection: str | None, limit: int,
@@ -81,7 +88,7 @@ class Jobs:
         for offset in count(0, page):
             found = await self._queue.list([kind] if kind else list(JobKind), wanted, page, offset)
             jobs += [
-                job for job in map(self._with_progress, found)
+                job for job in await self._with_progress(found)
                 if job.status in wanted and collection in (None, job.collection) and readable(job.collection)
             ]  # fmt: skip
             if len(found) < page or len(jobs) >= limit:
@@ -90,11 +97,17 @@ class Jobs:
         return jobs[:limit]
 
     async def cancel(self, job_id: str) -> Job:
-        """Cancel a job; an ended job stays unchanged. Raises JobNotFound; NotOurs if another service runs it."""
+        """Cancel a job; an ended job stays unchanged.
+
+        Raises JobNotFound; NotOurs if another service runs it and does not share its jobs. A job of another process may
+        still be running when this returns; that process ends it within a second or two.
+        """
         stored = await self._queue.get(job_id)
         job = stored.job
         if active := self._active.get(job.id):
             await self._stop(active)
+        elif not job.status.ended and self._peers:
+            await self._cancel_elsewhere(stored, self._peers)
         elif not job.status.ended:
             if job.status is JobStatus.RUNNING and stored.executor != self._queue.executor:
                 raise NotOurs(f"Job {job.id!r} belongs to another service on this database; cancel it there.")
@@ -104,18 +117,58 @@ class Jobs:
         return await self.get(job.id)
 
     async def pause(self) -> None:
-        """Stop active jobs, which resume at the next start, and accept no new ones. Idempotent."""
+        """Stop active jobs, which resume later, here or elsewhere, and accept no new ones. Idempotent."""
         self._closing = True
         for storing in self._storing:
             storing.cancel()
-        for active in self._active.values():
-            active.paused = True
-        await asyncio.gather(*(self._stop(active) for active in self._active.values()))
+        await self._pause_active()
 
     async def close(self) -> None:
         """Pause, then close the queue's database."""
         await self.pause()
         await self._queue.destroy()
+
+    # For Peers
+
+    def states(self) -> dict[str, JobState]:
+        """Return the states of the active jobs."""
+        return {
+            job_id: JobState(started=active.started, progress=active.progress)
+            for job_id, active in self._active.items()
+        }
+
+    async def cancel_here(self, job_id: str) -> None:
+        """Cancel a job if it is active in this process."""
+        if active := self._active.get(job_id):
+            await self._stop(active)
+
+    async def suspend(self) -> None:
+        """Stop active jobs, which other processes may continue, and start none until ``resume``."""
+        self._suspended = True
+        await self._pause_active()
+
+    def resume(self) -> None:
+        """Start jobs again."""
+        self._suspended = False
+
+    async def _cancel_elsewhere(self, stored: StoredJob, peers: Peers) -> None:
+        """Cancel a job that is waiting, or that another process runs."""
+        job = stored.job
+        await peers.mark_cancelled(job.id)
+        if job.status is JobStatus.RUNNING and await peers.runs(stored.executor):
+            await self._wait_for_end(job.id)
+            return
+        await self._queue.cancel(job.id)
+        stored = await self._queue.get(job.id)
+        if stored.job.started_at is None or not await peers.runs(stored.executor):  # else it has just been started
+            await self._handlers[job.kind].on_abort(stored.spec, JobStatus.CANCELLED, _never_started(job.kind))
+            await peers.forget(job.id)
+
+    async def _wait_for_end(self, job_id: str) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CANCEL_S):
+                while not (await self._queue.get(job_id)).job.status.ended:  # noqa: ASYNC110 (it ends elsewhere)
+                    await asyncio.sleep(_CANCEL_POLL_S)
 
     # One job
 
@@ -125,7 +178,7 @@ class Jobs:
         A cancelled task leaves the workflow unfinished in the database; DBOS hands it out again at the next start.
         """
         spec = JobSpec.model_validate_json(content)
-        if self._closing or spec.id in self._cancelled:
+        if self._closing or self._suspended or spec.id in self._cancelled or (self._peers and self._peers.stale):
             raise asyncio.CancelledError
         workflow = asyncio.current_task()
         assert workflow is not None
@@ -154,9 +207,11 @@ class Jobs:
             await asyncio.sleep(_STORE_AGAIN_S)
             try:
                 job = (await self._queue.get(spec.id)).job
-                if not job.status.ended:
-                    return await self._queue.resume(spec)
+                if not job.status.ended and await self._queue.resume(spec):
+                    return None
                 self._unstored.pop(spec.id, None)
+                if not job.status.ended:  # another process has taken it over
+                    return None
                 return await self._handlers[spec.kind].on_abort(spec, job.status, job.error or _never_started(job.kind))
             except SQLAlchemyError as error:
                 log.warning("The end of job %s cannot be stored; it is tried again: %s", spec.id, error)
@@ -168,16 +223,26 @@ class Jobs:
         that the keys take turns here.
         """
         kind = active.spec.kind
+        if self._peers and await self._peers.is_cancelled(active.spec.id):
+            raise asyncio.CancelledError
         async with AsyncExitStack() as held:
             if kind is JobKind.INGEST:
-                await held.enter_async_context(self._collections.setdefault(active.spec.collection, asyncio.Lock()))
+                await held.enter_async_context(self._collection_lock(active.spec.collection))
             await held.enter_async_context(self._slots[kind])
             active.started = True
             return await self._handlers[kind].run(active)
 
+    def _collection_lock(self, collection: str) -> AbstractAsyncContextManager[None]:
+        if self._peers:
+            return self._peers.collection_lock(collection)
+        return self._collections.setdefault(collection, asyncio.Lock())
+
     async def _outcome(self, active: ActiveJob) -> Outcome:
         spec, handler = active.spec, self._handlers[active.spec.kind]
         await asyncio.wait({active.task})
+        done = not active.task.cancelled() and active.task.exception() is None
+        if not done and self._peers and await self._peers.lost():  # another process continues it
+            raise asyncio.CancelledError
         if active.task.cancelled():
             if active.paused:
                 raise asyncio.CancelledError
@@ -192,22 +257,37 @@ class Jobs:
             await handler.on_abort(spec, JobStatus.FAILED, f"Unexpected error in Candor: {error!r}")
         return Outcome(status=JobStatus.FAILED, error=str(error) or repr(error), progress=active.progress)
 
+    async def _pause_active(self) -> None:
+        for active in self._active.values():
+            active.paused = True
+        await asyncio.gather(*(self._stop(active) for active in self._active.values()))
+
     async def _stop(self, active: ActiveJob) -> None:
         """Cancel an active job, and wait until DBOS has stored its outcome."""
-        active.task.cancel()
-        await asyncio.wait({active.workflow})
+        ending = active.task.cancel()
+        limit_s = None if ending or not self._suspended else _STORE_S  # DBOS waits if another process runs the job
+        _, unfinished = await asyncio.wait({active.workflow}, timeout=limit_s)
+        for workflow in unfinished:
+            workflow.cancel()
 
-    def _with_progress(self, job: Job) -> Job:
-        """Return the job with its current progress if it runs in this process; the database has only the last one.
+    async def _with_progress(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Return the jobs with the progress of those that run; DBOS has only the last progress of ended jobs.
 
-        A job that waits here for a slot is still waiting, though DBOS has started its workflow.
+        A job that waits for a slot of its process is still waiting, though DBOS has started its workflow.
         """
-        active = self._active.get(job.id)
-        if active is None or job.status.ended:
-            return job
-        if not active.started:
-            return job.model_copy(update={"status": JobStatus.WAITING, "started_at": None})
-        return job.model_copy(update={"progress": active.progress})
+        states = self.states()
+        if self._peers:
+            running = [job.id for job in jobs if job.status is JobStatus.RUNNING and job.id not in states]
+            states |= await self._peers.states(running)
+        return [_with_state(job, states.get(job.id)) for job in jobs]
+
+
+def _with_state(job: Job, state: JobState | None) -> Job:
+    if state is None or job.status.ended:
+        return job
+    if not state.started:
+        return job.model_copy(update={"status": JobStatus.WAITING, "started_at": None})
+    return job.model_copy(update={"progress": state.progress})
 
 
 def new_job_id(prefix: str, caller: Caller, idempotency_key: str | None) -> str:

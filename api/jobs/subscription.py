@@ -21,8 +21,9 @@ class Subscription(Generic[T]):
         self._woken: asyncio.Future[None] | None = None
 
     def put(self, item: T | None) -> None:
-        """Append an item; None only wakes the consumer."""
-        self._items.append(item)
+        """Append an item; None only wakes the consumer, once if it is put several times."""
+        if item is not None or not self._items or self._items[-1] is not None:
+            self._items.append(item)
         self._wake()
 
     async def get(self, timeout_s: float) -> T | None:

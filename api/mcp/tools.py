@@ -33,7 +33,7 @@ from multi_agent.request import LONGEST, RagResult, Request
 from multi_agent.settings import Source
 from multi_agent.storage.run_filter import RunFilter, RunState
 from multi_agent.storage.trace import RunSummary, Trace
-from vectorstore.models import FrozenModel, Hit, Origin
+from vectorstore.models import FrozenModel, Hit, Origin, UnreadableCollection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,6 +70,7 @@ class CollectionFound(FrozenModel):
     name: str
     documents: int
     passages: int
+    unreadable: str = Field(default="", description="why it cannot be searched now; empty if it can")
 
 
 class Passage(FrozenModel):
@@ -261,15 +262,17 @@ def _with_tool_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[
 
 
 def _list_collections(collections: Collections, caller: Caller) -> list[CollectionFound]:
-    known = [spec.collection for spec in collections.list() if caller.may(Right.READ, spec.collection)]
+    known = [each for each in collections.list() if caller.may(Right.READ, each.collection)]
     counted = collections.ledger.counts()
     return [
         CollectionFound(
-            name=name,
-            documents=sum(each.documents for each in counted.get(name, {}).values() if each.chunks),
-            passages=sum(each.chunks for each in counted.get(name, {}).values()),
+            name=listed.collection,
+            documents=sum(each.documents for each in states.values() if each.chunks),
+            passages=sum(each.chunks for each in states.values()),
+            unreadable=listed.reason if isinstance(listed, UnreadableCollection) else "",
         )
-        for name in known
+        for listed in known
+        for states in [counted.get(listed.collection, {})]
     ]
 
 

@@ -11,19 +11,23 @@ from pydantic import Field, SecretStr
 
 from api.errors import HomeError
 from api.settings import FILE, Settings
+from ingest.errors import IngestError
 from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
-from vectorstore.models import FrozenModel
+from vectorstore.models import FrozenModel, UnreadableCollection
 from vectorstore.settings import without_password
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from api.services.documents.collections import Collections
     from multi_agent.storage.trace import Trace
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import VectorStore
 
 _SECRET = "set, not shown"
+_RESTORE = "`candor ingest --retry-failed --collection {name}` repairs it."
+_UNKNOWN = " Passages of documents that the database never listed remain. To delete them, drop the collection."
 
 
 class Diagnosis(FrozenModel):
@@ -72,13 +76,15 @@ class Doctor:
         trace: Callable[[], Trace],
         store: Callable[[], VectorStore],
         embedder: Callable[[], Embedder],
+        collections: Callable[[], Collections],
     ) -> None:
         self._settings, self._engine, self._trace = settings, engine, trace
-        self._store, self._embedder = store, embedder
+        self._store, self._embedder, self._collections = store, embedder, collections
 
     def diagnose(self) -> Diagnosis:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
-        checks = (*self.check_parts(), *asyncio.run(_check_models(self._settings)))
+        models = asyncio.run(_check_models(self._settings))
+        checks = (*self.check_parts(), *self._check_collections(), *models)
         settings = _without_secrets(self._settings.model_dump())
         return Diagnosis(settings=settings, settings_file=str(self._settings.home / FILE), checks=checks)
 
@@ -121,11 +127,36 @@ class Doctor:
 
     def _check_store(self) -> Check:
         try:
-            names = sorted({spec.collection for spec in self._store().list()})
+            listed = self._store().list()
         except StoreError as error:
             return Check(name="store", ok=False, detail="cannot be opened", remedy=str(error))
+        if unreadable := [each for each in listed if isinstance(each, UnreadableCollection)]:
+            detail = f"cannot read {', '.join(each.collection for each in unreadable)}"
+            return Check(name="store", ok=False, detail=detail, remedy=unreadable[0].reason)
+        names = sorted({each.collection for each in listed})
         where = without_password(self._settings.store.url or "") or f"embedded in {self._settings.home / 'collections'}"
         return Check(name="store", ok=True, detail=f"{where}; collections: {', '.join(names) or 'none yet'}")
+
+    def _check_collections(self) -> Iterator[Check]:
+        """Compare the collections with the database, and yield a failed check for each difference.
+
+        Yields nothing if the store or the database cannot be read, which other checks report.
+        """
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            collections = self._collections()
+            names = collections.names()
+        except (StoreError, IngestError, HomeError, SQLAlchemyError):
+            return
+        for name in names:
+            try:
+                difference = collections.difference(name)
+                found, remedy = str(difference), _RESTORE.format(name=name) + _UNKNOWN * bool(difference.unlisted)
+            except StoreError as error:
+                found, remedy = "cannot be compared with the database", str(error)
+            if found:
+                yield Check(name=f"collection {name}", ok=False, detail=found, remedy=remedy)
 
     def _check_embedder(self) -> Check:
         try:

@@ -50,9 +50,18 @@ def _create_engine(settings: Settings) -> sql.Engine:
 
 
 def _configure_sqlite(connection: Any, _: object) -> None:
-    """Let readers run next to one writer, wait for locks, and keep commits after a crash of the process."""
+    """Let readers run next to one writer, wait for locks, and keep commits after a crash of the process.
+
+    A new file can be shrunk in small steps (``release_space``). This must be set before the file has content.
+    """
     cursor = connection.cursor()
-    for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    for pragma in (
+        f"busy_timeout={_BUSY_TIMEOUT_MS}",
+        "auto_vacuum=INCREMENTAL",
+        "journal_mode=WAL",
+        "synchronous=NORMAL",
+        "foreign_keys=ON",
+    ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
@@ -65,8 +74,8 @@ def _reject_long_pattern(context: sql.engine.ExceptionContext) -> None:
 
 def _describe_failure(context: sql.engine.ExceptionContext) -> DatabaseFailed | None:
     """Replace an error of the database, but not of a statement, by one for users. SQLAlchemy's quotes the statement."""
-    if not isinstance(context.sqlalchemy_exception, sql.exc.OperationalError):
-        return None
+    if not isinstance(context.sqlalchemy_exception, sql.exc.OperationalError) or context.is_pre_ping:
+        return None  # after a failed ping, the pool connects again
     reason = str(context.original_exception).strip()
     failed = DatabaseFailed(
         f"The database failed: {reason}. Check that its disk has room and is writable, or that its server runs."

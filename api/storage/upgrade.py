@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,9 @@ from pathlib import Path
 import sqlalchemy as sql
 
 from api.errors import HomeError
+from api.storage.release import release_space
+
+log = logging.getLogger(__name__)
 
 VERSIONS = Path(__file__).parent / "migrations" / "versions"
 _VERSION_TABLE = "alembic_version"
@@ -28,8 +32,13 @@ def upgrade_schema(engine: sql.Engine) -> None:
         if _known_version(connection) == newest:
             return
     with _alembic_lock, _exclusive(engine) as connection:
-        if _known_version(connection) != newest:
-            _run_migrations(connection)
+        if _known_version(connection) == newest:
+            return
+        _run_migrations(connection)
+    try:
+        release_space(engine)
+    except sql.exc.OperationalError as error:  # the upgrade itself has succeeded
+        log.warning("The database file was not shrunk (%s). `candor runs prune` tries again.", error.orig)
 
 
 def newest_version() -> str:

@@ -1,10 +1,11 @@
 """Stores and deletes uploaded files.
 
-    HOME/uploads/papers/reports/2024.pdf      a file of the collection `papers`, under the name that the client sent
-    HOME/uploads/.origins/papers/a.pdf        the URL from which `a.pdf` of `papers` was downloaded
-    HOME/uploads/.incoming/123-8f3a…/0        a file that process 123 is receiving
+    HOME/uploads/papers/reports/2024.pdf          a file of the collection `papers`, under the name that the client sent
+    HOME/uploads/.origins/papers/a.pdf            the URL from which `a.pdf` of `papers` was downloaded
+    HOME/uploads/.incoming/machine-123-8f3a…/0    a file that process 123 of that machine is receiving
 
-A file is moved to its final path only after the whole upload has arrived. Unfinished uploads are deleted.
+A file is moved to its final path only after the whole upload has arrived. Unfinished uploads are deleted. Several
+machines can share the folder; each deletes only its own unfinished uploads.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import filecmp
 import os
 import re
 import shutil
+import socket
 import tempfile
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -30,10 +32,10 @@ _MAX_LENGTH = 1000
 
 
 class Uploads:
-    """The uploaded files of a home folder. Calls block."""
+    """The uploaded files in a folder. Calls block."""
 
-    def __init__(self, home: Path) -> None:
-        self._folder = home / "uploads"
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     def folder(self, collection: str) -> Path:
         """Return the folder of a collection's files. It may not exist."""
@@ -48,7 +50,8 @@ class Uploads:
         """Create a folder for incoming files. Deletes it with its remaining files at the end of the block."""
         with _translate_errors(self._folder):
             (self._folder / _INCOMING).mkdir(parents=True, exist_ok=True)
-            folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=self._folder / _INCOMING))
+            prefix = f"{socket.gethostname()}-{os.getpid()}-"
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self._folder / _INCOMING))
         try:
             yield folder
         finally:
@@ -123,9 +126,10 @@ class Uploads:
                 shutil.rmtree(folder)
 
     def clear(self) -> None:
-        """Delete unfinished uploads of processes that were killed."""
-        for folder in (self._folder / _INCOMING).glob("*-*"):
-            if not psutil.pid_exists(int(folder.name.partition("-")[0])):
+        """Delete unfinished uploads of processes of this machine that were killed."""
+        for folder in (self._folder / _INCOMING).glob("*-*-*"):
+            host, pid, _ = folder.name.rsplit("-", 2)
+            if host == socket.gethostname() and not psutil.pid_exists(int(pid)):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _move(self, received: Path, path: Path) -> Path:

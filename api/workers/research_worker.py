@@ -15,6 +15,7 @@ from typing import Any
 
 from api.bootstrap import Candor
 from api.settings import Settings
+from api.storage.fencing import fence, process_of
 from api.workers.channel import Channel, RemoteError
 from api.workers.contract import ResearchTask
 from api.workers.lock import research_lock
@@ -55,6 +56,8 @@ class ResearchWorker:
 
     def __init__(self, settings: Settings, tasks: Connection, service: ServiceClient) -> None:
         candor = Candor(settings, embed_query=service.embed_query)
+        if process := process_of(candor.engine):
+            fence(candor.engine, process)
         self._ledger, self._service = candor.ledger, service
         self._panel = Panel(candor.panel, candor.evaluations)
         self._span_export = candor.span_export

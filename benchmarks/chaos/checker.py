@@ -13,11 +13,12 @@ import hashlib
 import json
 import sqlite3
 import sys
+import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import httpx
 import qdrant_edge as qdrant
@@ -30,6 +31,14 @@ RUN_ENDS = {"answered", "insufficient", "failed", "cancelled"}
 DOCUMENT_ENDS = {"indexed", "failed", "skipped", "removed"}
 EDITION = "edition"
 PAGE = 1000
+
+
+class Database(Protocol):
+    """An SQLite connection, or one to Postgres (``benchmarks/workers/checks.py``)."""
+
+    def execute(self, statement: str, parameters: Sequence[str] = (), /) -> Iterable[Any]:
+        """Return the rows as tuples, and JSON as text."""
+        ...
 
 
 class Passage(NamedTuple):
@@ -48,7 +57,7 @@ def check(home: Path, submitted: Submitted) -> list[str]:
             *unended_jobs(jobs, submitted), *doubled_keys(submitted),
             *faulty_runs(candor, submitted), *faulty_events(candor),
             *faulty_evaluations(candor, submitted), *unended_documents(candor),
-            *lost_uploads(candor, jobs, submitted), *faulty_passages(candor, home / "collections"),
+            *lost_uploads(candor, jobs, submitted), *_faulty_collections(candor, home / "collections"),
         ]  # fmt: skip
 
 
@@ -61,7 +70,7 @@ def integrity(database: sqlite3.Connection, name: str) -> Iterator[str]:
         yield f"{name}: row {row} of {table} refers to a missing row of {parent}"
 
 
-def unended_jobs(jobs: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
+def unended_jobs(jobs: Database, submitted: Submitted) -> Iterator[str]:
     """Yield the acknowledged jobs that do not exist, and all jobs that have not ended."""
     states = _job_states(jobs)
     yield from (f"job {each} is lost" for each in submitted.jobs() if each not in states)
@@ -75,7 +84,7 @@ def doubled_keys(submitted: Submitted) -> Iterator[str]:
             yield f"the idempotency key {key} got several jobs: {', '.join(sorted(set(ids)))}"
 
 
-def faulty_runs(candor: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
+def faulty_runs(candor: Database, submitted: Submitted) -> Iterator[str]:
     """Yield the lost runs, the runs that have not ended, and the questions with several runs."""
     stored = candor.execute("SELECT run_id, status, answer FROM runs")
     known = {run_id: (status, answer) for run_id, status, answer in stored}
@@ -83,17 +92,21 @@ def faulty_runs(candor: sqlite3.Connection, submitted: Submitted) -> Iterator[st
         if run_id not in known:
             yield f"run {run_id} is lost"
     for run_id, (status, answer) in known.items():
-        if status not in RUN_ENDS or answer in (None, "null"):
+        if status not in RUN_ENDS or answer is None:
             yield f"run {run_id} is {status} {'with' if answer else 'without'} an answer"
-    asked = "SELECT question, group_concat(run_id, ', ') FROM runs GROUP BY question HAVING count(*) > 1"
-    yield from (f"the question {question!r} has several runs: {ids}" for question, ids in candor.execute(asked))
+    asked: dict[str, list[str]] = defaultdict(list)
+    for run_id, question in candor.execute("SELECT run_id, question FROM runs"):
+        asked[question].append(run_id)
+    for question, ids in asked.items():
+        if len(ids) > 1:
+            yield f"the question {question!r} has several runs: {', '.join(ids)}"
 
 
-def faulty_events(candor: sqlite3.Connection) -> Iterator[str]:
+def faulty_events(candor: Database) -> Iterator[str]:
     """Yield the runs with a gap in their events, without a terminal event at the end, or with several."""
     events: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     for run_id, number, event in candor.execute("SELECT run_id, number, event FROM events ORDER BY run_id, number"):
-        events[run_id].append((number, json.loads(event)["body"]))
+        events[run_id].append((number, json.loads(zlib.decompress(event))["body"]))
     for run_id, status in candor.execute("SELECT run_id, status FROM runs"):
         own = events[run_id]
         if [number for number, _ in own] != list(range(1, len(own) + 1)):
@@ -106,7 +119,7 @@ def faulty_events(candor: sqlite3.Connection) -> Iterator[str]:
             yield f"run {run_id} is {status}, but its last event says {ends[0]}"
 
 
-def faulty_evaluations(candor: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
+def faulty_evaluations(candor: Database, submitted: Submitted) -> Iterator[str]:
     """Yield the acknowledged evaluations that are lost, are unfinished, or lack the result of a question."""
     found = {each: (json.loads(evaluation)["state"], json.loads(questions)) for each, evaluation, questions in
              candor.execute("SELECT id, evaluation, questions FROM evaluations")}  # fmt: skip
@@ -122,7 +135,7 @@ def faulty_evaluations(candor: sqlite3.Connection, submitted: Submitted) -> Iter
                 yield f"evaluation {each} has no result for the question {question['id']}"
 
 
-def unended_documents(candor: sqlite3.Connection) -> Iterator[str]:
+def unended_documents(candor: Database) -> Iterator[str]:
     """Yield the documents without a terminal state or a reason for it, and the ingests that still seem to run."""
     for collection, name, state, reason in candor.execute("SELECT collection, name, state, reason FROM documents"):
         if state not in DOCUMENT_ENDS:
@@ -133,7 +146,7 @@ def unended_documents(candor: sqlite3.Connection) -> Iterator[str]:
         yield f"an ingest into {collection} has never ended"
 
 
-def lost_uploads(candor: sqlite3.Connection, jobs: sqlite3.Connection, submitted: Submitted) -> Iterator[str]:
+def lost_uploads(candor: Database, jobs: Database, submitted: Submitted) -> Iterator[str]:
     """Yield the files whose stored content differs from the last upload that was ingested."""
     states = _job_states(jobs)
     documents = {name: rest for name, *rest in candor.execute(
@@ -151,28 +164,31 @@ def lost_uploads(candor: sqlite3.Connection, jobs: sqlite3.Connection, submitted
                 yield f"the uploaded file {name} has another content than its document"
 
 
-def faulty_passages(candor: sqlite3.Connection, folder: Path) -> Iterator[str]:
-    """Yield the documents with more or fewer passages than in the ledger, and the passages without a document."""
+def _faulty_collections(candor: Database, folder: Path) -> Iterator[str]:
     for path in sorted(each.parent for each in folder.glob("*/collection.json")):
-        name = path.name
-        selected = candor.execute("SELECT edition FROM hidden_editions WHERE collection = ?", [name])
-        hidden = {edition for [edition] in selected}
-        documents = {each: (title, count) for each, title, count in candor.execute(
-            "SELECT id, name, chunks FROM documents WHERE collection = ?", [name])}  # fmt: skip
-        live = defaultdict(list)
-        for passage in passages(path / "shard"):
-            if passage.edition not in hidden:
-                live[passage.document].append(passage)
-        for each, own in live.items():
-            if not documents.get(each, ("", 0))[1]:
-                yield f"{len(own)} passages in {name} belong to no indexed document: {each}"
-        for each, (title, count) in documents.items():
-            own = live.get(each, [])
-            positions = Counter(passage.position for passage in own)
-            if count and len(own) != count:
-                yield f"document {title} of {name} has {len(own)} passages; the ledger counts {count}"
-            elif max(positions.values(), default=1) > 1 or len({passage.edition for passage in own}) > 1:
-                yield f"document {title} of {name} has a passage twice"
+        yield from faulty_passages(candor, path.name, passages(path / "shard"))
+
+
+def faulty_passages(candor: Database, name: str, stored: Iterable[Passage]) -> Iterator[str]:
+    """Yield the documents with more or fewer passages than in the ledger, and the passages without a document."""
+    selected = candor.execute("SELECT edition FROM hidden_editions WHERE collection = ?", [name])
+    hidden = {edition for [edition] in selected}
+    documents = {each: (title, count) for each, title, count in candor.execute(
+        "SELECT id, name, chunks FROM documents WHERE collection = ?", [name])}  # fmt: skip
+    live = defaultdict(list)
+    for passage in stored:
+        if passage.edition not in hidden:
+            live[passage.document].append(passage)
+    for each, own in live.items():
+        if not documents.get(each, ("", 0))[1]:
+            yield f"{len(own)} passages in {name} belong to no indexed document: {each}"
+    for each, (title, count) in documents.items():
+        own = live.get(each, [])
+        positions = Counter(passage.position for passage in own)
+        if count and len(own) != count:
+            yield f"document {title} of {name} has {len(own)} passages; the ledger counts {count}"
+        elif max(positions.values(), default=1) > 1 or len({passage.edition for passage in own}) > 1:
+            yield f"document {title} of {name} has a passage twice"
 
 
 def passages(shard: Path) -> Iterator[Passage]:
@@ -183,13 +199,16 @@ def passages(shard: Path) -> Iterator[Passage]:
         while True:
             request = qdrant.ScrollRequest(limit=PAGE, offset=offset, with_payload=True, with_vector=False)
             records, offset = opened.scroll(request)
-            for record in records:
-                payload = record.payload or {}
-                yield Passage(payload["document_id"], payload["index"], payload["metadata"].get(EDITION, ""))
+            yield from (passage_of(record.payload or {}) for record in records)
             if offset is None:
                 return
     finally:
         opened.close()
+
+
+def passage_of(payload: dict[str, Any]) -> Passage:
+    """Return the passage of a point of Qdrant."""
+    return Passage(payload["document_id"], payload["index"], payload["metadata"].get(EDITION, ""))
 
 
 def check_service(http: httpx.Client, submitted: Submitted) -> Iterator[str]:
@@ -204,7 +223,7 @@ def check_service(http: httpx.Client, submitted: Submitted) -> Iterator[str]:
             yield f"GET /v1/runs/{run_id}: {run.status_code} {run.text[:200]}"
 
 
-def _job_states(jobs: sqlite3.Connection) -> dict[str, str]:
+def _job_states(jobs: Database) -> dict[str, str]:
     """Return the state of each job. A successful DBOS workflow returns the outcome of its job as JSON."""
     stored = jobs.execute(
         "SELECT workflow_uuid, status, o.output FROM workflow_status LEFT JOIN workflow_output o USING (workflow_uuid)"

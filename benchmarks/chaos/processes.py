@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import httpx
@@ -24,15 +24,15 @@ MODEL_DELAY_S = (0.0, 0.3)
 
 
 class Model:
-    """The scripted model endpoint in a process of its own."""
+    """The scripted model endpoint in a process of its own. Each call takes between ``delay_s`` seconds."""
 
-    def __init__(self) -> None:
-        self.port = free_port()
+    def __init__(self, delay_s: tuple[float, float] = MODEL_DELAY_S) -> None:
+        self.port, self._delay_s = free_port(), delay_s
         self.url = f"http://127.0.0.1:{self.port}/v1"
 
     def start(self) -> None:
         """Start the endpoint, on the same port as before."""
-        command = [sys.executable, "-m", "benchmarks.chaos.processes", str(self.port)]
+        command = [sys.executable, "-m", "benchmarks.chaos.processes", *map(str, (self.port, *self._delay_s))]
         self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, env=environment())
 
     def kill(self) -> None:
@@ -44,7 +44,9 @@ class Model:
 class Service:
     """`candor serve`. Its standard error is in `service.log` of the work folder."""
 
-    def __init__(self, home: Path, work: Path, model: Model, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, home: Path, work: Path, model: Model, say: Callable[[str], None], settings: Mapping[str, str] = {}
+    ) -> None:
         self.home, self.clock = home, work / "clock"
         self._errors, self._say = work / "service.log", say
         self._port = free_port()
@@ -53,7 +55,7 @@ class Service:
             **environment(), "PYTHONPATH": os.pathsep.join([str(CLOCK), environment()["PYTHONPATH"]]),
             "CHAOS_CLOCK": str(self.clock), "HF_HUB_OFFLINE": "1",
             "CANDOR_LLM__PROVIDER": "openai", "CANDOR_LLM__BASE_URL": model.url, "CANDOR_LLM__MODEL": "scripted",
-            "CANDOR_LLM__CONTEXT_WINDOW": "64000", "CANDOR_SERVICE__CONCURRENT_RUNS": "4",
+            "CANDOR_LLM__CONTEXT_WINDOW": "64000", "CANDOR_SERVICE__CONCURRENT_RUNS": "4", **settings,
         }  # fmt: skip
 
     def start(self) -> None:
@@ -131,7 +133,7 @@ def _exit_of(process: subprocess.Popen[bytes]) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
 
-def serve_model(port: int) -> None:
+def serve_model(port: int, *delay_s: float) -> None:
     """Serve the scripted model until standard input closes."""
     from support.panel import Panel
     from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
@@ -141,11 +143,11 @@ def serve_model(port: int) -> None:
     def answer(request: Request) -> Reply:
         played = panel(request)
         assert isinstance(played, str)
-        return Reply(text=played, delay=random.uniform(*MODEL_DELAY_S))
+        return Reply(text=played, delay=random.uniform(*delay_s))
 
     with ScriptedEndpoint(answer, port=port):
         sys.stdin.read()
 
 
 if __name__ == "__main__":
-    serve_model(int(sys.argv[1]))
+    serve_model(int(sys.argv[1]), *map(float, sys.argv[2:]))

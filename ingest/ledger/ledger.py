@@ -41,7 +41,7 @@ from sqlalchemy import (
 from ingest.document import Block, ParsedDocument
 from ingest.errors import AmbiguousDocument, DocumentNotFound
 from ingest.ledger.records import STARTED, Count, DocumentRecord, DocumentState, DocumentSummary, DocumentText, Stage
-from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, PASSAGES, TAGS, TEXTS, database
+from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, IDENTITY, PASSAGES, TAGS, TEXTS, database
 from ingest.ledger.tags import change_tags, copy_tags, read_tags
 from vectorstore.models import PageSpan
 
@@ -254,6 +254,20 @@ class Ledger:
             for collection, state, documents, chunks in connection.execute(query):
                 counted[collection][DocumentState(state)] = Count(documents, chunks)
         return dict(counted)
+
+    def indexed(self, collection: str, documents: Sequence[str] = ()) -> Count:
+        """Count the indexed documents of a collection, or those among ``documents``, and their chunks."""
+        columns = DOCUMENTS.c
+        query = select(func.count(), func.coalesce(func.sum(columns.chunks), 0)).where(
+            columns.collection == collection, columns.chunks > 0
+        )
+        with database(), self._engine.connect() as connection:
+            return Count(*connection.execute(query.where(columns.id.in_(documents)) if documents else query).one())
+
+    def database_id(self) -> str:
+        """Return the id of the database. Processes that share the database have the same id."""
+        with database(), self._engine.connect() as connection:
+            return str(connection.execute(select(IDENTITY.c.id)).scalar_one())
 
     def text(self, collection: str, document: str) -> DocumentText:
         """Return the parsed text of a document by its full id. Raises DocumentNotFound if there is none."""

@@ -126,6 +126,13 @@ def ingest_lock(engine: Engine, collection: str) -> Iterator[IngestLock]:
         lock.release()
 
 
+def release_locks_of(connection: Connection, host: str, process: int, process_started: float) -> None:
+    """Release the locks of a process that is known to be dead, on whichever machine it ran."""
+    started = UNDER_WAY.c.process_started
+    same_start = started.between(process_started - _SAME_START_S, process_started + _SAME_START_S)
+    connection.execute(delete(UNDER_WAY).where(UNDER_WAY.c.host == host, UNDER_WAY.c.process == process, same_start))
+
+
 def _this_process() -> dict[str, Any]:
     """Return the columns that identify this process: `host`, `process` and `process_started`."""
     process = psutil.Process()

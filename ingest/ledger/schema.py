@@ -103,6 +103,10 @@ UNDER_WAY = Table(
 )
 
 
+IDENTITY = Table("database_identity", METADATA, Column("id", String(36), primary_key=True))
+"""One row, which a migration inserts."""
+
+
 @contextmanager
 def database() -> Iterator[None]:
     """Translate SQLAlchemyError to LedgerUnavailable."""

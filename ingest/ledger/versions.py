@@ -9,15 +9,18 @@ from collections.abc import Callable, Iterator
 
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary
+from vectorstore.errors import PassagesLost
 from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
+from vectorstore.text.counts import count
 from vectorstore.wrapper import CollectionWrapper
 
 
 class LiveCollection(CollectionWrapper):
     """Wraps a collection and leaves the hidden versions out of its searches, scans and counts.
 
-    ``languages`` and ``vectors`` include hidden versions.
+    ``languages``, ``vectors`` and ``missing`` include hidden versions. A search or scan that finds nothing raises
+    PassagesLost if the store has lost the documents.
     """
 
     def __init__(self, collection: Collection, ledger: Ledger) -> None:
@@ -32,7 +35,10 @@ class LiveCollection(CollectionWrapper):
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Iterate over the selected chunks of the live versions. All are read before the first is returned."""
-        return iter(self.consistent_read(lambda now: list(now.scan(where))))
+        found = self.consistent_read(lambda now: list(now.scan(where)))
+        if not found:
+            self._require_passages(where)
+        return iter(found)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         """Count the selected documents and chunks of the live versions."""
@@ -51,6 +57,14 @@ class LiveCollection(CollectionWrapper):
             found = read(_Snapshot(self._collection, self._ledger, hidden))
         return found
 
+    def _require_passages(self, where: ChunkFilter) -> None:
+        """Raise PassagesLost if the ledger lists documents, but the store has no passage of them."""
+        name, documents = self.spec.collection, where.documents
+        if expected := self._ledger.indexed(name, documents).documents:
+            stored = self._collection.count(ChunkFilter(documents=documents)).chunks if documents else self.languages()
+            if not stored:
+                raise PassagesLost(name, count(expected, "document"))
+
 
 class _Snapshot(LiveCollection):
     """A view of the live versions with a fixed set of hidden versions."""
@@ -62,7 +76,10 @@ class _Snapshot(LiveCollection):
     def search(
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
-        return self._collection.search(mode, text=text, vector=vector, limit=limit, where=self._live(where))
+        found = self._collection.search(mode, text=text, vector=vector, limit=limit, where=self._live(where))
+        if not found:
+            self._require_passages(where)
+        return found
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         return self._collection.scan(self._live(where))

@@ -26,7 +26,7 @@ class Outside(PermissionError):
 class Boundary:
     """The folders that an ingest may read.
 
-    An ingest may read ``roots`` except Candor's data folder ``own``, and the folder ``uploads`` inside ``own``.
+    An ingest may read ``roots`` except Candor's data folder ``own``, and the folder ``uploads``, also inside ``own``.
     """
 
     roots: tuple[Path, ...]
@@ -82,9 +82,9 @@ class Boundary:
         return folder
 
     def _holds(self, real: Path) -> bool:
-        if self._is_own(real):
-            return self._is_upload_place(real)
-        return any(real.is_relative_to(os.path.realpath(root)) for root in self.roots)
+        if self._is_upload_place(real):
+            return True
+        return not self._is_own(real) and any(real.is_relative_to(os.path.realpath(root)) for root in self.roots)
 
     def _is_own(self, real: Path) -> bool:
         return real.is_relative_to(os.path.realpath(self.own))

@@ -30,7 +30,7 @@ from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Collection
 
-_OPTIMIZE_FROM = 1000  # chunks written in one ingest; with fewer, rebuilding the indexes takes longer than it saves
+OPTIMIZE_FROM = 1000  # chunks written in one ingest; with fewer, rebuilding the indexes takes longer than it saves
 _AHEAD = 2  # files read ahead per thread; limits the memory that parsed documents take
 
 
@@ -206,7 +206,7 @@ class IngestPipeline:
                     remove_document(self._collection, self._ledger, known, "gone from disk")
                     state.removed[known.id] = known.name
             delete_hidden_chunks(self._collection, self._ledger, self._name)
-            if state.chunks >= _OPTIMIZE_FROM:
+            if state.chunks >= OPTIMIZE_FROM:
                 self._collection.optimize()
 
 

@@ -8,26 +8,21 @@ process is killed, the collection is unchanged, and the next ingest continues.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from pydantic import Field
 
-from ingest.chunking.chunker import Chunker, Source
-from ingest.document import ParsedDocument
-from ingest.errors import IngestCancelled
-from ingest.facts.facts import find_facts
+from ingest.chunking.chunker import Chunker
 from ingest.ledger.aliases import CollectionAliases, staging_name
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord, DocumentSummary, Stage, index_version
+from ingest.ledger.records import DocumentSummary
 from ingest.ledger.versions import delete_hidden_chunks
-from ingest.pipeline.chunk_writer import ChunkWriter, WriteResult
-from ingest.pipeline.chunks import chunk_document
 from ingest.pipeline.reports import Progress
+from ingest.pipeline.stored_text import StoredTextIngest
 from vectorstore.embedding.embedder import Embedder
-from vectorstore.errors import CollectionNotFound
-from vectorstore.models import Chunk, CollectionSpec, FrozenModel
+from vectorstore.errors import CollectionNotFound, ForeignCollection
+from vectorstore.models import CollectionSpec, FrozenModel
 from vectorstore.store import Collection, VectorStore
 
 
@@ -77,16 +72,13 @@ class Reembedding:
         batch: int,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        self._check = check
         self._change = change
-        self._name = change.collection
         self._staged = staging_name(successor.spec.name)
         self._successor = successor
         self._ledger = ledger
-        self._chunker = chunker
-        self._writer = ChunkWriter(embedder, successor, ledger, self._staged)
-        self._embedder = embedder
-        self._batch = batch
+        self._documents = StoredTextIngest(
+            change.collection, successor, ledger, chunker, embedder, batch, check, staged=self._staged
+        )
 
     def run(
         self,
@@ -101,27 +93,17 @@ class Reembedding:
         started = time.perf_counter()
         live = {each.id: each for each in known.values() if each.chunks}
         done = self._done(live)
-        rebuilt = chunks = embedded = tokens = 0
-        for group in self._groups([each for identity, each in live.items() if identity not in done]):
-            try:
-                written = self._write(group, cancelled)
-            except IngestCancelled:
-                return None
-            rebuilt += len(group)
-            chunks += written.chunks
-            embedded += written.embedded
-            tokens += sum(record.tokens for record, _ in group)
-            progress(
-                Progress(
-                    name=group[-1][0].name, stage=Stage.EMBEDDING, files_done=len(done) + rebuilt,
-                    files_total=len(live), failed=0, chunks=chunks, tokens=tokens,
-                    seconds=time.perf_counter() - started, bytes_done=0, bytes_total=0,
-                )
-            )  # fmt: skip
+        left = [each for identity, each in live.items() if identity not in done]
+        written = self._documents.write(left, progress, cancelled, len(done))
+        if written.cancelled:
+            return None
         delete_hidden_chunks(self._successor, self._ledger, self._staged)
         self._successor.optimize()
         seconds = round(time.perf_counter() - started, 3)
-        return ReembedReport(change=self._change, rebuilt=rebuilt, chunks=chunks, embedded=embedded, seconds=seconds)
+        return ReembedReport(
+            change=self._change, rebuilt=written.documents, chunks=written.chunks, embedded=written.embedded,
+            seconds=seconds,
+        )  # fmt: skip
 
     def _done(self, live: Mapping[str, DocumentSummary]) -> set[str]:
         """Return the documents that an earlier attempt embedded. Remove those that changed or were removed since."""
@@ -134,62 +116,18 @@ class Reembedding:
                 self._ledger.remove(self._staged, staged.id, staged.index_version, "replaced")
         return done
 
-    def _groups(self, documents: Sequence[DocumentSummary]) -> Iterator[list[tuple[DocumentRecord, list[Chunk]]]]:
-        """Yield documents with their chunks, in groups that fill an embedding batch."""
-        group: list[tuple[DocumentRecord, list[Chunk]]] = []
-        for known in documents:
-            group.append(self._chunked(known))
-            if sum(len(chunks) for _, chunks in group) >= self._batch:
-                yield group
-                group = []
-        if group:
-            yield group
-
-    def _chunked(self, known: DocumentSummary) -> tuple[DocumentRecord, list[Chunk]]:
-        """Chunk the stored text for the new model. Return the updated record and the chunks."""
-        record = self._ledger.find(self._name, known.id)
-        kept = self._ledger.text(self._name, known.id)
-        parsed = ParsedDocument(
-            text=kept.text, blocks=kept.blocks, pages=kept.pages, title=record.title, metadata=record.metadata,
-            facts=record.facts, mime_type=record.mime_type, parser=record.parser, warnings=record.warnings,
-        )  # fmt: skip
-        facts = record.facts or find_facts(parsed)  # documents from older versions have no facts
-        parsed = parsed.model_copy(update={"facts": facts})
-        chunking = self._chunker.fingerprint
-        version = index_version(record.id, record.version, record.parser, chunking)
-        source = Source(document_id=record.id, path=record.path, name=record.name, version=record.version)
-        chunks = chunk_document(self._chunker, parsed, source, version)
-        tokens = sum(self._embedder.count_tokens([chunk.embedded_text for chunk in chunks]))
-        staged: dict[str, Any] = {
-            "collection": self._staged, "chunking": chunking, "chunks": len(chunks), "tokens": tokens, "facts": facts
-        }  # fmt: skip
-        return record.model_copy(update=staged), chunks
-
-    def _write(self, group: Sequence[tuple[DocumentRecord, list[Chunk]]], cancelled: Callable[[], bool]) -> WriteResult:
-        """Store the chunks, then publish the documents under the staging name."""
-        self._check()
-        for record, _ in group:
-            self._ledger.hide(self._staged, record.id, record.index_version)
-        chunks = [chunk for _, of_one in group for chunk in of_one]
-        embedded = 0
-        for start in range(0, len(chunks), self._batch):
-            batch = chunks[start : start + self._batch]
-            embedded += self._writer.write(batch, {}, lambda _: nullcontext(), cancelled).embedded
-        for record, _ in group:
-            self._ledger.publish(record)
-        return WriteResult(chunks=len(chunks), embedded=embedded)
-
 
 def open_successor(spec: CollectionSpec, store: VectorStore, aliases: CollectionAliases) -> Collection:
     """Open the collection to rebuild into: the one that an earlier attempt with the same spec began, or a new one.
 
     ``spec`` is named after the collection to replace.
     """
-    name, stored = spec.name, {each.name: each for each in store.list()}
+    name = spec.name
     begun = spec.model_copy(update={"name": aliases.building(name)})
-    if begun.name and stored.get(begun.name, begun) == begun:
+    if begun.name and store.find(begun.name) in (None, begun):
         return store.create(begun)
     aliases.abandon_rebuild(name)
+    stored = [each.name for each in store.list()]
     stored_name = aliases.start_rebuild(name, taken={*stored, *aliases.retired(name)})
     return store.create(spec.model_copy(update={"name": stored_name}))
 
@@ -201,7 +139,8 @@ def drop_replaced(name: str, store: VectorStore, ledger: Ledger, aliases: Collec
     """
     aliases.abandon_rebuild(name)
     for stored_name in aliases.retired(name):
-        with suppress(CollectionNotFound):  # an earlier call may have been killed after this step
+        # An earlier call may have been killed after this step, and another database may use the name since.
+        with suppress(CollectionNotFound, ForeignCollection):
             store.drop(stored_name)
         ledger.forget(staging_name(stored_name))
         aliases.forget(stored_name)

@@ -37,6 +37,7 @@ class IngestReport(FrozenModel):
     failed_before: int = Field(description="how many of the failed files were not tried again")
     left_out: tuple[SkippedFile, ...]
     removed: tuple[str, ...] = Field(description="names of documents whose files were deleted or moved")
+    restored: int = Field(default=0, description="documents that were missing from the store and are stored again")
     chunks: int
     embedded: int = Field(description="distinct texts that had to be embedded for the chunks")
     tokens: int

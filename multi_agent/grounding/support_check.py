@@ -10,6 +10,7 @@ each. When asked for the answer, it rejected all 5 wrong claims and confirmed 2 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -78,10 +79,12 @@ class SupportCheck:
         ]
         messages = Prompt.shipped("claim_check").render(question=self._question, quotes="\n\n".join(groups))
         answers = (await self._llm.complete(messages, ClaimCheck)).value.answers
-        answers += [_NONE] * (len(unclear) - len(answers))
-        return [self._compared(each, answer) for each, answer in zip(unclear, answers, strict=False)]
+        pairs = zip_longest(unclear, answers[: len(unclear)])
+        return [self._compared(each, answer) for each, answer in pairs]
 
-    def _compared(self, judged: Judged, answer: str) -> Judged:
+    def _compared(self, judged: Judged, answer: str | None) -> Judged:
+        if answer is None:
+            return judged._replace(supported=False, reason="The model gave no answer for its quotes.", method="model")
         if answer.strip(" .").casefold() in ("", _NONE):
             return judged._replace(
                 supported=False, reason="Its quotes alone do not answer the question.", method="model"

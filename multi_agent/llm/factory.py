@@ -13,7 +13,7 @@
         RetryingEndpoint     retries after transport errors; outside the limits, as a pause must not hold a slot
         ReplyQueue           returns replies one at a time
         ConcurrencyLimit     limits the requests of this process
-        CrossProcessLimit    limits the requests of all processes that share a folder; only if there is one
+        CrossProcessLimit    limits the requests of all processes with the same locks; only if there are any
         RepetitionCheck      stops responses that repeat themselves; streams every request
         OllamaNative, OpenAICompatible or LocalModel: the client that sends the request
 
@@ -23,6 +23,7 @@ The demo puts ReplayingLLM in place of everything per endpoint. An evaluation pu
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +41,8 @@ from multi_agent.llm.vision import PictureErrors, Vision
 from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.concurrency import ConcurrencyLimit, ReplyQueue
-from multi_agent.llm.wrappers.cross_process_limit import CrossProcessLimit
+from multi_agent.llm.wrappers.cross_process_limit import CrossProcessLimit, MakeLocks
+from multi_agent.llm.wrappers.file_locks import FileLocks
 from multi_agent.llm.wrappers.journal import Journal, JournalingLLM, Occurrences
 from multi_agent.llm.wrappers.observed import AnnouncingLLM, ObservedLLM
 from multi_agent.llm.wrappers.pace import Pace
@@ -48,14 +50,17 @@ from multi_agent.llm.wrappers.retry import RetryingEndpoint
 from multi_agent.settings import Budget
 
 
-def build_llm(settings: EndpointSettings, shared: Path | None = None) -> LLM:
+def build_llm(settings: EndpointSettings, shared: Path | None = None, make_locks: MakeLocks | None = None) -> LLM:
     """Return the LLM of an endpoint. Build one per endpoint and share it, because it limits concurrent requests.
 
-    Processes with the same folder ``shared`` share one limit. The LLM belongs to the event loop that first uses it.
+    Processes with the same folder ``shared`` share what they find out about endpoints. They also share one limit,
+    by files in that folder or, if it is given, by ``make_locks``. The LLM belongs to the event loop that first uses it.
     """
     endpoint: Endpoint = RepetitionCheck(build_client(settings, shared))
-    if shared:
-        endpoint = CrossProcessLimit(endpoint, shared, settings)
+    if make_locks is None and shared:
+        make_locks = partial(FileLocks, shared)
+    if make_locks:
+        endpoint = CrossProcessLimit(endpoint, make_locks(settings), settings.parallel)
     endpoint = ReplyQueue(ConcurrencyLimit(endpoint, settings.parallel))
     endpoint = ContextWindowCheck(RetryingEndpoint(endpoint, settings.retries), settings)
     return TypedLLM(PictureErrors(endpoint, settings), settings, Vision(settings, shared))

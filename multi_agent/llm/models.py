@@ -14,13 +14,14 @@ from multi_agent.errors import UnknownModel
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
 from multi_agent.llm.wrappers.pace import Pace
 
 
 class Models:
     """Language models by name, built when first used. Belongs to one event loop.
 
-    Each endpoint has its own limit of concurrent requests, shared by all processes with the same folder ``shared``.
+    Each endpoint has its own limit of concurrent requests. ``build_llm`` describes ``shared`` and ``make_locks``.
     ``pace`` estimates the duration of calls.
     """
 
@@ -30,10 +31,11 @@ class Models:
         endpoints: Mapping[str, EndpointSettings] | None = None,
         shared: Path | None = None,
         pace: Pace | None = None,
+        make_locks: MakeLocks | None = None,
     ) -> None:
         self._built = {"": default}
         self._endpoints = endpoints or {}
-        self._shared = shared
+        self._shared, self._make_locks = shared, make_locks
         self.pace = pace or Pace()
 
     @property
@@ -45,7 +47,7 @@ class Models:
         """Return the model of an endpoint, or the default model for an empty name. Raises UnknownModel."""
         self.require(name)
         if name not in self._built:
-            self._built[name] = build_llm(self._endpoints[name], self._shared)
+            self._built[name] = build_llm(self._endpoints[name], self._shared, self._make_locks)
         return self._built[name]
 
     def require(self, name: str, used_by: str = "") -> None:

@@ -115,6 +115,12 @@ class EndpointSettings(SettingsGroup):
         return without_password(self.base_url)
 
     @property
+    def identity(self) -> str:
+        """Provider, address and model, which processes that share the endpoint have in common. Without secrets."""
+        url = urlsplit(self.base_url)
+        return "\n".join((self.provider, url.scheme, url.netloc.rpartition("@")[2], url.path, self.model))
+
+    @property
     def table(self) -> str:
         """Name of the table in candor.toml: `llm` or `llms.NAME`."""
         return self._table

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
 from multi_agent.remembered import ToolUse
+from multi_agent.storage.compressed import CompressedJSON
 from multi_agent.tool import ToolResult
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
@@ -19,7 +21,7 @@ CALLS = sql.Table(
     sql.Column("key", sql.String(64), primary_key=True),
     sql.Column("occurrence", sql.Integer, primary_key=True),
     sql.Column("began_at", sql.DateTime(timezone=True), nullable=False),
-    sql.Column("entry", sql.JSON, nullable=False),
+    sql.Column("entry", CompressedJSON, nullable=False),
 )
 
 
@@ -59,13 +61,7 @@ class ToolCalls:
 
     def record(self, run_id: str, entry: ToolEntry) -> None:
         """Store the call. Replaces an earlier entry of the same call."""
-        row = {
-            "run_id": run_id,
-            "key": entry.key,
-            "occurrence": entry.occurrence,
-            "began_at": entry.began_at,
-            "entry": entry.model_dump(mode="json"),
-        }
+        row = tool_row(run_id, entry)
         with self._engine.begin() as connection:
             connection.execute(CALLS.delete().where(*_matches(run_id, entry.key, entry.occurrence)))
             connection.execute(CALLS.insert().values(row))
@@ -84,6 +80,17 @@ class ToolCalls:
         """Return the calls of a run that returned a result, without the values of their arguments."""
         worked = [entry for entry in self.entries(run_id) if entry.result is not None and entry.why.strip()]
         return tuple(ToolUse(call=_shape_of(entry), purpose=entry.why, run_id=run_id) for entry in worked)
+
+
+def tool_row(run_id: str, entry: ToolEntry) -> dict[str, object]:
+    """Return the row of a call."""
+    return {
+        "run_id": run_id,
+        "key": entry.key,
+        "occurrence": entry.occurrence,
+        "began_at": entry.began_at.astimezone(UTC),  # SQLite drops the time zone
+        "entry": entry.model_dump(mode="json"),
+    }
 
 
 def _shape_of(entry: ToolEntry) -> str:

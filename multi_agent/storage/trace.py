@@ -21,33 +21,25 @@ from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
 from multi_agent.storage.environments import Environment, find_environment, keep_environment
 from multi_agent.storage.other_calls import other_tokens
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort, RunState
-from multi_agent.storage.tables import EVENTS, JOURNAL, RUNS
+from multi_agent.storage.sizes import store_size
+from multi_agent.storage.tables import EVENTS, EVENTS_CHANNEL, JOURNAL, RUNS, answer_columns, event_row, journal_row
 from vectorstore.models import FrozenModel
 
 # Compiled once, because building a statement takes longer than executing it.
 _INSERT_EVENT, _INSERT_ENTRY = EVENTS.insert(), JOURNAL.insert()
+_INSERT_AND_NOTIFY = EVENTS.insert().returning(sql.func.pg_notify(EVENTS_CHANNEL, EVENTS.c.run_id))
 _FIND_ENTRY = sql.select(JOURNAL.c.entry).where(
     JOURNAL.c.run_id == sql.bindparam("run_id"),
     JOURNAL.c.key == sql.bindparam("key"),
     JOURNAL.c.occurrence == sql.bindparam("occurrence"),
 )
-_USAGE = RUNS.c.answer["usage"]
-_FIGURES = {
-    "seconds": _USAGE["seconds"].as_float(),
-    "tokens": _USAGE["prompt_tokens"].as_integer() + _USAGE["completion_tokens"].as_integer(),
-    "cost": sql.func.nullif(_USAGE["cost"].as_float(), 0.0),  # 0 means that no price is set
-    "confidence": sql.case((RUNS.c.answer["answer"].as_string() != "", RUNS.c.answer["confidence"].as_float())),
-}
 _SORTED_BY = {
-    RunSort.DURATION: "seconds",
-    RunSort.TOKENS: "tokens",
-    RunSort.COST: "cost",
-    RunSort.CONFIDENCE: "confidence",
+    RunSort.DURATION: RUNS.c.seconds,
+    RunSort.TOKENS: RUNS.c.tokens,
+    RunSort.COST: RUNS.c.cost,
+    RunSort.CONFIDENCE: RUNS.c.confidence,
 }
-_SUMMARY = (  # without the answer, which can be long
-    *(column for column in RUNS.c if column.name not in ("answer", "environment")),
-    *(figure.label(name) for name, figure in _FIGURES.items()),
-)
+_SUMMARY = tuple(column for column in RUNS.c if column.name not in ("answer", "environment"))
 
 WAITING = RunState.WAITING.value
 RUNNING = RunState.RUNNING.value
@@ -72,6 +64,7 @@ class RunSummary(FrozenModel):
     tokens: int | None = Field(default=None, description="tokens of all prompts and responses; null until it ends")
     cost: float | None = Field(default=None, description="cost of the run; null without a price, and until it ends")
     confidence: float | None = Field(default=None, description="confidence of the answer; null without an answer")
+    size: int | None = Field(default=None, description="bytes of the run, as stored; null until it ends")
 
     @property
     def ended(self) -> bool:
@@ -82,11 +75,13 @@ class RunSummary(FrozenModel):
 class Trace:
     """Runs with their events, journals and answers, in SQL.
 
-    The parameter ``among`` restricts methods to runs over these collections. None means all.
+    The parameter ``among`` restricts methods to runs over these collections. None means all. On Postgres, each stored
+    event sends a notification on ``EVENTS_CHANNEL`` with the id of its run.
     """
 
     def __init__(self, engine: sql.Engine) -> None:
         self._engine = engine
+        self._insert_event = _INSERT_AND_NOTIFY if engine.dialect.name == "postgresql" else _INSERT_EVENT
 
     def create(
         self,
@@ -118,14 +113,14 @@ class Trace:
     async def record(self, event: Event) -> None:
         """Store an event. Subscribe this method to the bus of a run."""
         with self._engine.begin() as connection:
-            connection.execute(_INSERT_EVENT, _event_row(event))
+            connection.execute(self._insert_event, event_row(event))
 
     def finish(self, answer: Answer, last: Event) -> None:
         """Store the answer with its citations, and the last event of a run, in one transaction."""
-        values = {"status": answer.status.value, "answer": answer.model_dump(mode="json")}
         with self._engine.begin() as connection:
-            connection.execute(_INSERT_EVENT, _event_row(last))
-            connection.execute(RUNS.update().where(RUNS.c.run_id == answer.run_id).values(values))
+            connection.execute(self._insert_event, event_row(last))
+            connection.execute(RUNS.update().where(RUNS.c.run_id == answer.run_id).values(answer_columns(answer)))
+            store_size(connection, answer.run_id)
             connection.execute(sql.delete(CITATIONS).where(CITATIONS.c.run_id == answer.run_id))
             if rows := citation_rows(answer):
                 connection.execute(CITATIONS.insert(), rows)
@@ -174,7 +169,7 @@ class Trace:
         query = sql.select(*_SUMMARY).where(_within(among), *_conditions(wanted))
         if wanted.after is not None:
             query = query.where(_follows(self.run(wanted.after, among), wanted.sort))
-        figure = [_FIGURES[_SORTED_BY[wanted.sort]].desc().nulls_last()] if wanted.sort in _SORTED_BY else []
+        figure = [_SORTED_BY[wanted.sort].desc().nulls_last()] if wanted.sort in _SORTED_BY else []
         query = query.order_by(*figure, RUNS.c.started_at.desc(), RUNS.c.run_id).limit(limit)
         return [_summary(row) for row in self._select(query)]
 
@@ -185,10 +180,10 @@ class Trace:
 
     def tokens_since(self, key: str, since: datetime) -> int:
         """Return the tokens of all model calls since then for an API key, in its runs and outside of them."""
-        usage = JOURNAL.c.entry["usage"]
-        tokens = usage["prompt_tokens"].as_integer() + usage["completion_tokens"].as_integer()
         query = (
-            sql.select((sql.func.coalesce(sql.func.sum(tokens), 0) + other_tokens(key, since)).label("tokens"))
+            sql.select(
+                (sql.func.coalesce(sql.func.sum(JOURNAL.c.tokens), 0) + other_tokens(key, since)).label("tokens")
+            )
             .select_from(JOURNAL.join(RUNS))
             .where(RUNS.c.key == key, JOURNAL.c.recorded_at >= since)
         )
@@ -257,15 +252,11 @@ class Trace:
     def recent_calls(self, runs: int = 10) -> list[Event]:
         """Return the events about model calls of the latest runs, oldest first."""
         latest = sql.select(RUNS.c.run_id).order_by(RUNS.c.started_at.desc()).limit(runs).subquery()
-        query = (
-            sql.select(EVENTS.c.event)
-            .where(
-                EVENTS.c.run_id.in_(sql.select(latest.c.run_id)),
-                EVENTS.c.event["body"]["type"].as_string().in_(("model_asked", "model_called")),
-            )
-            .order_by(EVENTS.c.event["at"].as_string())
+        query = sql.select(EVENTS.c.event).where(
+            EVENTS.c.run_id.in_(sql.select(latest.c.run_id)), EVENTS.c.type.in_(("model_asked", "model_called"))
         )
-        return [Event.model_validate(row.event) for row in self._select(query)]
+        events = [Event.model_validate(row.event) for row in self._select(query)]
+        return sorted(events, key=lambda event: event.at.timestamp())
 
     def journal_entries(self, run_id: str) -> list[JournalEntry]:
         """Return the model calls of a run, ordered by the time of their responses."""
@@ -296,15 +287,8 @@ class SqlJournal:
 
     def record(self, entry: JournalEntry) -> None:
         """Store an entry."""
-        row = {
-            "run_id": self._run_id,
-            "key": entry.key,
-            "occurrence": entry.occurrence,
-            "recorded_at": entry.recorded_at,
-            "entry": entry.model_dump(mode="json"),
-        }
         with self._engine.begin() as connection:
-            connection.execute(_INSERT_ENTRY, row)
+            connection.execute(_INSERT_ENTRY, journal_row(self._run_id, entry))
 
 
 def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
@@ -338,8 +322,8 @@ def _follows(run: RunSummary, sort: RunSort) -> sql.ColumnElement[bool]:
     older = sql.or_(RUNS.c.started_at < at, sql.and_(RUNS.c.started_at == at, RUNS.c.run_id > run.run_id))
     if sort is RunSort.CREATED:
         return older
-    name = _SORTED_BY[sort]
-    figure, last = _FIGURES[name], getattr(run, name)
+    figure = _SORTED_BY[sort]
+    last = getattr(run, figure.name)
     if last is None:
         return sql.and_(figure.is_(None), older)
     return sql.or_(figure < last, figure.is_(None), sql.and_(figure == last, older))
@@ -350,10 +334,6 @@ def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
     if values["started_at"].tzinfo is None:  # SQLite drops the time zone (UTC)
         values["started_at"] = values["started_at"].replace(tzinfo=UTC)
     return RunSummary(**values)
-
-
-def _event_row(event: Event) -> dict[str, object]:
-    return {"run_id": event.run_id, "number": event.number, "event": event.model_dump(mode="json")}
 
 
 def _row(

@@ -18,7 +18,6 @@ from api.cli.main import main
 from api.settings import ServiceSettings, Settings
 from multi_agent.llm.settings import EndpointSettings
 from support import service
-from support.postgres import find_binaries, running_server
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SCRIPT, RunningService, model
 from support.waiting import LIMIT_S
@@ -77,16 +76,6 @@ def folder(tmp_path: Path) -> Path:
     (documents / "pumps.md").write_text("# Pumps\n\n## Limits\n\nThe Borea 12 works down to -25 °C.\n")
     (documents / "soup.txt").write_text("Boil the lentils for 20 minutes.\n")
     return documents
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """The URL of a real Postgres server, shared by the tests of a module."""
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip("Postgres is not installed (on Debian: apt-get install postgresql).")
-    with running_server(binaries) as url:
-        yield url
 
 
 @pytest.fixture(scope="module")

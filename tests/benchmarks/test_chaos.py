@@ -76,9 +76,9 @@ DAMAGES = {
     "run {run} is running": "candor.db UPDATE runs SET status = 'running', answer = NULL WHERE run_id = '{run}'",
     "several runs": "candor.db UPDATE runs SET question = 'the same'",
     "have the numbers [1, 3": "candor.db DELETE FROM events WHERE run_id = '{run}' AND number = 2",
-    "0 terminal events": "candor.db DELETE FROM events WHERE run_id = '{run}' AND event LIKE '%run_finished%'",
-    "2 terminal events": "candor.db INSERT INTO events SELECT run_id, number + 1, event FROM events "
-    "WHERE run_id = '{run}' AND event LIKE '%run_finished%'",
+    "0 terminal events": "candor.db DELETE FROM events WHERE run_id = '{run}' AND type = 'run_finished'",
+    "2 terminal events": "candor.db INSERT INTO events SELECT run_id, number + 1, type, event FROM events "
+    "WHERE run_id = '{run}' AND type = 'run_finished'",
     "last event says": "candor.db UPDATE runs SET status = 'cancelled' WHERE run_id = '{run}'",
     "has no result": "candor.db DELETE FROM evaluation_rows",
     "is unfinished": "candor.db UPDATE evaluations SET evaluation = json_set(evaluation, '$.state', 'unfinished')",
@@ -107,7 +107,7 @@ def test_damaged_pages_of_a_database_are_found(home: Path, submitted: Submitted)
     with closing(sqlite3.connect(home / "candor.db")) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         database.execute("PRAGMA writable_schema = 1")
-        database.execute("UPDATE sqlite_master SET rootpage = 2 WHERE name = 'suggested_questions'")
+        database.execute("UPDATE sqlite_master SET rootpage = 3 WHERE name = 'suggested_questions'")
         database.commit()
     assert any(each.startswith("candor.db: ") for each in check(home, submitted))
 

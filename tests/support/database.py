@@ -10,7 +10,7 @@ from sqlalchemy import Engine, create_engine
 
 from vectorstore.database import METADATA
 
-PACKAGES = ("ingest.ledger", "multi_agent", "api.auth")
+PACKAGES = ("ingest.ledger", "multi_agent", "api.auth", "api.jobs")
 
 
 def make_engine(path: Path) -> Engine:

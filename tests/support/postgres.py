@@ -21,24 +21,50 @@ def find_binaries() -> Path | None:
     return Path(found).parent if found else next((path for path in BINARIES if (path / "initdb").exists()), None)
 
 
+class PostgresServer:
+    """A server that can be stopped and started again with its data. ``url`` is the URL of its database."""
+
+    def __init__(self, binaries: Path, folder: Path) -> None:
+        self._binaries, self._folder, self._data = binaries, folder, folder / "data"
+        self._port = free_port()
+        self.url = f"postgresql+psycopg://candor@127.0.0.1:{self._port}/postgres"
+        if os.geteuid() == 0:  # Postgres refuses to run as root
+            shutil.chown(folder, "postgres")
+        _run(binaries / "initdb", "-D", self._data, "-U", "candor", "--auth=trust", "--encoding=UTF8", "--no-sync")
+
+    def start(self) -> None:
+        """Start the server, and wait until it accepts connections."""
+        options = f"-p {self._port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
+        self._control("-w", "-l", self._folder / "log", "-o", f"{options} -c fsync=off", "start")
+
+    def stop(self) -> None:
+        """Stop the server at once. Its clients lose their connections."""
+        self._control("-m", "immediate", "stop")
+
+    def _control(self, *arguments: object) -> None:
+        _run(self._binaries / "pg_ctl", "-D", self._data, *arguments)
+
+
+@contextmanager
+def restartable_server(binaries: Path) -> Iterator[PostgresServer]:
+    """Start a server and yield it. It must run at the end of the block."""
+    folder = Path(tempfile.mkdtemp(prefix="candor-postgres-"))
+    try:
+        server = PostgresServer(binaries, folder)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def running_server(binaries: Path) -> Iterator[str]:
     """Start a server and yield the URL of its database."""
-    folder = Path(tempfile.mkdtemp(prefix="candor-postgres-"))
-    try:
-        if os.geteuid() == 0:  # Postgres refuses to run as root
-            shutil.chown(folder, "postgres")
-        data = folder / "data"
-        _run(binaries / "initdb", "-D", data, "-U", "candor", "--auth=trust", "--encoding=UTF8", "--no-sync")
-        port = free_port()
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
-        _run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
-        try:
-            yield f"postgresql+psycopg://candor@127.0.0.1:{port}/postgres"
-        finally:
-            _run(binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with restartable_server(binaries) as server:
+        yield server.url
 
 
 def _run(*command: object) -> None:

@@ -16,9 +16,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from qdrant_client import QdrantClient
 
 from support.ports import free_port
 from support.waiting import LIMIT_S, until
+from vectorstore.server import ServerStore
+from vectorstore.server_connection import ServerConnection
 
 FETCHED = Path(__file__).parents[2] / ".qdrant" / "qdrant"
 
@@ -33,6 +36,16 @@ def find_binary() -> Path | None:
 needs_qdrant = pytest.mark.skipif(
     find_binary() is None, reason="no Qdrant server; fetch it with `python3 -m benchmarks.fetch_qdrant`"
 )
+
+
+def memory_store(client: QdrantClient | None = None) -> ServerStore:
+    """Return the store of a server without a server: the local mode of the client."""
+    return ServerStore(memory_server(client))
+
+
+def memory_server(client: QdrantClient | None = None) -> ServerConnection:
+    """Return a connection to the local mode of the client."""
+    return ServerConnection({"memory": client or QdrantClient(":memory:")})
 
 
 class QdrantNode:

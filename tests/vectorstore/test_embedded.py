@@ -167,7 +167,7 @@ def test_nothing_is_left_when_the_service_ends(folder: Path) -> None:
 
 
 def test_another_version_is_told_to_restart(address: ServiceAddress, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "PROTOCOL", 2)
+    monkeypatch.setattr(server, "PROTOCOL", server.PROTOCOL + 1)
     with pytest.raises(StoreUnavailable, match=r"another version of Candor\.$") as raised:
         RemoteStore(address).list()
     assert raised.value.command == "Restart the service."

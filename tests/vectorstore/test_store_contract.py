@@ -12,7 +12,7 @@ import pytest
 from qdrant_client import QdrantClient
 
 from support.chunks import SPEC, make_chunk, make_vectors
-from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
+from support.qdrant import QdrantNode, memory_store, needs_qdrant, running_qdrant
 from vectorstore.edge import EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
@@ -22,7 +22,10 @@ from vectorstore.remote.client import RemoteStore
 from vectorstore.server import ServerStore, connect
 from vectorstore.store import Collection, VectorStore
 
-pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
+    pytest.mark.filterwarnings("ignore:Local mode performs exact"),
+]
 
 CHUNKS = [
     make_chunk("Heat pumps heat a house.", document="/docs/energy/pumps.md", index=0, metadata={"year": 2023}),
@@ -50,7 +53,7 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
             clients.close()
             client = QdrantClient(path=str(tmp_path), force_disable_check_same_thread=True)
             clients.callback(client.close)
-            return ServerStore(client)
+            return memory_store(client)
 
         def server() -> VectorStore:
             return ServerStore(connect(request.getfixturevalue("qdrant").url, None))
@@ -201,6 +204,11 @@ class TestWriting:
         many = [make_chunk(f"passage {number}", document="/docs/long.txt", index=number) for number in range(700)]
         papers.upsert(many, make_vectors(700))
         assert list(papers.scan(ChunkFilter(documents=("id of /docs/long.txt",)))) == many
+
+    def test_ids_without_a_chunk_are_missing(self, papers: Collection) -> None:
+        absent = [make_chunk("absent", index=number).id for number in (7, 8)]
+        assert papers.missing([absent[1], *(chunk.id for chunk in CHUNKS), absent[0]]) == [absent[1], absent[0]]
+        assert papers.missing([]) == []
 
     def test_an_empty_upsert_writes_nothing(self, papers: Collection) -> None:
         papers.upsert([], make_vectors(0))
@@ -384,7 +392,7 @@ def test_both_stores_give_the_same_results(tmp_path: Path) -> None:
         for number, length in enumerate(lengths)
     ]
     vectors = make_vectors(400)
-    embedded, server = EdgeStore(tmp_path), ServerStore(QdrantClient(":memory:"))
+    embedded, server = EdgeStore(tmp_path), memory_store()
     with embedded.create(SPEC) as one, server.create(SPEC) as other:
         one.upsert(chunks, vectors)
         other.upsert(chunks, vectors)

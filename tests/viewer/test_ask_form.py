@@ -100,3 +100,18 @@ def test_options_are_folded_with_a_summary(open_page: OpenPage) -> None:
     page.get_by_role("button", name="Ask", exact=True).click()
     expect(page.get_by_label("Samples"), "the fold opens: its field is wrong").to_be_visible()
     assert page.url.endswith("#/")
+
+
+def test_a_collection_that_cannot_be_read_is_marked(open_page: OpenPage, site: Site, races: str) -> None:
+    spec = site.candor.settings.home / "collections" / races / "collection.json"
+    kept = spec.read_text()
+    spec.write_text("{")
+    try:
+        page = open_page()
+        collection = page.get_by_role("combobox", name="Collection")
+        expect(collection).to_contain_text("races (cannot be read now)")
+        expect(collection).to_contain_text("pumps (")
+        documents = open_page("documents/races")
+        expect(documents.get_by_role("alert")).to_contain_text("collection.json")
+    finally:
+        spec.write_text(kept)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from api.cli.ingest import run_ingest
 from support.viewer import HOSTILE, OpenPage, Site
 
 
@@ -78,3 +80,19 @@ def test_dropped_files_are_uploaded_and_errors_shown(open_page: OpenPage) -> Non
     piano.get_by_role("button", name="Delete").click()
     piano.get_by_role("button", name="Really delete?").click()
     expect(piano.locator(".badge")).to_have_text("removed")
+
+
+def test_a_collection_that_the_store_has_lost_is_restored(open_page: OpenPage, site: Site, folder: Path) -> None:
+    run_ingest(site.candor, [folder], "lost", progress=False)
+    shutil.rmtree(site.candor.settings.home / "collections" / "lost")
+    page = open_page("documents/lost")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("The vector store has lost this collection.")
+    expect(page.locator("tr").filter(has_text="alto.md").locator(".badge")).to_have_text("indexed")
+    expect(page.get_by_role("region", name="Coverage")).to_contain_text("0 of 1 document searchable")
+    alert.get_by_role("button", name="Restore").click()
+    expect(page.locator(".job")).to_contain_text("1 restored")
+    expect(page.locator(".job")).to_contain_text("1 document is missing from the store and will be restored")
+    expect(alert).to_have_count(0)
+    expect(page.get_by_role("region", name="Coverage")).to_contain_text("1 of 1 document searchable")
+    site.candor.collections.require("lost")

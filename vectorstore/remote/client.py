@@ -13,7 +13,16 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from vectorstore.errors import CollectionClosed, StoreUnavailable
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, FrozenModel, Hit, SearchMode
+from vectorstore.models import (
+    Chunk,
+    ChunkFilter,
+    CollectionSpec,
+    Counts,
+    FrozenModel,
+    Hit,
+    SearchMode,
+    UnreadableCollection,
+)
 from vectorstore.qdrant_schema import validate_query, validate_vectors
 from vectorstore.remote.address import ServiceAddress
 from vectorstore.remote.messages import (
@@ -23,6 +32,8 @@ from vectorstore.remote.messages import (
     Create,
     Delete,
     Drop,
+    Find,
+    FindMissing,
     Hello,
     ListCollections,
     Open,
@@ -42,9 +53,13 @@ from vectorstore.remote.messages import (
 from vectorstore.remote.server import HANDSHAKE_S
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
-_SPECS = TypeAdapter(list[CollectionSpec])
+_SPEC: TypeAdapter[CollectionSpec | None] = TypeAdapter(CollectionSpec | None)
+_SPECS: TypeAdapter[list[CollectionSpec | UnreadableCollection]] = TypeAdapter(
+    list[CollectionSpec | UnreadableCollection]
+)
 _CHUNKS = TypeAdapter(list[Chunk])
 _HITS = TypeAdapter(list[Hit])
+_IDS = TypeAdapter(list[str])
 _LANGUAGES = TypeAdapter(dict[str, int])
 
 
@@ -66,7 +81,14 @@ class RemoteStore:
         """Open an existing collection."""
         return self._open(Open(name=name))
 
-    def list(self) -> list[CollectionSpec]:
+    def claim(self, name: str, *, take_over: bool = False) -> None:
+        """Do nothing. A collection in a folder has no owner."""
+
+    def find(self, name: str) -> CollectionSpec | None:
+        """Return the specification of a collection, or None if it does not exist."""
+        return _SPEC.validate_json(self._call(Find(name=name)))
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
         """Return the specifications of all collections, by name."""
         return _SPECS.validate_json(self._call(ListCollections()))
 
@@ -145,6 +167,9 @@ class RemoteCollection:
                     rows = to_array(body, (len(reply.ids), self._spec.dimension))
                     found.update(zip(reply.ids, np.array(rows), strict=True))  # a copy that may be changed
         return found
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        return _IDS.validate_json(self._call(FindMissing(ids=tuple(ids))))
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""

@@ -24,7 +24,7 @@ from vectorstore.errors import (
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, FrozenModel, SearchMode
 from vectorstore.store import Vectors
 
-PROTOCOL = 1
+PROTOCOL = 3
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
 
 BATCH = 256
@@ -60,6 +60,13 @@ class ListCollections(FrozenModel):
     """List the collections."""
 
     op: Literal["list"] = "list"
+
+
+class Find(FrozenModel):
+    """Read the specification of a collection."""
+
+    op: Literal["find"] = "find"
+    name: str
 
 
 class Drop(FrozenModel):
@@ -122,14 +129,21 @@ class ReadVectors(FrozenModel):
     ids: tuple[str, ...]
 
 
+class FindMissing(FrozenModel):
+    """Find the ids that no chunk has."""
+
+    op: Literal["missing"] = "missing"
+    ids: tuple[str, ...]
+
+
 class Optimize(FrozenModel):
     """Build indexes."""
 
     op: Literal["optimize"] = "optimize"
 
 
-StoreRequest = Create | Open | ListCollections | Drop
-CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | Optimize
+StoreRequest = Create | Open | Find | ListCollections | Drop
+CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | FindMissing | Optimize
 Request = StoreRequest | CollectionRequest
 
 

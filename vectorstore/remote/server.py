@@ -40,6 +40,8 @@ from vectorstore.remote.messages import (
     Delete,
     Drop,
     Failure,
+    Find,
+    FindMissing,
     Hello,
     ListCollections,
     Open,
@@ -193,6 +195,8 @@ class _Conversation:
                 yield self._open(lambda: self._store.create(request.spec))
             case Open():
                 yield self._open(lambda: self._store.open(request.name))
+            case Find():
+                yield _json(self._store.find(request.name))
             case ListCollections():
                 yield _json(self._store.list())
             case Drop():
@@ -235,6 +239,8 @@ def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Ite
         case ReadVectors():
             found = collection.vectors(request.ids)
             yield Reply(ids=tuple(found)), b"".join(map(to_body, found.values()))
+        case FindMissing():
+            yield _json(collection.missing(request.ids))
         case Optimize():
             collection.optimize()
             yield _json(None)

@@ -23,7 +23,11 @@ def ingest(
         str, typer.Option("--collection", "-c", help="Collection to add to.", autocompletion=complete_collections)
     ] = "documents",
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Retry failed files even if they have not changed.")
+        bool,
+        typer.Option(
+            "--retry-failed",
+            help="Retry failed files even if they have not changed. Without paths, all of the collection.",
+        ),
     ] = False,
     sync: Annotated[bool, typer.Option("--sync", help="Also remove documents whose files no longer exist.")] = False,
     watch: Annotated[
@@ -43,7 +47,8 @@ def ingest(
     """Read documents into a collection.
 
     Skips unchanged files and replaces changed ones. If a file fails, the others are still ingested, and the exit code
-    is 1. Ctrl-C stops within seconds (exit code 130). Run the same command again to continue.
+    is 1. Restores documents that the vector store has lost. Ctrl-C stops within seconds (exit code 130). Run the same
+    command again to continue.
 
         Example: candor ingest ~/papers --collection papers
     """

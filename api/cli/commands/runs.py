@@ -199,7 +199,7 @@ def prune(
         max_bytes=parse_size(max_bytes) if max_bytes else None,
     )
     candor = make_candor(home)
-    found = runs_to_prune(candor.trace, candor.archive, limits)
+    found = runs_to_prune(candor.trace, limits)
     if yes:
         prune_runs(candor.archive, candor.tools, found)
     if as_json:

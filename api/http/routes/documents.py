@@ -14,7 +14,7 @@ from api.services.documents.search import search as search_pool
 from ingest.ledger.records import DocumentRecord, DocumentState
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.request import LONGEST
-from vectorstore.models import Chunk, FrozenModel, Scalar
+from vectorstore.models import Chunk, CollectionSpec, FrozenModel, Scalar, UnreadableCollection
 
 router = APIRouter(prefix="/v1", tags=["documents"])
 
@@ -30,12 +30,18 @@ class CollectionInfo(FrozenModel):
     """A collection with the number of its documents and passages."""
 
     name: str
-    embedding_model: str
-    dimension: int
-    chunking: str
+    embedding_model: str | None = Field(description="Null if the collection is lost or cannot be read.")
+    dimension: int | None
+    chunking: str | None
     documents: int = Field(description="Number of searchable documents.")
     chunks: int
     failed: int = Field(description="Number of documents that could not be read.")
+    unreadable: str = Field(description="Why the collection cannot be read now. Empty if it can be read.")
+    lost: bool = Field(
+        default=False,
+        description="Whether the vector store has lost the collection. Then the settings are null, and searches fail "
+        "until `POST /v1/collections/{collection}/ingest` with `retry_failed` restores it.",
+    )
 
 
 class SearchRequest(FrozenModel):
@@ -76,19 +82,23 @@ class Removed(FrozenModel):
 @router.get("/collections", responses=problem_responses(503))
 def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentCaller) -> list[CollectionInfo]:
     """List the collections that you may read."""
+    listed = {each.collection: each for each in collections.list()}
     return [
         CollectionInfo(
-            name=spec.collection,
-            embedding_model=spec.embedding_model,
-            dimension=spec.dimension,
-            chunking=spec.chunking,
+            name=name,
+            embedding_model=spec and spec.embedding_model,
+            dimension=spec and spec.dimension,
+            chunking=spec and spec.chunking,
             documents=sum(document.chunks > 0 for document in known),
             chunks=sum(document.chunks for document in known),
             failed=sum(document.state is DocumentState.FAILED for document in known),
+            lost=name not in listed,
+            unreadable=found.reason if isinstance(found, UnreadableCollection) else "",
         )
-        for spec in collections.list()
-        if caller.may(Right.READ, spec.collection)
-        for known in [ledger.snapshot(spec.collection).values()]
+        for name in collections.names()
+        if caller.may(Right.READ, name)
+        for found, known in [(listed.get(name), ledger.snapshot(name).values())]
+        for spec in [found if isinstance(found, CollectionSpec) else None]
     ]
 
 

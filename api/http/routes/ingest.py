@@ -72,7 +72,7 @@ class IngestRequest(FrozenModel):
     retry_failed: bool = Field(
         default=False,
         description="Retry failed files even if they have not changed. Without paths: all failed and unfinished files "
-        "of the collection.",
+        "of the collection, and documents that the vector store has lost.",
     )
     sync: bool = Field(
         default=False, description="Remove documents from the collection if their files no longer exist in the paths."

@@ -16,7 +16,7 @@ from api.errors import ServiceEnding
 from api.services.documents.collections import Collections
 from api.services.documents.priority_executor import PriorityExecutor
 from api.services.research.library import CollectionLibrary
-from vectorstore.errors import CollectionNotFound
+from vectorstore.errors import CollectionNotFound, PassagesLost
 from vectorstore.models import CollectionSpec
 from vectorstore.store import Collection
 
@@ -63,7 +63,7 @@ class CollectionPool:
         """Yield the stored collection and keep it open. The caller must hold its ingest lock. Raises StoreError."""
         try:
             opened = self.get(spec.collection)
-        except CollectionNotFound:
+        except (CollectionNotFound, PassagesLost):
             self._collections.store.create(spec).close()
             opened = self.get(spec.collection)
         yield opened.stored

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from api.auth.permissions import Caller, Right
 from api.errors import CollectionNotNamed
-from vectorstore.errors import CollectionMismatch, CollectionNotFound
+from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost
+from vectorstore.models import CollectionSpec
+from vectorstore.text.counts import count
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
     from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
     from ingest.ledger.lock import IngestLock
+    from ingest.pipeline.lost_passages import Difference
     from multi_agent.library import CatalogueEntry
     from multi_agent.memory.suggestions import Suggestions
     from vectorstore.embedding.embedder import Embedder
-    from vectorstore.models import Chunk, CollectionSpec
+    from vectorstore.models import Chunk, UnreadableCollection
     from vectorstore.store import Collection, VectorStore
 
 
@@ -57,7 +60,8 @@ class Collections:
         """Return ``name``, or the only collection (in ``among``). Raises UsageError if there is not exactly one."""
         if name:
             return name
-        names = [each.collection for each in self.list() if among is None or each.collection in among]
+        found = [each.collection for each in self.list()] or self._lost()
+        names = [each for each in found if among is None or each in among]
         if len(names) == 1:
             return names[0]
         if not names:
@@ -75,16 +79,20 @@ class Collections:
         return resolved
 
     def require(self, name: str) -> CollectionSpec:
-        """Return the specification of an existing collection. Raises CollectionNotFound."""
-        known = {spec.collection: spec for spec in self.list()}
-        if name not in known:
-            raise CollectionNotFound(name, list(known))
-        return known[name]
+        """Return the specification of an existing collection.
+
+        Raises CollectionNotFound, PassagesLost, StoreUnavailable.
+        """
+        if spec := self._find(name):
+            return spec
+        if lost := self.ledger.indexed(name).documents:
+            raise PassagesLost(name, count(lost, "document"))
+        raise CollectionNotFound(name, [each.collection for each in self.list()])
 
     def alias_of(self, name: str) -> str:
         """Return the name under which the store keeps the live version.
 
-        Raises CollectionNotFound, CollectionMismatch.
+        Raises CollectionNotFound, PassagesLost, CollectionMismatch.
         """
         existing = self.require(name)
         if existing.embedding_model != self._embedding_model:
@@ -115,9 +123,13 @@ class Collections:
             yield collection
 
     def lock(self, name: str) -> AbstractContextManager[IngestLock]:
-        """Return the lock that a process needs to change the collection. Entering it raises IngestUnderWay."""
+        """Return the lock that a process needs to change the collection. Entering it raises IngestUnderWay.
+
+        Raises ForeignCollection if another database owns the collection.
+        """
         from ingest.ledger.lock import ingest_lock
 
+        self.store.claim(self.aliases.resolve(name))
         return ingest_lock(self._engine, name)
 
     def live(self, collection: Collection) -> Collection:
@@ -148,16 +160,33 @@ class Collections:
         """
         from ingest.pipeline.reembed import drop_replaced
 
-        self.require(name)
+        with suppress(PassagesLost):
+            self.require(name)
         with self.lock(name):
             release()
             drop_replaced(name, self.store, self.ledger, self.aliases)
             stored_name = self.aliases.resolve(name)
-            self.store.drop(stored_name)
+            with suppress(CollectionNotFound):  # the store has lost it
+                self.store.drop(stored_name)
             self.ledger.forget(name)
             self._suggestions.forget(name)
             self.aliases.forget(stored_name)
             self._uploads.drop(name)
+
+    def adopt(self, name: str) -> None:
+        """Make the database of this process the owner of a collection on a server. Raises StoreError."""
+        self.require(name)
+        self.store.claim(self.aliases.resolve(name), take_over=True)
+
+    def difference(self, name: str) -> Difference:
+        """Compare the documents of a collection with the store. Raises StoreError, IngestError."""
+        from ingest.pipeline.lost_passages import find_difference
+
+        return find_difference(self.store, self._find(name), self.ledger, self.ledger.snapshot(name))
+
+    def names(self) -> list[str]:
+        """Return the names of all collections of the store, and of those that the store has lost."""
+        return sorted({*(spec.collection for spec in self.list()), *self._lost()})
 
     def searchable(self) -> list[str]:
         """Return the names of the collections that have documents and use the configured embedding model."""
@@ -165,11 +194,22 @@ class Collections:
         return [
             spec.collection
             for spec in self.list()
-            if spec.embedding_model == self._embedding_model
+            if isinstance(spec, CollectionSpec)
+            and spec.embedding_model == self._embedding_model
             and any(each.chunks for each in counted.get(spec.collection, {}).values())
         ]
 
-    def list(self) -> list[CollectionSpec]:
-        """Return the live version of every collection."""
+    def _lost(self) -> list[str]:
+        """Return the names of collections with documents in the database that the store does not have."""
+        stored = {spec.collection for spec in self.list()}
+        counted = self.ledger.counts().items()
+        return [name for name, states in counted if name not in stored and any(each.chunks for each in states.values())]
+
+    def _find(self, name: str) -> CollectionSpec | None:
+        spec = self.store.find(self.aliases.resolve(name))
+        return spec if spec and spec.collection == name else None  # stored names of replaced versions have a number
+
+    def list(self) -> list[CollectionSpec | UnreadableCollection]:
+        """Return the live version of every collection. Those that cannot be read are listed with the reason."""
         live = self.aliases.live()
         return [spec for spec in self.store.list() if spec.name == live.get(spec.collection, spec.collection)]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM, Message, ResponseT
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
 
 _ResultT = TypeVar("_ResultT")
 
@@ -19,9 +20,9 @@ _ResultT = TypeVar("_ResultT")
 class DefaultModel:
     """Base class for models of an ingest. Implements ``ingest.pipeline.asked_model.IngestModel`` except ``check``."""
 
-    def __init__(self, settings: EndpointSettings, shared: Path) -> None:
-        """Create the model. ``shared`` is the folder with the endpoint's limits, which all processes share."""
-        self._settings, self._shared = settings, shared
+    def __init__(self, settings: EndpointSettings, shared: Path, make_locks: MakeLocks | None = None) -> None:
+        """Create the model. ``build_llm`` describes ``shared`` and ``make_locks``."""
+        self._settings, self._shared, self._make_locks = settings, shared, make_locks
         self._lock = threading.Lock()
         self._users = 0
         self._running: _RunningModel | None = None
@@ -50,7 +51,9 @@ class DefaultModel:
     def _entered(self) -> Iterator[_RunningModel]:
         """Start the model when the first thread enters, and close it when the last one leaves."""
         with self._lock:
-            running = self._running = self._running or _RunningModel(build_llm(self._settings, self._shared))
+            if self._running is None:
+                self._running = _RunningModel(build_llm(self._settings, self._shared, self._make_locks))
+            running = self._running
             self._users += 1
         try:
             yield running

@@ -78,7 +78,8 @@ class Documents:
             self._uploads.remove(path)
 
     def _existing(self, collection: str | None) -> str:
-        return self._collections.require(self._collections.resolve(collection)).collection
+        name = self._collections.resolve(collection)
+        return name if name in self._collections.names() else self._collections.require(name).collection
 
     def list(self, collection: str | None, state: str | None) -> list[DocumentRecord]:
         """Return the documents of a collection, optionally only those in one state.

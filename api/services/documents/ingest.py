@@ -19,6 +19,7 @@ from pydantic import Field
 
 from api.errors import SettingsError, UsageError
 from api.settings import Settings
+from ingest.errors import NothingToIngest
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
 from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.errors import CollectionLocked
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ingest.parser import Parser
     from ingest.pipeline.boundary import Boundary
     from ingest.pipeline.figures import FigureDescriber
+    from ingest.pipeline.lost_passages import Difference
     from ingest.pipeline.model_facts import FactFinder
     from ingest.pipeline.reembed import ModelChange, ReembedReport
     from vectorstore.embedding.embedder import Embedder
@@ -76,6 +78,8 @@ class _PreparedIngest:
     spec: CollectionSpec
     """The collection to open or create, unless the model changes."""
     model_change: ModelChange | None
+    difference: Difference
+    """Between the ledger and the store; empty if the model changes."""
     chunker: Chunker
     seconds: float
 
@@ -120,16 +124,23 @@ class IngestService:
         return Boundary(roots=roots, own=self._home, uploads=self._uploads.folder(collection))
 
     def check(self, request: IngestRequest, within: Boundary | None = None) -> None:
-        """Raise IngestError or UsageError if the ingest cannot start. Checks no individual file."""
+        """Raise IngestError, StoreError or UsageError if the ingest cannot start. Checks no individual file."""
         from ingest.ledger.tags import tag_names
         from ingest.parser import load_parser
+        from ingest.pipeline.lost_passages import find_difference
 
         tag_names(request.tags)
         self._new_spec(request.collection, self._create_chunker())
         self._with_models(load_parser(self._settings.parser))
         known = {} if request.paths else self._ledger.snapshot(request.collection)
         base = self._uploads.folder(request.collection)
-        require_files(request, known, own=self._home, base=base, within=within)
+        if stored := self._find_spec(request.collection):
+            self._store.claim(stored.name)
+        try:
+            require_files(request, known, own=self._home, base=base, within=within)
+        except NothingToIngest:
+            if request.paths or not find_difference(self._store, stored, self._ledger, known):
+                raise
 
     def plan(self, request: IngestRequest) -> Plan:
         """Plan an ingest without opening files or creating a collection. Raises IngestError, UsageError."""
@@ -153,12 +164,16 @@ class IngestService:
         ``open_collection`` replaces the store's ``create`` if this process keeps collections open. ``within`` restricts
         the folders to read from. None allows all.
 
+        Restores documents that are missing from the store from their stored text, also those outside the paths.
+
         Raises IngestError, StoreError, UsageError. An ingest that cannot start creates no collection.
         """
         from ingest.isolation.isolated_parser import IsolatedChunker
         from ingest.ledger.lock import ingest_lock
         from ingest.pipeline.copies import Copies
+        from ingest.pipeline.lost_passages import repair
         from ingest.pipeline.pipeline import IngestPipeline
+        from ingest.pipeline.stored_text import StoredTextIngest
         from ingest.pipeline.web_address import AddressedParser
 
         with ingest_lock(self._engine, request.collection) as lock, ExitStack() as kept:
@@ -171,6 +186,12 @@ class IngestService:
             spec = self._change_model(prepared, lock, progress, on_reembedded, cancelled)
             if cancelled():
                 return _cancelled_report(request.collection)
+
+            def check() -> None:
+                """Raise IngestUnderWay or ForeignCollection if this process may no longer write."""
+                lock.check()
+                self._store.claim(spec.name)
+
             folder = Path(kept.enter_context(TemporaryDirectory(prefix="candor-")))
             copies = Copies(within, folder) if within else None
             parser = kept.enter_context(self._create_parser(cancelled))
@@ -183,25 +204,36 @@ class IngestService:
                     ledger=self._ledger,
                     settings=self._settings,
                     parse_threads=self._settings.parse_workers,
-                    check=lock.check,
+                    check=check,
                     copies=copies,
                     unpack=parser.pool.expand,
                 )
-                return pipeline.ingest(
+                report = pipeline.ingest(
                     prepared.plan, prepared.known, progress, cancelled=cancelled, planning_seconds=prepared.seconds
                 )  # fmt: skip
+                if report.cancelled or not (prepared.difference or prepared.model_change):
+                    return report
+                documents = StoredTextIngest(
+                    request.collection, collection, self._ledger, prepared.chunker, self._embedder,
+                    self._settings.embed_batch, check,
+                )  # fmt: skip
+                return repair(report, collection, self._ledger, documents, progress, cancelled)
 
     def _prepare(self, request: IngestRequest, within: Boundary | None) -> _PreparedIngest:
         """Walk the files, read the ledger and check the embedding model, each once."""
         from ingest.parser import load_parser
+        from ingest.pipeline.lost_passages import Difference, find_difference
         from ingest.pipeline.reembed import ModelChange
 
         started = time.perf_counter()
         name, chunker = request.collection, self._create_chunker()
         spec, known, change = self._new_spec(name, chunker), self._ledger.snapshot(name), None
         if stored := self._find_spec(name):
+            self._store.claim(stored.name)
             # The spec keeps its original chunking, because the ledger stores the chunking of each document.
             spec = spec.model_copy(update={"name": stored.name, "chunking": stored.chunking})
+        else:  # the store may have lost a collection that has an alias
+            spec = spec.model_copy(update={"name": self._aliases.resolve(name)})
         if stored and stored.embedding_model != spec.embedding_model:
             change = ModelChange(
                 collection=name,
@@ -210,19 +242,26 @@ class IngestService:
                 documents=sum(each.chunks > 0 for each in known.values()),
             )
             known = change.apply(known, chunker.fingerprint)
-        plan = plan_ingest(
-            request,
-            known,
-            index_settings(self._with_models(load_parser(self._settings.parser)), chunker, self._settings),
-            own=self._home,
-            base=self._uploads.folder(name),
-            within=within,
-        )
+        difference = Difference() if change else find_difference(self._store, stored, self._ledger, known)
+        try:
+            plan = plan_ingest(
+                request,
+                known,
+                index_settings(self._with_models(load_parser(self._settings.parser)), chunker, self._settings),
+                own=self._home,
+                base=self._uploads.folder(name),
+                within=within,
+            )
+        except NothingToIngest:
+            if request.paths or not difference:
+                raise
+            plan = Plan(collection=name, files=())
+        plan = plan.model_copy(update={"notices": (*difference.notices, *plan.notices)})
         if change:
             plan = plan.with_notice(change.notice)
         elif self._aliases.building(name):
             plan = plan.with_notice(_REBUILD_DROPPED)
-        return _PreparedIngest(plan, known, spec, change, chunker, time.perf_counter() - started)
+        return _PreparedIngest(plan, known, spec, change, difference, chunker, time.perf_counter() - started)
 
     def _change_model(
         self,
@@ -257,8 +296,7 @@ class IngestService:
         return spec
 
     def _find_spec(self, name: str) -> CollectionSpec | None:
-        stored_name = self._aliases.resolve(name)
-        return next((spec for spec in self._store.list() if spec.name == stored_name), None)
+        return self._store.find(self._aliases.resolve(name))
 
     def _new_spec(self, name: str, chunker: Chunker) -> CollectionSpec:
         """Return the spec of a new collection with the current settings. Raises UsageError for an invalid name."""

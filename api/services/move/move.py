@@ -20,7 +20,8 @@ from api.services.move.collections import OnPassages, copy_collection, drop_if_p
 from api.services.move.database import OnTable, copy_database, require_empty
 from ingest.ledger.lock import ingest_lock
 from ingest.ledger.schema import ALIASES, DOCUMENTS
-from vectorstore.models import CollectionSpec, FrozenModel
+from vectorstore.errors import StoreUnavailable
+from vectorstore.models import CollectionSpec, FrozenModel, UnreadableCollection
 from vectorstore.store import VectorStore
 
 FILE = "move.json"
@@ -90,12 +91,14 @@ class Move:
         return MoveReport(rows=rows, collections=copied)
 
     def _specs(self) -> Iterator[CollectionSpec]:
-        """Yield the collections of this database. A server may also have those of others."""
+        """Yield the collections of this database. A server may also have those of others. Raises StoreUnavailable."""
         with self._engine.connect() as connection:
             stored = set(connection.scalars(sql.select(ALIASES.c.place)))
             ingested = set(connection.scalars(sql.select(DOCUMENTS.c.collection).distinct()))
         for spec in self._store.list():
             if spec.name in stored or spec.collection in ingested:
+                if isinstance(spec, UnreadableCollection):
+                    raise StoreUnavailable(f"The collection {spec.name!r} cannot be read: {spec.reason}")
                 yield spec
 
     def _begin(self, specs: list[CollectionSpec]) -> _State:

@@ -35,16 +35,15 @@ class PrunedRun(FrozenModel):
     run_id: str
     question: str
     started_at: datetime
-    size: int = Field(description="bytes of its events, model calls and tool calls, about")
+    size: int = Field(description="bytes of the run, as stored")
 
 
-def runs_to_prune(trace: Trace, archive: RunArchive, limits: Retention) -> tuple[PrunedRun, ...]:
+def runs_to_prune(trace: Trace, limits: Retention) -> tuple[PrunedRun, ...]:
     """Return the ended runs without a rating that are beyond a limit, newest first."""
     ended = [run for run in trace.runs(_ALL, RunFilter(status=_ENDED)) if run.rating is None]
-    sizes, total = archive.sizes(), 0
-    found: list[PrunedRun] = []
+    total, found = 0, list[PrunedRun]()
     for position, run in enumerate(ended):
-        size = sizes[run.run_id]
+        size = run.size or 0
         total += size
         if _breaks(limits, run, position, total):
             found.append(PrunedRun(run_id=run.run_id, question=run.question, started_at=run.started_at, size=size))

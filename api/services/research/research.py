@@ -14,6 +14,7 @@ from multi_agent.library import Library
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
+from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
 from multi_agent.llm.wrappers.pace import Pace
 from multi_agent.memory.memories import Memories
 from multi_agent.memory.plans import PlanMemory
@@ -43,11 +44,12 @@ class PanelFactory:
         memories: Memories,
         make_catalog: Callable[[Settings], AgentCatalog],
         listeners: tuple[Subscriber, ...] = (),
+        make_locks: MakeLocks | None = None,
     ) -> None:
         """Build the parts of runs. ``listeners`` receive the events of every run, except of replays."""
         self.settings = settings
         self.trace, self._plans, self.tools, self._memories = trace, plans, tools, memories
-        self._make_catalog, self._listeners = make_catalog, listeners
+        self._make_catalog, self._listeners, self._make_locks = make_catalog, listeners, make_locks
 
     @cached_property
     def catalog(self) -> AgentCatalog:
@@ -62,11 +64,12 @@ class PanelFactory:
     def models(self) -> Models:
         """Build the models of the settings. They belong to the event loop that first uses them.
 
-        All processes with the same data folder share the limits on parallel requests to an endpoint.
+        All processes with the same data folder or Postgres database share the limits on parallel requests to an
+        endpoint.
         """
-        shared = self.settings.home / "endpoints"
+        shared, locks = self.settings.home / "endpoints", self._make_locks
         pace = Pace(self.trace.recent_calls())
-        return Models(build_llm(self.settings.llm, shared), self.settings.llms, shared, pace)
+        return Models(build_llm(self.settings.llm, shared, locks), self.settings.llms, shared, pace, locks)
 
     def model_name(self, endpoint: str) -> str:
         """Return the model of a named endpoint. '' is the default endpoint. Raises UnknownModel."""
@@ -103,5 +106,6 @@ class PanelFactory:
     def with_settings(self, settings: Settings) -> PanelFactory:
         """Return a factory with other settings on the same database."""
         return PanelFactory(
-            settings, self.trace, self._plans, self.tools, self._memories, self._make_catalog, self._listeners
-        )
+            settings, self.trace, self._plans, self.tools, self._memories, self._make_catalog, self._listeners,
+            self._make_locks,
+        )  # fmt: skip

@@ -24,6 +24,8 @@ const REMEDIES = {
   "database-unavailable": "Try again later.",
   "data-folder-unavailable": "Try again later.",
   "run-under-way": "Try again when the run has ended.",
+  "passages-lost": "Restore the collection on the page Documents.",
+  "collection-of-another-database": "Use the service of that database, or another collection name.",
   "no-such-page": "Choose Text to read the document.",
   "file-gone-or-changed": "Choose Text to read the document.",
   "wrong-input": "Correct it, then try again.",

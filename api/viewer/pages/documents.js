@@ -24,7 +24,7 @@ export function showDocuments(container, chosen) {
 
 class DocumentsView {
   constructor(container, chosen) {
-    Object.assign(this, {chosen, name: "", documents: [], jobs: new Map(), state: "", rows: FIRST_ROWS, closed: false, timer: 0, requests: 0});
+    Object.assign(this, {chosen, name: "", documents: [], jobs: new Map(), lost: false, state: "", rows: FIRST_ROWS, closed: false, timer: 0, requests: 0});
     this.choose = h("div", {}, loading());
     this.work = h("div", {});
     this.errorBox = h("div", {});
@@ -46,6 +46,7 @@ class DocumentsView {
       if (this.closed) return;
       this.draw(collections.map((each) => each.name));
       if (!this.name) return;
+      this.lost = isLost(collections, this.name);
       const jobs = await api.openJobs("ingest", this.name);
       if (this.closed) return;
       for (const job of jobs) this.watch(job);
@@ -83,7 +84,9 @@ class DocumentsView {
     clearTimeout(this.timer);
     const request = ++this.requests;
     const documents = await this.fetch();
+    const lost = this.lost && isLost(await api.collections(), this.name);
     if (this.closed || request < this.requests) return; // a newer request shows the current state
+    this.lost = lost;
     this.documents = documents;
     this.errorBox.replaceChildren();
     this.show();
@@ -147,7 +150,7 @@ class DocumentsView {
   show() {
     const {documents, state} = this;
     const drop = may("admin", this.name) && confirmButton("Delete collection", "drop", () => this.act(() => this.drop()));
-    replace(this.overview, documents.length > 0 && coverage(documents, drop));
+    replace(this.overview, this.lost && this.lostNote(), documents.length > 0 && coverage(documents, this.lost, drop));
     if (!documents.length) {
       this.list.replaceChildren(empty("The collection is empty", may("write", this.name) ? "Drop documents above." : ""));
       return;
@@ -160,6 +163,16 @@ class DocumentsView {
         h("thead", {}, h("tr", {}, ["Document", "State", "Pages", "Passages", "Changed"].map((name) => h("th", {scope: "col"}, name)), changes && actionsHead())),
         h("tbody", {}, shown.slice(0, this.rows).map((each) => row(each, changes && this.actions(each), this.tagChanger(each, changes)))))),
       shown.length > this.rows && h("button", {type: "button", on: {click: () => { this.rows *= 4; this.show(); }}}, `Show more of ${plural(shown.length, "document")}`));
+  }
+
+  /** A message that the vector store has no passages of the collection, with a button that restores them. */
+  lostNote() {
+    return h("div", {class: "inline", role: "alert"},
+      h("p", {class: "fault"}, "The vector store has lost this collection. Questions and searches fail until it is restored. The texts of the documents are still in the database."),
+      may("write", this.name) && !this.busy && h("button", {type: "button", "data-key": "restore", on: {click: () => this.act(async () => {
+        this.watch(await api.retryFailed(this.name));
+        await this.refresh();
+      })}}, "Restore"));
   }
 
   filter() {
@@ -199,6 +212,10 @@ class DocumentsView {
       document.state === "failed" && h("button", {type: "button", class: "quiet", "data-key": `again ${document.id}`, on: {click: retry}}, "Retry"),
       confirmButton("Delete", `delete ${document.id}`, remove));
   }
+}
+
+function isLost(collections, name) {
+  return collections.some((each) => each.name === name && each.lost);
 }
 
 function chooser(names, chosen) {
@@ -249,9 +266,9 @@ function hashOf(collection) {
 }
 
 /** How many documents are searchable, and why the others are not. */
-function coverage(documents, drop) {
+function coverage(documents, lost, drop) {
   const present = documents.filter((each) => each.state !== "removed");
-  const searchable = present.filter((each) => each.chunks > 0);
+  const searchable = present.filter((each) => !lost && each.chunks > 0);
   const passages = searchable.reduce((sum, each) => sum + each.chunks, 0);
   const failures = Map.groupBy(present.filter((each) => each.reason), (each) => genericReason(each));
   return h("section", {"aria-label": "Coverage"},

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from unicodedata import category
 
 from ingest.readers.pdf.lines import Line, is_bullet, joined
-from ingest.readers.pdf.rows import gap
 from ingest.readers.pdf.styles import PLAIN, Style
+from ingest.readers.pdf.tables.rows import gap
 
 PARAGRAPH_GAP = 0.75  # line heights: lines with a larger space between them belong to different paragraphs
 LARGER = 1.12  # minimum ratio to the body type size for large type

@@ -2,7 +2,7 @@
 
 kreuzberg uses the same engine (PDFium), but its plain text has no structure, and its Markdown has no tables and omits
 lines (20,000 of the 23,000 words of one quarterly report, table rows next to a page break). This package therefore
-reads the layout: ``lines.py`` returns lines, ``tables.py``, ``contents.py`` and ``headings.py`` find tables, tables of
+reads the layout: ``lines.py`` returns lines, ``tables/``, ``contents.py`` and ``headings.py`` find tables, tables of
 contents and headings, and this module builds the blocks. ``annotations.py`` reads comments and form fields: they follow
 the text of their page.
 """
@@ -26,8 +26,8 @@ from ingest.readers.pdf.headings import Heading, find_headings
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
 from ingest.readers.pdf.ocr import ScanReader, list_pictured
 from ingest.readers.pdf.page_headers import without_page_headers
-from ingest.readers.pdf.table_headers import holds_figures
-from ingest.readers.pdf.tables import find_tables
+from ingest.readers.pdf.tables.find import find_tables
+from ingest.readers.pdf.tables.header_rows import holds_figures
 from ingest.readers.pdf.watermarks import without_watermarks
 from ingest.readers.shared.document_builder import DocumentBuilder, PageBreaks
 from vectorstore.models import Scalar

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from qdrant_client import QdrantClient
 
 from api.bootstrap import Candor
 from api.cli.ingest import describe, run_ingest
@@ -20,8 +19,8 @@ from ingest.ledger.records import Stage
 from ingest.pipeline.reports import Progress
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
+from support.qdrant import memory_store
 from support.waiting import LIMIT_S
-from vectorstore.server import ServerStore
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 
@@ -378,7 +377,7 @@ def test_the_progress_shows_time_left_speed_and_failures() -> None:
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 def test_parallel_ingests_of_one_collection_are_rejected(make_candor: Callable[..., Candor], folder: Path) -> None:
     candor = make_candor()
-    candor.store = ServerStore(QdrantClient(":memory:"))  # it has no locks of its own
+    candor.store = memory_store()  # it has no locks of its own
     assert run_ingest(candor, [folder], "papers", progress=False).indexed == 2
     with ingest_lock(candor.engine, "papers"):
         for second in (

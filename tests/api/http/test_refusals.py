@@ -116,7 +116,7 @@ def test_it_is_alive_and_ready(http: httpx.Client) -> None:
 
 
 def test_it_says_what_is_missing(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings]) -> None:
-    candor = make_candor(llm=serve(model), store={"url": "http://127.0.0.1:9"})
+    candor = make_candor(llm=serve(model), store={"url": "http://127.0.0.1:9", "retry_s": 0})
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         ready = http.get("/readyz")
         assert ready.status_code == 503

@@ -270,9 +270,10 @@ def test_one_idempotency_key_gives_one_job(start: Start) -> None:
 def test_what_a_killed_service_was_receiving_is_cleared_by_the_next(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    left, going_on = (tmp_path / "uploads" / ".incoming" / f"{pid}-x" for pid in (ended.pid, os.getpid()))
-    for folder in (left, going_on):
+    names = [f"{socket.gethostname()}-{ended.pid}-x", f"{socket.gethostname()}-{os.getpid()}-x", f"other-{ended.pid}-x"]
+    left, going_on, elsewhere = (tmp_path / ".incoming" / name for name in names)
+    for folder in (left, going_on, elsewhere):
         folder.mkdir(parents=True)
         (folder / "0").write_text("half a file")
     Uploads(tmp_path).clear()
-    assert (left.exists(), going_on.exists()) == (False, True)
+    assert [folder.exists() for folder in (left, going_on, elsewhere)] == [False, True, True]

@@ -38,7 +38,7 @@ def lock(postgres: str) -> Iterator[Lock]:
 
 
 def test_a_home_folder_has_one_service(tmp_path: Path) -> None:
-    refused = pytest.raises(UsageError, match="Another `candor serve` uses the home folder")
+    refused = pytest.raises(UsageError, match="Another `candor serve` or `candor worker` uses the home folder")
     with lock_home(tmp_path), refused, lock_home(tmp_path):
         pass
     with lock_home(tmp_path):

@@ -219,9 +219,9 @@ async def test_an_outcome_that_was_not_stored_is_stored_later(
     monkeypatch.setattr("api.jobs.runner._STORE_AGAIN_S", 0.01)
     resumed, resume = list[str](), jobs._queue.resume
 
-    async def count(spec: JobSpec) -> None:
+    async def count(spec: JobSpec) -> bool:
         resumed.append(spec.id)
-        await resume(spec)
+        return await resume(spec)
 
     monkeypatch.setattr(jobs._queue, "resume", count)
     damage(settings, FULL_DISK)

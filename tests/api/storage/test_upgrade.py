@@ -6,11 +6,13 @@ and Postgres.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import re
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -30,10 +32,11 @@ from api.settings import Settings
 from api.storage.database import open_database
 from api.storage.home import DATABASE
 from api.storage.upgrade import newest_version, upgrade_schema
-from multi_agent.events import Event, RunFinished
-from multi_agent.llm.llm import Usage
+from multi_agent.events import Event, ModelCalled, RunFinished
+from multi_agent.llm.llm import Message, Usage
+from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.storage.run_filter import RunFilter
-from multi_agent.storage.trace import Trace
+from multi_agent.storage.trace import SqlJournal, Trace
 from support.answers import ANSWER
 from support.database import import_stores
 from vectorstore.database import METADATA
@@ -41,6 +44,8 @@ from vectorstore.database import METADATA
 STATES = Path(__file__).parent / "states"
 NAMES = sorted(path.stem for path in (STATES / "sqlite").glob("*.sql"))
 OBSOLETE = {"service_runs"}
+COMPRESSED = {"runs": ("answer",), "events": ("event",), "journal": ("entry",), "tool_calls": ("entry",)}
+FILLED = {"database_identity"}  # by a migration
 PROCESSES = 6
 
 FINISHED = RunFinished(status="answered", reason="", usage=Usage())
@@ -70,9 +75,10 @@ def test_every_released_database_is_upgraded(state: str, settings: Settings) -> 
     before = load(state, settings)
     engine = open_database(settings)
     after = rows_of(engine)
-    assert {name: rows for name, rows in after.items() if rows}.keys() == before.keys() - OBSOLETE
+    assert {name: rows for name, rows in after.items() if rows}.keys() == (before.keys() - OBSOLETE) | FILLED
     for table in before.keys() - OBSOLETE:
-        assert [{name: row[name] for name in before[table][0]} for row in after[table]] == before[table], table
+        kept = [{name: unpacked(table, name, row[name]) for name in before[table][0]} for row in after[table]]
+        assert kept == before[table], table
     assert differences(engine) == []
     engine.dispose()
 
@@ -126,6 +132,50 @@ def test_old_answers_are_found_by_the_documents_that_they_cite(settings: Setting
     trace.finish(old, Event(run_id=run_id, number=9, at=datetime.now(UTC), body=FINISHED))
     assert trace.citations("d", [run_id]) == upgraded
     engine.dispose()
+
+
+def test_payloads_are_compressed_and_read_as_before(settings: Settings) -> None:
+    load(NAMES[-1], settings)
+    run_id, at = "run_0000000000a1", datetime(2026, 11, 21, 10, tzinfo=UTC)
+    bodies = [
+        ModelCalled(
+            caller="Triage", model="llama3", key="k", occurrence=0, replayed=False, usage=Usage(prompt_tokens=9)
+        ),
+        FINISHED,
+    ]
+    events = [Event(run_id=run_id, number=number, at=at, body=bodies[number == 900]) for number in range(2, 901)]
+    call = make_call("What? \ud800 " * 5000, at)
+    answer = ANSWER.model_copy(update={"run_id": run_id, "usage": Usage(prompt_tokens=7, completion_tokens=3)})
+    before = make_raw_engine(settings)
+    tables = sql.MetaData()
+    tables.reflect(before)
+    with before.begin() as connection:
+        rows = [{"run_id": run_id, "number": each.number, "event": each.model_dump(mode="json")} for each in events]
+        connection.execute(tables.tables["events"].insert(), rows)
+        row = {"run_id": run_id, "key": "x", "occurrence": 0, "recorded_at": at, "entry": call.model_dump(mode="json")}
+        connection.execute(tables.tables["journal"].insert(), row)
+        runs = tables.tables["runs"]
+        change = runs.update().where(runs.c.run_id == run_id).values(answer=answer.model_dump(mode="json"), key="a")
+        connection.execute(change)
+    before.dispose()
+    file = settings.home / DATABASE
+    old_size = file.stat().st_size if file.exists() else 0
+    engine = open_database(settings)
+    trace = Trace(engine)
+    assert trace.events(run_id, after=1) == events
+    assert SqlJournal(engine, run_id).find("x", 0) == call
+    assert trace.answer(run_id) == answer
+    assert trace.tokens_since("a", at) == 1200
+    assert [event.body.type for event in trace.recent_calls()] == ["model_called"] * 898
+    run = trace.run(run_id)
+    assert (run.tokens, run.seconds, run.cost, run.confidence) == (10, 0.0, None, answer.confidence)
+    with engine.connect() as connection:
+        columns = (("events", "event"), ("journal", "entry"), ("tool_calls", "entry"), ("runs", "answer"))
+        stored = [f"(SELECT sum(length({name})) FROM {table} WHERE run_id = '{run_id}')" for table, name in columns]
+        assert run.size == connection.scalar(sql.text(f"SELECT {' + '.join(stored)}"))
+    engine.dispose()
+    if file.exists():
+        assert file.stat().st_size < old_size - 100_000
 
 
 def test_a_database_of_a_newer_version_is_rejected(settings: Settings) -> None:
@@ -201,6 +251,20 @@ def load(state: str, settings: Settings) -> Rows:
     return rows
 
 
+def make_call(prompt: str, at: datetime) -> JournalEntry:
+    return JournalEntry(
+        key="x",
+        occurrence=0,
+        model="llama3",
+        messages=(Message(role="user", content=prompt),),
+        response_model="Triage",
+        value={},
+        exchanges=(),
+        usage=Usage(prompt_tokens=1000, completion_tokens=200),
+        recorded_at=at,
+    )
+
+
 def make_raw_engine(settings: Settings) -> sql.Engine:
     """Return an engine without upgrading the schema."""
     if settings.database_url:
@@ -238,6 +302,11 @@ def differences(engine: sql.Engine) -> list[Any]:
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         return list(compare_metadata(context, METADATA))
+
+
+def unpacked(table: str, column: str, value: Any) -> Any:
+    """Return the value of a column as it was before columns were compressed."""
+    return json.loads(zlib.decompress(value)) if value is not None and column in COMPRESSED.get(table, ()) else value
 
 
 def open_and_count(home: str, url: str | None) -> int:

@@ -51,6 +51,16 @@ def test_candors_data_inside_a_root_stays_closed(boundary: Boundary, tmp_path: P
             wide.open(tmp_path / "home" / "candor.toml", known=known)
 
 
+def test_a_shared_folder_of_uploads_lies_outside_the_data_folder(boundary: Boundary, tmp_path: Path) -> None:
+    for collection in ("papers", "letters"):
+        (tmp_path / "shared" / collection).mkdir(parents=True)
+        (tmp_path / "shared" / collection / "u.txt").write_text(collection)
+    shared = Boundary(boundary.roots, boundary.own, tmp_path / "shared" / "papers")
+    assert _read(shared, tmp_path / "shared" / "papers" / "u.txt") == "papers"
+    with pytest.raises(Outside):
+        shared.open(tmp_path / "shared" / "letters" / "u.txt")
+
+
 def _swap(path: Path, target: Path) -> None:
     path.rename(path.with_name("moved"))
     path.symlink_to(target)

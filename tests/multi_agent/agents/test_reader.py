@@ -249,13 +249,22 @@ async def test_a_claim_that_repeats_the_question_gets_the_short_answer(serve: Se
     assert bench.of_type("response_repaired")
 
 
-async def test_a_model_checks_claims_that_rules_cannot_decide(serve: Serve, books: CollectionLibrary) -> None:
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (["none"], "Its quotes alone do not answer the question."),
+        ([], "The model gave no answer for its quotes."),
+    ],
+)
+async def test_a_model_checks_claims_that_rules_cannot_decide(
+    serve: Serve, books: CollectionLibrary, answers: list[str], reason: str
+) -> None:
     """The quote is verified, but it is about something else."""
     asked: list[Request] = []
 
     def check(request: Request) -> str:
         asked.append(request)
-        return json.dumps({"answers": ["none"]})
+        return json.dumps({"answers": answers})
 
     numbered = {"text": "Yes, the compressor of the Borea 12 is quiet.", "sentences": [6]}
     bench = Bench(Reader, serve(answering(numbered, short="yes", ClaimCheck=check)), books, CHECKING)
@@ -263,7 +272,7 @@ async def test_a_model_checks_claims_that_rules_cannot_decide(serve: Serve, book
     assert not update.findings[0].synthesis.sufficient
     [checked] = bench.of_type("claim_checked")
     assert (checked.supported, checked.method) == (False, "model")
-    assert checked.reason == "Its quotes alone do not answer the question."
+    assert checked.reason == reason
     assert asked[0].messages[1]["content"] == (
         "Quotes 1:\n- parts.pdf, page 4: It is delivered on pallets.\n\n"
         "Question: Is the compressor of the Borea 12 quiet?"

@@ -27,6 +27,6 @@ export function keepCollection(name) {
   localStorage.setItem(KEPT, name);
 }
 
-function sizeOf({documents, chunks}) {
-  return `${plural(documents, "document")}, ${plural(chunks, "passage")}`;
+function sizeOf({documents, chunks, unreadable}) {
+  return unreadable ? "cannot be read now" : `${plural(documents, "document")}, ${plural(chunks, "passage")}`;
 }

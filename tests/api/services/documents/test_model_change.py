@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from qdrant_client import QdrantClient
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_dry, run_ingest
@@ -15,10 +14,10 @@ from ingest.ledger.records import DocumentState
 from ingest.pipeline.reports import IngestReport
 from ingest.settings import IngestSettings
 from support.models import write_model
+from support.qdrant import memory_store
 from support.workplace import CountingEmbedder
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.errors import CollectionLocked, CollectionMismatch
-from vectorstore.server import ServerStore
 from vectorstore.settings import EmbeddingSettings, VectorStoreSettings
 from vectorstore.store import Vectors
 
@@ -200,7 +199,7 @@ def test_a_dropped_collection_leaves_nothing_that_was_not_finished(old: Candor, 
 
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 def test_a_server_keeps_both_side_by_side_too(old: Candor, new: Candor, tmp_path: Path) -> None:
-    old.store = new.store = ServerStore(QdrantClient(":memory:"))
+    old.store = new.store = memory_store()
     (tmp_path / "pumps.md").write_text("# Heat pumps\n\nA heat pump works below zero.\n")
     ingest(old, tmp_path / "pumps.md")
     ingest(new, tmp_path / "pumps.md")

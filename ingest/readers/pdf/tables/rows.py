@@ -8,9 +8,9 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from ingest.readers.pdf.grids import join_wrapped
 from ingest.readers.pdf.lines import Line
-from ingest.readers.pdf.table_headers import is_figure
+from ingest.readers.pdf.tables.grids import join_wrapped
+from ingest.readers.pdf.tables.header_rows import is_figure
 
 Band = tuple[float, float]
 """Bottom and top of a ruled row, in points."""

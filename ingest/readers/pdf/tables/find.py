@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ingest.readers.pdf.columns import Columns, cells_in, find_columns, row_of
-from ingest.readers.pdf.grids import Grid, find_grid
-from ingest.readers.pdf.header_lines import fits_size, header_start
 from ingest.readers.pdf.lines import Line, joined
-from ingest.readers.pdf.rows import gap, join_rows, near, overlap
-from ingest.readers.pdf.spanning import place_heads
-from ingest.readers.pdf.table_headers import header_height, holds_figures, is_figure, is_header, merge_headers
+from ingest.readers.pdf.tables.columns import Columns, cells_in, find_columns, row_of
+from ingest.readers.pdf.tables.grids import Grid, find_grid
+from ingest.readers.pdf.tables.header_lines import fits_size, header_start
+from ingest.readers.pdf.tables.header_rows import header_height, holds_figures, is_figure, is_header, merge_headers
+from ingest.readers.pdf.tables.rows import gap, join_rows, near, overlap
+from ingest.readers.pdf.tables.spanning import place_heads
 from ingest.readers.pdf.words import Word
 
 _ROWS = 3  # minimum rows of a table

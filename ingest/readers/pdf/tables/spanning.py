@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ingest.readers.pdf.columns import Cell, Cells, Columns, extent, middle, nearest, overlapped, split_at_narrow_gaps
 from ingest.readers.pdf.drawing import Extent
 from ingest.readers.pdf.lines import Line, joined, split_cells
+from ingest.readers.pdf.tables.columns import (
+    Cell,
+    Cells,
+    Columns,
+    extent,
+    middle,
+    nearest,
+    overlapped,
+    split_at_narrow_gaps,
+)
 
 _LINE_GAP = 0.45  # line heights: maximum space between two lines of one head
 _STACKED = 0.3  # line heights: maximum offset between an edge or the centre of such lines

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from ingest.readers.pdf.columns import Cell, Columns, extent, middle
 from ingest.readers.pdf.lines import Line, joined
-from ingest.readers.pdf.rows import near, overlap
-from ingest.readers.pdf.spanning import head_cells
-from ingest.readers.pdf.table_headers import is_figure
+from ingest.readers.pdf.tables.columns import Cell, Columns, extent, middle
+from ingest.readers.pdf.tables.header_rows import is_figure
+from ingest.readers.pdf.tables.rows import near, overlap
+from ingest.readers.pdf.tables.spanning import head_cells
 
 _LARGER = 1.3  # ratio to the type size of the rows from which a line is a heading
 _SMALLER = 1.6  # ratio of the type size of the rows to that of a line from which the line is too small for a head

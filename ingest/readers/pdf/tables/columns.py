@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ingest.readers.pdf.lines import Line, joined, split_cells
-from ingest.readers.pdf.table_headers import is_figure
+from ingest.readers.pdf.tables.header_rows import is_figure
 from ingest.readers.pdf.words import Word
 
 Cell = Sequence[Word]

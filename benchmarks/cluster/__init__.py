@@ -1,0 +1,1 @@
+"""Measurements on a real Qdrant server or cluster on this machine."""

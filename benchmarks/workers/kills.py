@@ -1,0 +1,84 @@
+"""Kills a worker and a node of Qdrant every few seconds, and starts them again."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import httpx
+
+from benchmarks.workers.machines import Machines, Worker
+from support.qdrant import QdrantNode
+
+BETWEEN_S = (3.0, 8.0)
+AWAY_S = (0.5, 3.0)
+
+
+class Kills:
+    """Kills one worker at a time, and one node at a time. Each has a thread."""
+
+    def __init__(self, machines: Machines, seed: int, say: Callable[[str], None]) -> None:
+        self._machines, self._say = machines, say
+        self._ended = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._kill, args=(random.Random(f"{seed} {kind}"), kill), daemon=True)
+            for kind, kill in (("workers", self._kill_worker), ("nodes", self._kill_node))
+        ]
+        self.workers = self.nodes = 0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Kill until the end of the block, then wait until everything runs again."""
+        for thread in self._threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            for thread in self._threads:
+                thread.join()
+
+    def _kill(self, chosen: random.Random, kill: Callable[[random.Random], None]) -> None:
+        while not self._ended.wait(chosen.uniform(*BETWEEN_S)):
+            kill(chosen)
+
+    def _kill_worker(self, chosen: random.Random) -> None:
+        number = chosen.randrange(len(self._machines.workers))
+        worker: Worker = self._machines.workers[number]
+        worker.kill()
+        time.sleep(chosen.uniform(*AWAY_S))
+        worker.start()
+        worker.wait_until_ready()
+        self.workers += 1
+        self._say(f"worker {number + 1} was killed and takes jobs again")
+
+    def _kill_node(self, chosen: random.Random) -> None:
+        """Kill a node. With two copies of each shard, only one node may be away or behind the others."""
+        number = chosen.randrange(len(self._machines.nodes))
+        node = self._machines.nodes[number]
+        node.kill()
+        time.sleep(chosen.uniform(*AWAY_S))
+        node.start()
+        while not _is_whole(self._machines.nodes):
+            time.sleep(0.2)
+        self.nodes += 1
+        self._say(f"node {number + 1} was killed and is up to date again")
+
+
+def _is_whole(nodes: Sequence[QdrantNode]) -> bool:
+    """Return whether every copy of every shard is active on every node."""
+    try:
+        return all(state == "Active" for node in nodes for state in _states(node))
+    except httpx.HTTPError:
+        return False
+
+
+def _states(node: QdrantNode) -> Iterator[str]:
+    listed = httpx.get(f"{node.url}/collections", timeout=10).raise_for_status().json()
+    for found in listed["result"]["collections"]:
+        cluster = httpx.get(f"{node.url}/collections/{found['name']}/cluster", timeout=10).raise_for_status().json()
+        for shard in (*cluster["result"]["local_shards"], *cluster["result"]["remote_shards"]):
+            yield str(shard["state"])

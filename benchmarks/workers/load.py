@@ -1,0 +1,149 @@
+"""The load: questions and files that are submitted, searches, and clients that follow runs."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+
+from benchmarks.chaos.clients import TOPICS, document
+from benchmarks.chaos.submitted import Submitted, Upload
+from multi_agent.events import Event
+
+COLLECTION = "machines"
+FIRST = ("first.md", "# First\n\nThe pump works down to -5 degrees.\n")
+BATCH = 30
+PAUSE_S = 0.3
+SEARCH_PAUSE_S = 0.2
+LIMIT_S = 1800
+OPEN = ("waiting", "running")
+
+
+def prepare(http: httpx.Client) -> None:
+    """Create the collection with one document."""
+    job = http.post(f"/v1/collections/{COLLECTION}/documents", files={"files": FIRST}).raise_for_status().json()["id"]
+    wait_until(lambda: http.get(f"/v1/jobs/{job}").raise_for_status().json()["status"] not in OPEN)
+
+
+def ask(http: httpx.Client, number: int) -> str:
+    """Submit the question with this number. Return the id of its run."""
+    question = f"Question {number}: how cold may the {TOPICS[number % len(TOPICS)]} get?"
+    asked = {"question": question, "collection": COLLECTION, "mode": "fast", "wait": False}
+    response = http.post("/v1/research", json=asked, headers={"Idempotency-Key": f"run {number}"})
+    return str(response.raise_for_status().json()["run_id"])
+
+
+def upload(http: httpx.Client, submitted: Submitted, files: int) -> None:
+    """Upload generated files in batches of ``BATCH``, each of which is one ingest job."""
+    chosen = random.Random(1)
+    texts = {f"file-{number}.md": document(f"file-{number}.md", 1, chosen) for number in range(files)}
+    names = list(texts)
+    for first in range(0, files, BATCH):
+        batch = names[first : first + BATCH]
+        sent = [("files", (name, texts[name])) for name in batch]
+        response = http.post(f"/v1/collections/{COLLECTION}/documents", files=sent).raise_for_status()
+        job = response.json()["id"]
+        submitted.ingests[f"upload {first}"] = [job]
+        for name in batch:
+            submitted.uploads[name].append(Upload(hashlib.sha256(texts[name].encode()).hexdigest(), job))
+
+
+def wait_until_quiet(http: httpx.Client) -> None:
+    """Wait until all jobs have ended."""
+    wait_until(lambda: not any(jobs(http, status) for status in OPEN), pause_s=1)
+
+
+def jobs(http: httpx.Client, status: str) -> list[dict[str, Any]]:
+    """Return the jobs in this state."""
+    found: list[dict[str, Any]] = (
+        http.get("/v1/jobs", params={"status": status, "limit": 1000}).raise_for_status().json()
+    )
+    return found
+
+
+def wait_until(condition: Callable[[], object], pause_s: float = 0.1) -> None:
+    """Wait until the condition holds. Raises TimeoutError after ``LIMIT_S``."""
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"Not finished within {LIMIT_S} s.")
+        time.sleep(pause_s)
+
+
+class Searches:
+    """Searches one after the other, with their durations and failures."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._ended = threading.Event()
+        self.seconds: list[float] = []
+        self.failures: list[str] = []
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Search until the end of the block."""
+        thread = threading.Thread(target=self._search, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def _search(self) -> None:
+        asked = {"query": "How cold may the pump get?", "collection": COLLECTION}
+        with httpx.Client(base_url=self._url, timeout=120) as http:
+            while not self._ended.wait(SEARCH_PAUSE_S):
+                began = time.monotonic()
+                try:
+                    response = http.post("/v1/search", json=asked)
+                    if response.status_code != 200 or not response.json():
+                        self.failures.append(f"a search got {response.status_code}: {response.text[:200]}")
+                except httpx.TransportError as error:
+                    self.failures.append(f"a search got {error!r}")
+                self.seconds.append(time.monotonic() - began)
+
+
+class Follower:
+    """A client that follows one run, with the numbers of its events and how late each arrived."""
+
+    def __init__(self, url: str, run_id: str) -> None:
+        self.run_id = run_id
+        self.numbers: list[int] = []
+        self.late_s: list[float] = []
+        self._url = url
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def problems(self) -> Iterator[str]:
+        """Wait for the end of the stream. Yield what was lost or repeated."""
+        self._thread.join(LIMIT_S)
+        if not self.numbers or self.numbers != list(range(1, len(self.numbers) + 1)):
+            yield f"the stream of run {self.run_id} had the events {self.numbers}"
+
+    def _follow(self) -> None:
+        opened = datetime.now(UTC)
+        with (
+            suppress(httpx.TransportError),
+            httpx.stream("GET", f"{self._url}/v1/runs/{self.run_id}/events", timeout=LIMIT_S) as response,
+        ):
+            for line in response.iter_lines():
+                if line.startswith("data: "):
+                    event = Event.model_validate_json(line.removeprefix("data: "))
+                    self.numbers.append(event.number)
+                    if event.at > opened:
+                        self.late_s.append((datetime.now(UTC) - event.at).total_seconds())
+
+
+def percentiles(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the median, the 95th percentile and the maximum."""
+    cuts = statistics.quantiles(values, n=20) if len(values) > 1 else list(values) * 19
+    return statistics.median(values), cuts[18], max(values)

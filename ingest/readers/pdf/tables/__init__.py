@@ -1,0 +1,1 @@
+"""Finds the tables of a PDF and reads their columns, rows and headers."""

@@ -1,0 +1,93 @@
+"""A service follows a run of another process through notifications of Postgres."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+import sqlalchemy as sql
+
+from api.bootstrap import Candor
+from api.jobs import research
+from multi_agent.answer import Answer, Status
+from multi_agent.events import Event, RunFinished, StepStarted
+from multi_agent.llm.llm import Usage
+from multi_agent.storage.trace import Trace
+from support.postgres import PostgresServer
+from support.service import RunningService
+from support.waiting import LIMIT_S
+
+EVENTS = 20
+STEP = StepStarted(agent="Checker", instruction="Check it.", reads=())
+
+
+class OtherProcess:
+    """Stores a run as another process does, through its own connections."""
+
+    def __init__(self, url: str, run_id: str) -> None:
+        self._trace, self._run_id, self._number = Trace(sql.create_engine(url, pool_pre_ping=True)), run_id, 0
+        self._trace.start(run_id, "How?", "papers", "model")
+
+    def record(self) -> None:
+        """Store the next event."""
+        asyncio.run(self._trace.record(self._event(STEP)))
+
+    def finish(self) -> None:
+        """Store the answer with the last event."""
+        answer = Answer(run_id=self._run_id, status=Status.ANSWERED, mode="", question="How?", usage=Usage())
+        self._trace.finish(answer, self._event(RunFinished(status="answered", reason="", usage=Usage())))
+
+    def _event(self, body: StepStarted | RunFinished) -> Event:
+        self._number += 1
+        return Event(run_id=self._run_id, number=self._number, at=datetime.now(UTC), body=body)
+
+
+def follow(http: httpx.Client, run_id: str, other: OtherProcess, after: int = 0) -> Iterator[Event]:
+    """Let the other process store an event whenever the one before has arrived, then the end."""
+    with http.stream("GET", f"/v1/runs/{run_id}/events", headers={"Last-Event-ID": str(after)}) as response:
+        for line in response.iter_lines():
+            if line.startswith("data: "):
+                event = Event.model_validate(json.loads(line.removeprefix("data: ")))
+                yield event
+                if event.number < EVENTS:
+                    other.record()
+                elif event.number == EVENTS:
+                    other.finish()
+
+
+def test_events_of_another_process_arrive_without_polling(
+    postgres_server: PostgresServer, make_candor: Callable[..., Candor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("POLL_S", "SLOW_POLL_S", "IDLE_S"):
+        monkeypatch.setattr(research, name, 10 * LIMIT_S)
+    candor = make_candor(database_url=postgres_server.url)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        other = OtherProcess(postgres_server.url, "run_other")
+        other.record()
+        late = [(datetime.now(UTC) - event.at).total_seconds() for event in follow(http, "run_other", other)]
+    assert len(late) == EVENTS + 1
+    assert statistics.median(late) < 0.1, late
+
+
+def test_a_restart_of_postgres_loses_no_event(
+    postgres_server: PostgresServer, make_candor: Callable[..., Candor]
+) -> None:
+    candor = make_candor(database_url=postgres_server.url)
+    numbers: list[int] = []
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        other = OtherProcess(postgres_server.url, "run_restarted")
+        other.record()
+        while len(numbers) <= EVENTS:
+            with suppress(httpx.RemoteProtocolError):  # a read during the restart ends the stream; clients reconnect
+                for event in follow(http, "run_restarted", other, after=len(numbers)):
+                    numbers.append(event.number)
+                    if event.number == EVENTS // 2:
+                        postgres_server.stop()
+                        postgres_server.start()
+    assert numbers == list(range(1, EVENTS + 2))

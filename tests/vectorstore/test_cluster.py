@@ -1,0 +1,93 @@
+"""A cluster of three nodes, of which one is down: collections that cannot be read, other nodes, and error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.chunks import SPEC, make_chunk, make_vectors
+from support.qdrant import QdrantNode, needs_qdrant, running_cluster
+from vectorstore.errors import CollectionNotFound, StoreUnavailable
+from vectorstore.models import SearchMode, UnreadableCollection
+from vectorstore.server import ServerStore, connect
+from vectorstore.settings import VectorStoreSettings
+
+pytestmark = needs_qdrant
+
+PAPERS = SPEC
+LARGE = SPEC.model_copy(update={"name": "large"})
+LOST = SPEC.model_copy(update={"name": "lost"})
+FOR_LARGE = {
+    "shards": 2, "replicas": 2, "write_consistency": 2, "on_disk": ("payload", "vectors"), "quantization": "int8"
+}  # fmt: skip
+CHUNKS = [make_chunk(f"heat pump {number}", index=number) for number in range(60)]
+VECTORS = make_vectors(len(CHUNKS))
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[list[QdrantNode]]:
+    """A cluster whose third node is down. Parts of `papers` and `large` are on two nodes, parts of `lost` on one."""
+    with running_cluster(3) as nodes:
+        created = ((PAPERS, {"shards": 3, "replicas": 2}), (LOST, {"shards": 3}), (LARGE, FOR_LARGE))
+        for spec, settings in created:
+            with store_at(nodes[0].url, **settings).create(spec) as collection:
+                collection.upsert(CHUNKS, VECTORS)
+        nodes[2].kill()
+        yield nodes
+
+
+def store_at(url: str, **settings: object) -> ServerStore:
+    """Return the store of a cluster. Requests are not repeated."""
+    return ServerStore(connect(url, None, retry_s=0), settings=VectorStoreSettings.model_validate(settings))
+
+
+def test_a_collection_is_used_and_dropped_although_another_cannot_be_read(nodes: list[QdrantNode]) -> None:
+    store = store_at(nodes[0].url)
+    assert store.find("papers") == PAPERS
+    with store.open("papers") as papers:
+        assert papers.count().chunks == len(CHUNKS)
+    other = SPEC.model_copy(update={"name": "other"})
+    store.create(other).close()
+    store.drop("other")
+    assert store.find("other") is None
+
+
+def test_a_collection_that_cannot_be_read_is_listed_with_the_reason(nodes: list[QdrantNode]) -> None:
+    large, lost, papers = store_at(nodes[0].url).list()
+    assert (large, papers) == (LARGE, PAPERS)
+    assert isinstance(lost, UnreadableCollection)
+    assert lost.name == "lost"
+    assert "Start the node" in lost.reason
+
+
+def test_opening_it_says_which_node_to_start(nodes: list[QdrantNode]) -> None:
+    store = store_at(nodes[0].url)
+    for use in (store.open, store.find, store.drop):
+        with pytest.raises(StoreUnavailable, match=r"cannot be reached\. Start the node.*store\.replicas = 2"):
+            use("lost")
+    with pytest.raises(CollectionNotFound) as raised:
+        store.open("missing")
+    assert "large, lost, papers" in raised.value.command
+
+
+def test_the_next_url_is_used_when_a_node_is_down(nodes: list[QdrantNode]) -> None:
+    down, up = nodes[2].url, nodes[1].url
+    with pytest.raises(StoreUnavailable, match="does not respond"):
+        store_at(down).list()
+    with store_at(f"{down}, {up}").open("papers") as papers:
+        hits = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=100)
+        assert {hit.chunk.id for hit in hits} == {chunk.id for chunk in CHUNKS}
+        papers.upsert([make_chunk("written meanwhile", document="/docs/b.md")], make_vectors(1))
+        assert papers.count().documents == 2
+
+
+def test_a_new_collection_has_the_properties_of_the_settings(nodes: list[QdrantNode]) -> None:
+    store = store_at(nodes[0].url)
+    with store.open("large") as large:
+        assert large.search(SearchMode.DENSE, text="", vector=VECTORS[7], limit=1)[0].chunk == CHUNKS[7]
+    made = store._server.call(lambda client: client.get_collection("large")).config.params
+    assert (made.shard_number, made.replication_factor, made.write_consistency_factor) == (2, 2, 2)
+    vectors = made.vectors["dense"]
+    assert vectors.on_disk is True
+    assert vectors.quantization_config.scalar.type == "int8"

@@ -1,0 +1,49 @@
+"""The file with the specification of an embedded collection, in the folder of the collection."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from vectorstore.disk import disk_errors
+from vectorstore.errors import StoreUnavailable
+from vectorstore.models import CollectionSpec, UnreadableCollection
+
+SPEC = "collection.json"
+
+
+def collections_in(folder: Path) -> list[Path]:
+    """Return the folders of the complete collections, by name."""
+    with disk_errors(folder):
+        if not folder.exists():
+            return []
+        return sorted(path for path in folder.iterdir() if (path / SPEC).exists())
+
+
+def list_one(path: Path) -> CollectionSpec | UnreadableCollection:
+    """Return the specification of a collection, or why it cannot be read."""
+    try:
+        return read_spec(path)
+    except StoreUnavailable as error:
+        return UnreadableCollection(name=path.name, reason=str(error))
+
+
+def read_spec(path: Path) -> CollectionSpec:
+    """Return the specification of a collection. Raises StoreUnavailable."""
+    try:
+        with disk_errors(path):
+            return CollectionSpec.model_validate_json((path / SPEC).read_bytes())
+    except ValidationError as error:
+        raise StoreUnavailable(f"{str(path / SPEC)!r} is not a valid collection specification: {error}") from error
+
+
+def write_spec(path: Path, spec: CollectionSpec) -> None:
+    """Write the file atomically, also across a power cut."""
+    part = path / f"{SPEC}.part"
+    with part.open("w", encoding="utf-8") as file:
+        file.write(spec.model_dump_json(indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path / SPEC)
