@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from api.settings import Settings
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from api.services.documents.suggested_questions import QuestionSuggester
     from api.services.evaluation.evaluations import Evaluations
     from api.services.research.downloads import DownloadReader
+    from api.services.research.prune import RunPruning
     from api.services.research.research import PanelFactory
     from api.storage.uploads import Uploads
     from ingest.ledger.aliases import CollectionAliases
@@ -143,6 +144,17 @@ class Candor:
         from multi_agent.storage.archive import RunArchive
 
         return RunArchive(self.engine)
+
+    @cached_property
+    def pruning(self) -> RunPruning:
+        """Deletes old runs."""
+        from api.services.research.prune import RunPruning
+        from api.storage.release import release_space
+        from multi_agent.evaluation.store import EvaluationStore
+
+        release = partial(release_space, self.engine)
+        evaluations = EvaluationStore(self.engine)
+        return RunPruning(self.trace, self.archive, evaluations, self.tools, self.audit, release)
 
     @cached_property
     def keys(self) -> Keys:

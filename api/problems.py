@@ -45,6 +45,7 @@ from multi_agent.errors import (
     LLMError,
     NameTaken,
     NotKept,
+    RunExists,
     RunNotFound,
     RunUnderWay,
 )
@@ -100,6 +101,7 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (CollectionMismatch, 409, "Collection made otherwise", "Follow the instructions in the detail, then retry."),
     (IngestUnderWay, 409, "Collection being changed", "Try again when the process that the detail names has ended."),
     (NotOurs, 409, "Run of another process", "Cancel it in that process."),
+    (RunExists, 409, "Run exists", "GET /v1/runs/{run_id} returns it."),
     (RunUnderWay, 409, "Run under way", "Try again when the run has ended. GET /v1/runs/{run_id}/events follows it."),
     (ServiceEnding, 503, "Service ending", "Try again when the service has restarted."),
     (LLMError, 503, "Model unavailable", "Follow the instructions in the detail, then retry."),

@@ -199,3 +199,7 @@ class RunUnderWay(AgentError):
 
 class RunExists(AgentError):
     """A run with this id is stored already."""
+
+
+class RunNotStored(AgentError):
+    """The database cannot store an imported run."""

@@ -118,9 +118,10 @@ class ServerStore:
         """Require that the database of this process owns the collection. A missing collection has no owner."""
         if self._owner is None or name not in self._names():
             return
-        spec, new, owner = self._require_ours(name), self._owner.id, self._metadata(name).get(OWNER, "")
+        new, owner = self._owner.id, self._metadata(name).get(OWNER, "")
         if owner == new:
             return
+        spec = self._require_ours(name)
         # Collections of earlier versions have no owner. The first database that knows them becomes the owner.
         if not take_over and (owner or not (self._owner.knows(spec.collection) or self._is_empty(name))):
             raise foreign(spec.collection, owner)
@@ -251,6 +252,13 @@ class ServerCollection:
         return {str(record.id): _dense(record.vector) for record in records}
 
     def missing(self, ids: Sequence[str]) -> list[str]:
+        from qdrant_client import models
+
+        given = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
+        # Usually none is missing. Then counting takes a third of the time of retrieving.
+        counted = self._server.call(lambda client: client.count(self._spec.name, given, exact=True)).count
+        if counted == len(set(ids)):
+            return []
         records = self._server.call(
             lambda client: client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=False)
         )

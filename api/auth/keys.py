@@ -10,9 +10,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Any
 
 import sqlalchemy as sql
@@ -162,12 +160,11 @@ class Keys:
         limit = caller.limits.upload_bytes_per_day
         return None if limit is None else max(limit - self.get(caller.key).uploaded_today, 0)
 
-    def count_upload(self, caller: Caller, files: Iterable[Path]) -> None:
-        """Count the bytes of uploaded files.
+    def count_upload(self, caller: Caller, size: int) -> None:
+        """Count uploaded bytes.
 
         Raises LimitReached if they exceed what is left today; then they are not counted.
         """
-        size = sum(file.stat().st_size for file in files)
         if caller.key and size:
             self._count(caller.key, datetime.now(UTC), uploaded=size)
 

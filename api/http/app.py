@@ -94,6 +94,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
     return AppState(
         settings=candor.settings,
         agents=candor.agents,
+        archive=candor.archive,
         audit=candor.audit,
         catalog=candor.agent_catalog,
         collections=candor.collections,
@@ -109,6 +110,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
         panel=candor.panel,
         plans=candor.plans,
         pool=parts.pool,
+        pruning=candor.pruning,
         researcher=parts.researcher,
         runs=parts.runs,
         skills=candor.skills,

@@ -24,6 +24,7 @@ from api.services.documents.ingest import IngestService
 from api.services.documents.shown_pages import ShownPages
 from api.services.documents.suggested_questions import QuestionSuggester
 from api.services.evaluation.evaluations import Evaluations
+from api.services.research.prune import RunPruning
 from api.services.research.research import PanelFactory
 from api.settings import Settings
 from api.storage.uploads import Uploads
@@ -31,6 +32,7 @@ from api.workers.contract import Researcher
 from ingest.ledger.ledger import Ledger
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.memory.memories import Memories
+from multi_agent.storage.archive import RunArchive
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
 
@@ -41,6 +43,7 @@ class AppState:
 
     settings: Settings
     agents: Agents
+    archive: RunArchive
     audit: Audit
     catalog: AgentCatalog
     collections: Collections
@@ -56,6 +59,7 @@ class AppState:
     panel: PanelFactory
     plans: Plans
     pool: CollectionPool
+    pruning: RunPruning
     researcher: Researcher
     runs: Runs
     skills: Skills
@@ -86,6 +90,7 @@ OptionalCaller = Annotated[Caller | None, Depends(_optional_caller)]
 
 SettingsDep = Annotated[Settings, _part("settings")]
 AgentsDep = Annotated[Agents, _part("agents")]
+ArchiveDep = Annotated[RunArchive, _part("archive")]
 AuditDep = Annotated[Audit, _part("audit")]
 CatalogDep = Annotated[AgentCatalog, _part("catalog")]
 CollectionsDep = Annotated[Collections, _part("collections")]
@@ -101,6 +106,7 @@ PagesDep = Annotated[ShownPages, _part("pages")]
 PanelDep = Annotated[PanelFactory, _part("panel")]
 PlansDep = Annotated[Plans, _part("plans")]
 PoolDep = Annotated[CollectionPool, _part("pool")]
+PruningDep = Annotated[RunPruning, _part("pruning")]
 ResearcherDep = Annotated[Researcher, _part("researcher")]
 RunsDep = Annotated[Runs, _part("runs")]
 SkillsDep = Annotated[Skills, _part("skills")]

@@ -93,8 +93,8 @@ async def start_lock(database_url: str) -> AsyncIterator[None]:
 async def collection_lock(engine: sql.Engine, collection: str) -> AsyncIterator[None]:
     """Hold the Postgres lock of a collection's ingests, after waiting for the process that has it."""
     connection = await asyncio.to_thread(engine.connect)
+    connection.execution_options(isolation_level="AUTOCOMMIT")  # not possible once it is detached
     connection.detach()  # the pool would keep the connection open, and with it the lock
-    connection.execution_options(isolation_level="AUTOCOMMIT")
     take = sql.text("SELECT pg_try_advisory_lock(:number, hashtext(:collection))")
     try:
         parameters = {"number": _INGEST_LOCK, "collection": collection}

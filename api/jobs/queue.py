@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from dbos import WorkflowStatus
 
 FILE = "jobs.db"
-_JOBS = "workflow_status"  # the table of DBOS that has a row for each job
 _HOME_FILE = "jobs.owner"  # the id under which DBOS knows the service of this home folder
+_JOBS = "workflow_status"  # the table of DBOS that has a row for each job
 _FORMAT = "1"  # version of the stored job format; DBOS ignores jobs of other versions
 _SCHEMA = "dbos"
 _THREADS = 64
@@ -233,6 +233,17 @@ class JobQueue:
         return rank * _TICKS + self._last_tick % _TICKS
 
 
+def hand_out(connection: sql.Connection, condition: str, **values: str) -> None:
+    """Put the running jobs that meet the condition back into their queues, as DBOS does for a restarted executor."""
+    if connection.scalar(sql.text(f"SELECT to_regclass('{_SCHEMA}.{_JOBS}')")):  # else DBOS was never started
+        statement = sql.text(
+            f"UPDATE {_SCHEMA}.{_JOBS} SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, "
+            "updated_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint "
+            f"WHERE status = 'PENDING' AND application_version = '{_FORMAT}' AND {condition}"
+        )
+        connection.execute(statement, values)
+
+
 def count_unfinished(settings: Settings) -> int:
     """Return the number of unfinished jobs of all services on the database, without starting the queue."""
     schema = _SCHEMA if settings.database_url is not None else None
@@ -249,17 +260,6 @@ def count_unfinished(settings: Settings) -> int:
             return connection.scalar(query) or 0
     finally:
         engine.dispose()
-
-
-def hand_out(connection: sql.Connection, condition: str, **values: str) -> None:
-    """Put the running jobs that meet the condition back into their queues, as DBOS does for a restarted executor."""
-    if connection.scalar(sql.text(f"SELECT to_regclass('{_SCHEMA}.workflow_status')")):  # else DBOS was never started
-        statement = sql.text(
-            f"UPDATE {_SCHEMA}.workflow_status SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, "
-            "updated_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint "
-            f"WHERE status = 'PENDING' AND application_version = '{_FORMAT}' AND {condition}"
-        )
-        connection.execute(statement, values)
 
 
 def _to_job(found: WorkflowStatus) -> Job:

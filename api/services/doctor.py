@@ -146,7 +146,7 @@ class Doctor:
 
         try:
             collections = self._collections()
-            names = collections.names()
+            names = list(collections.specs())
         except (StoreError, IngestError, HomeError, SQLAlchemyError):
             return
         for name in names:

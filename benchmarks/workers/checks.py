@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -45,11 +48,8 @@ def check(database: Postgres, qdrant: str, submitted: Submitted) -> list[str]:
 
 def finish_times(database: Postgres) -> list[float]:
     """Return the times at which runs ended, in order, in seconds."""
-    ended = database.execute(
-        "SELECT extract(epoch FROM (event->>'at')::timestamptz)::float8 FROM events "
-        "WHERE event->'body'->>'type' = 'run_finished'"
-    )
-    return sorted(at for [at] in ended)
+    ended = database.execute("SELECT event FROM events WHERE type = 'run_finished'")
+    return sorted(datetime.fromisoformat(json.loads(zlib.decompress(event))["at"]).timestamp() for [event] in ended)
 
 
 def calls(database: Postgres) -> int:

@@ -31,6 +31,8 @@ def prepare(http: httpx.Client) -> None:
     """Create the collection with one document."""
     job = http.post(f"/v1/collections/{COLLECTION}/documents", files={"files": FIRST}).raise_for_status().json()["id"]
     wait_until(lambda: http.get(f"/v1/jobs/{job}").raise_for_status().json()["status"] not in OPEN)
+    if jobs(http, "failed"):
+        raise SystemExit(f"The first ingest failed: {jobs(http, 'failed')}")
 
 
 def ask(http: httpx.Client, number: int) -> str:

@@ -99,6 +99,12 @@ class EvaluationStore:
         with self._engine.connect() as connection:
             return tuple(Evaluation.model_validate(each) for each in connection.execute(query).scalars())
 
+    def run_ids(self) -> set[str]:
+        """Return the ids of the runs of all evaluations."""
+        query = sql.select(_rows.c.row["run_id"].as_string())
+        with self._engine.connect() as connection:
+            return set(connection.execute(query).scalars())
+
     def list_progress(self) -> Iterator[tuple[Evaluation, int, Sequence[Row]]]:
         """Yield evaluations, newest first, each with its number of questions and its finished rows."""
         count = sql.func.json_array_length(_evaluations.c.questions)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import UTC
 
 import sqlalchemy as sql
+from pydantic import Field
 
-from multi_agent.errors import RunExists
+from multi_agent.errors import RunExists, RunNotStored
 from multi_agent.storage.citations import CITATIONS, citation_rows
 from multi_agent.storage.environments import forget_unused, keep_environment
 from multi_agent.storage.recording import Recording
 from multi_agent.storage.sizes import store_size
 from multi_agent.storage.tables import EVENTS, JOURNAL, RUNS, answer_columns, event_row, journal_row
 from multi_agent.storage.tool_calls import CALLS, tool_row
+from vectorstore.models import FrozenModel
 
 _PARTS = (EVENTS, JOURNAL, CITATIONS, CALLS)
 _COPIED = {"run_id", "collection", "question", "model", "continues", "forked_from", "forked_at", "rating", "note"}
+
+
+class StoredRuns(FrozenModel):
+    """The space that runs take."""
+
+    runs: int
+    bytes: int = Field(description="bytes of their events, model calls, tool calls and answers, as stored")
 
 
 class RunArchive:
@@ -26,12 +35,21 @@ class RunArchive:
         self._engine = engine
 
     def add(self, recording: Recording) -> None:
-        """Store a run with all its parts, in one transaction. It belongs to no API key. Raises RunExists."""
+        """Store a run with all its parts, in one transaction. It belongs to no API key.
+
+        Raises RunExists, and RunNotStored if the database rejects a value. Neither changes anything.
+        """
+        try:
+            self._add(recording)
+        except (sql.exc.DataError, OverflowError) as error:
+            raise RunNotStored(f"Run {recording.run.run_id!r} has a value that cannot be stored: {error}.") from error
+
+    def _add(self, recording: Recording) -> None:
         run, answer = recording.run, recording.answer
         row = run.model_dump(include=_COPIED) | {"started_at": run.started_at.astimezone(UTC)} | answer_columns(answer)
         with self._engine.begin() as connection:
             if connection.execute(sql.select(RUNS.c.run_id).where(RUNS.c.run_id == run.run_id)).first():
-                raise RunExists(f"Run {run.run_id!r} is already in this data folder. Nothing was changed.")
+                raise RunExists(f"Run {run.run_id!r} is already stored here. Nothing was changed.")
             row["environment"] = keep_environment(connection, recording.environment) if recording.environment else ""
             connection.execute(RUNS.insert(), row)
             for table, rows in (
@@ -43,6 +61,15 @@ class RunArchive:
                 if rows:
                     connection.execute(table.insert(), [{**each, "run_id": run.run_id} for each in rows])
             store_size(connection, run.run_id)
+
+    def usage(self, among: Set[str] | None = None) -> StoredRuns:
+        """Return the number and the size of the runs over these collections. None means all."""
+        query = sql.select(sql.func.count(), sql.func.coalesce(sql.func.sum(RUNS.c.size), 0))
+        if among is not None:
+            query = query.where(RUNS.c.collection.in_(sorted(among)))
+        with self._engine.connect() as connection:
+            runs, size = connection.execute(query).one()
+        return StoredRuns(runs=runs, bytes=int(size))
 
     def delete(self, run_ids: Sequence[str]) -> None:
         """Delete runs with their events, journals, tool calls and citations, in one transaction."""

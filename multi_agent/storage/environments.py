@@ -10,7 +10,6 @@ import zlib
 
 import sqlalchemy as sql
 from pydantic import Field, JsonValue
-from sqlalchemy.dialects import postgresql, sqlite
 
 from vectorstore.database import METADATA
 from vectorstore.models import FrozenModel
@@ -62,6 +61,8 @@ def forget_unused(connection: sql.Connection, used: sql.Select[tuple[str]]) -> N
 
 def _insert(connection: sql.Connection) -> sql.Executable:
     """Return an insert that ignores existing rows, because two runs may store the same environment concurrently."""
+    from sqlalchemy.dialects import postgresql, sqlite  # importing both takes a tenth of the start of a command
+
     if connection.dialect.name == "postgresql":
         return postgresql.insert(_environments).on_conflict_do_nothing()
     return sqlite.insert(_environments).on_conflict_do_nothing()

@@ -68,7 +68,7 @@ def test_a_sound_database_has_no_problem(sound: Sound) -> None:
 DAMAGES = {
     "is PENDING": "UPDATE workflow_status SET status = 'PENDING'",
     "is failed": "UPDATE runs SET status = 'failed'",
-    "have the numbers [1, 2": "UPDATE events SET number = number + 1 WHERE event->'body'->>'type' = 'run_finished'",
+    "have the numbers [1, 2": "UPDATE events SET number = number + 1 WHERE type = 'run_finished'",
     "the ledger counts": "UPDATE documents SET chunks = chunks + 1",
     "document pumps.md is failed": "UPDATE documents SET state = 'failed'",
 }

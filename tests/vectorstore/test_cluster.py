@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.qdrant import QdrantNode, needs_qdrant, running_cluster
 from vectorstore.errors import CollectionNotFound, StoreUnavailable
-from vectorstore.models import SearchMode, UnreadableCollection
+from vectorstore.models import Chunk, SearchMode, UnreadableCollection
 from vectorstore.server import ServerStore, connect
 from vectorstore.settings import VectorStoreSettings
+from vectorstore.store import Collection
 
 pytestmark = needs_qdrant
 
 PAPERS = SPEC
 LARGE = SPEC.model_copy(update={"name": "large"})
 LOST = SPEC.model_copy(update={"name": "lost"})
+OTHER = SPEC.model_copy(update={"name": "other"})
 FOR_LARGE = {
     "shards": 2, "replicas": 2, "write_consistency": 2, "on_disk": ("payload", "vectors"), "quantization": "int8"
 }  # fmt: skip
@@ -29,7 +33,12 @@ VECTORS = make_vectors(len(CHUNKS))
 def nodes() -> Iterator[list[QdrantNode]]:
     """A cluster whose third node is down. Parts of `papers` and `large` are on two nodes, parts of `lost` on one."""
     with running_cluster(3) as nodes:
-        created = ((PAPERS, {"shards": 3, "replicas": 2}), (LOST, {"shards": 3}), (LARGE, FOR_LARGE))
+        created = (
+            (PAPERS, {"shards": 3, "replicas": 2}),
+            (LOST, {"shards": 3}),
+            (LARGE, FOR_LARGE),
+            (OTHER, {"replicas": 2}),
+        )
         for spec, settings in created:
             with store_at(nodes[0].url, **settings).create(spec) as collection:
                 collection.upsert(CHUNKS, VECTORS)
@@ -47,8 +56,6 @@ def test_a_collection_is_used_and_dropped_although_another_cannot_be_read(nodes:
     assert store.find("papers") == PAPERS
     with store.open("papers") as papers:
         assert papers.count().chunks == len(CHUNKS)
-    other = SPEC.model_copy(update={"name": "other"})
-    store.create(other).close()
     store.drop("other")
     assert store.find("other") is None
 
@@ -91,3 +98,46 @@ def test_a_new_collection_has_the_properties_of_the_settings(nodes: list[QdrantN
     vectors = made.vectors["dense"]
     assert vectors.on_disk is True
     assert vectors.quantization_config.scalar.type == "int8"
+
+
+def test_nothing_is_lost_and_nothing_fails_during_a_rolling_restart(nodes: list[QdrantNode]) -> None:
+    """The last test, because it starts the third node."""
+    nodes[2].start()
+    urls = ",".join(node.url for node in nodes)
+    store = ServerStore(connect(urls, None), settings=VectorStoreSettings(shards=3, replicas=2))
+    ended = threading.Event()
+    with store.create(SPEC.model_copy(update={"name": "rolling"})) as rolling, ThreadPoolExecutor(2) as pool:
+        rolling.upsert(CHUNKS, VECTORS)
+        writes, searches = pool.submit(write, rolling, ended), pool.submit(search, rolling, ended)
+        try:
+            for node in nodes:
+                node.kill()
+                node.start()
+        finally:
+            ended.set()
+        written, searched = writes.result(), searches.result()
+    assert len(written) > len(CHUNKS)
+    assert searched > len(nodes)
+    for node in nodes:
+        with store_at(node.url).open("rolling") as through:
+            assert through.missing([chunk.id for chunk in written]) == []
+
+
+def write(collection: Collection, ended: threading.Event) -> list[Chunk]:
+    """Write documents until the end, and return their chunks."""
+    written = list(CHUNKS)
+    while not ended.is_set():
+        document = f"/docs/{len(written)}.md"
+        batch = [make_chunk(f"passage {index}", document=document, index=index) for index in range(20)]
+        collection.upsert(batch, VECTORS[:20])
+        written += batch
+    return written
+
+
+def search(collection: Collection, ended: threading.Event) -> int:
+    """Search until the end, and return the number of searches."""
+    searched = 0
+    while not ended.is_set():
+        assert len(collection.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=10)) == 10
+        searched += 1
+    return searched

@@ -47,12 +47,14 @@ def list_all(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List runs, newest first, with their duration, tokens, cost (if prices are set) and confidence.
+    """List runs, newest first, with their duration, tokens, cost (if prices are set), confidence and size.
 
     Example: candor runs --status failed --collection papers --sort duration
     """
     from api.cli.render.runs import show_runs
+    from api.cli.render.text import file_size
     from multi_agent.storage.run_filter import Rating, RunFilter, RunSort, RunState
+    from vectorstore.text.counts import count
 
     if unknown := [each for each in status or () if each not in list(RunState)]:
         raise UsageError(f"Unknown status {unknown[0]!r}. Choose from {', '.join(RunState)}.")
@@ -68,11 +70,14 @@ def list_all(
         sort=RunSort(sort),
         after=after,
     )
-    found = make_candor(home).trace.runs(limit, wanted)
+    candor = make_candor(home)
+    found = candor.trace.runs(limit, wanted)
     if as_json:
         print_json([run.model_dump(mode="json") for run in found])
     elif found:
         show_runs(make_console(), found)
+        stored = candor.archive.usage()
+        print_message(f"{count(stored.runs, 'run')} in all, {file_size(stored.bytes)}.")
     else:
         print_message("No runs match.")
 
@@ -148,8 +153,17 @@ def export(
 
 
 @app.command("import")
-def import_run(
+def import_file(
     file: Annotated[Path, typer.Argument(help="File of `candor runs export`.")],
+    collection: Annotated[
+        str | None,
+        typer.Option(
+            "--collection",
+            "-c",
+            help="List the run under this collection. Default: that of the file.",
+            autocompletion=complete_collections,
+        ),
+    ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
@@ -157,19 +171,21 @@ def import_run(
 
     Example: candor runs import run.candor
     """
-    from api.services.exports.run_file import read_run
+    from api.auth.permissions import LOCAL_CALLER
+    from api.services.exports.import_run import import_run
+    from api.services.exports.run_file import LARGEST_FILE
 
     try:
-        content = file.read_bytes()
+        with file.open("rb") as opened:
+            content = opened.read(LARGEST_FILE + 1)
     except OSError as error:
         raise UsageError(f"Cannot read {str(file)!r}: {error.strerror}.") from error
-    imported = read_run(content)
-    make_candor(home).archive.add(imported.recording)
-    run_id = imported.recording.run.run_id
+    candor = make_candor(home)
+    imported = import_run(candor.archive, candor.keys, LOCAL_CALLER, content, collection)
     if as_json:
-        print_json({"run_id": run_id, "has_texts": imported.has_texts})
+        print_json(imported.model_dump())
     else:
-        print_message(f"Added {run_id}. `candor trace {run_id}` shows it.")
+        print_message(f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.")
 
 
 @app.command()
@@ -185,28 +201,37 @@ def prune(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List the runs that break a limit, and delete them with --yes. Keeps rated runs and runs that have not ended.
+    """List the runs that break a limit, and delete them with --yes.
+
+    Keeps rated runs, runs of evaluations, runs that have not ended, and the earlier runs that a kept run continues or
+    was forked from. The audit log records each deleted run.
 
     Example: candor runs prune --older-than 90d --keep 1000 --yes
     """
-    from api.services.research.prune import Retention, parse_age, parse_size, prune_runs, runs_to_prune
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.render.text import file_size
+    from api.services.research.prune import Limits, parse_age, parse_size
+    from vectorstore.text.counts import count
 
     if older_than is None and keep_newest is None and max_bytes is None:
         raise UsageError("Name a limit: --older-than, --keep or --max-bytes.")
-    limits = Retention(
-        older_than=parse_age(older_than) if older_than else None,
+    limits = Limits(
+        older_than_days=parse_age(older_than) if older_than else None,
         keep=keep_newest,
         max_bytes=parse_size(max_bytes) if max_bytes else None,
     )
     candor = make_candor(home)
-    found = runs_to_prune(candor.trace, limits)
+    found = candor.pruning.find(limits)
+    size = sum(run.size for run in found)
     if yes:
-        prune_runs(candor.archive, candor.tools, found)
+        candor.pruning.delete(found, LOCAL_CALLER)
     if as_json:
-        print_json({"deleted": yes, "runs": [run.model_dump(mode="json") for run in found]})
+        print_json({"deleted": yes, "bytes": size, "runs": [run.model_dump(mode="json") for run in found]})
         return
     rows = [(run.run_id, f"{run.started_at:%Y-%m-%d}", f"{run.size:,}", run.question[:60]) for run in found]
     print_list(found, ("run", "started", "bytes", "question"), rows, as_json)
-    size = sum(run.size for run in found)
-    print_message(f"{'Deleted' if yes else 'Would delete'} {len(found)} runs ({size:,} bytes)."
-                  + ("" if yes or not found else " Add --yes to delete them."))  # fmt: skip
+    if yes:
+        print_message(f"Deleted {count(len(found), 'run')}. This freed {file_size(size)}.")
+    else:
+        more = " Add --yes to delete them." if found else ""
+        print_message(f"Would delete {count(len(found), 'run')} and free {file_size(size)}.{more}")

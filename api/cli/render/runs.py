@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import duration, excerpt, show_paragraph
+from api.cli.render.text import duration, excerpt, file_size, show_paragraph
 from multi_agent.storage.trace import RunSummary
 
 
@@ -27,6 +27,7 @@ def _facts(run: RunSummary) -> list[str]:
     facts += [f"{run.tokens:,} tokens"] if run.tokens is not None else []
     facts += [f"cost {run.cost:.4f}"] if run.cost is not None else []
     facts += [f"confidence {run.confidence:.2f}"] if run.confidence is not None else []
+    facts += [file_size(run.size)] if run.size is not None else []
     facts += [f"rated {run.rating}"] if run.rating else []
     facts += [f"forked from {run.forked_from} at {run.forked_at}"] if run.forked_from else []
     return [*facts, run.collection]

@@ -67,3 +67,13 @@ def speed(usage: Usage) -> str:
 def format_arguments(arguments: dict[str, Any]) -> str:
     """Return the arguments of a tool call as JSON."""
     return json.dumps(arguments, ensure_ascii=False)
+
+
+def file_size(size: int) -> str:
+    """Return a number of bytes for people: '812 bytes', '45.1 kB' or '3.2 GB'."""
+    amount, unit = float(size), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"

@@ -82,7 +82,6 @@ class Removed(FrozenModel):
 @router.get("/collections", responses=problem_responses(503))
 def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentCaller) -> list[CollectionInfo]:
     """List the collections that you may read."""
-    listed = {each.collection: each for each in collections.list()}
     return [
         CollectionInfo(
             name=name,
@@ -92,12 +91,12 @@ def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentC
             documents=sum(document.chunks > 0 for document in known),
             chunks=sum(document.chunks for document in known),
             failed=sum(document.state is DocumentState.FAILED for document in known),
-            lost=name not in listed,
+            lost=found is None,
             unreadable=found.reason if isinstance(found, UnreadableCollection) else "",
         )
-        for name in collections.names()
+        for name, found in collections.specs().items()
         if caller.may(Right.READ, name)
-        for found, known in [(listed.get(name), ledger.snapshot(name).values())]
+        for known in [ledger.snapshot(name).values()]
         for spec in [found if isinstance(found, CollectionSpec) else None]
     ]
 

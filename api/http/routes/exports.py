@@ -1,25 +1,29 @@
-"""Answers as files."""
+"""Answers and runs as files."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from api.http.deps import CurrentCaller, TraceDep
+from api.http.deps import CurrentCaller, ToolsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.routes.runs import RunId
 from api.services.exports.export import Format
-from api.services.research.runs import export_run
+from api.services.exports.run_file import write_run
+from api.services.research.runs import export_run, find_run
+from multi_agent.storage.recording import load_recording
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
+RUN_FILE = "application/vnd.candor.run"
 _FILE = {"schema": {"type": "string", "format": "binary"}}
 _JSON = {"schema": {"type": "object"}}
 _FILES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file.",
-        "content": {each.media_type.split(";")[0]: _JSON if each is Format.JSON else _FILE for each in Format},
+        "content": {each.media_type.split(";")[0]: _JSON if each is Format.JSON else _FILE for each in Format}
+        | {RUN_FILE: _FILE},
     }
 }
 
@@ -27,14 +31,28 @@ _FILES: dict[int | str, dict[str, Any]] = {
 @router.get("/{run_id}/export", responses=_FILES | problem_responses(404, 409, 422, 503), response_class=Response)
 def export(
     trace: TraceDep,
+    tools: ToolsDep,
     caller: CurrentCaller,
     run_id: RunId,
-    form: Annotated[Format, Query(alias="format", description="Format of the file.")] = Format.MARKDOWN,
+    form: Annotated[
+        Format | Literal["run"], Query(alias="format", description="Format of the file. `run`: the whole run.")
+    ] = Format.MARKDOWN,
+    texts: Annotated[
+        bool, Query(description="With `format=run`: include prompts, responses, quotes and results of tools.")
+    ] = True,
 ) -> Response:
     """Export the answer of a run as a file, with its claims, their evidence and the sources.
 
-    The file states the final status of the run and its reason. JSON contains the run and its answer as stored.
+    The file states the final status of the run and its reason. JSON contains the run and its answer as stored. With
+    `format=run`, the file contains the whole run with its events and model calls, for `POST /v1/runs/import`.
     """
+    if form == "run":
+        run = find_run(trace, run_id, caller)
+        content = write_run(load_recording(trace, tools.calls, run.run_id), texts=texts)
+        return Response(content, media_type=RUN_FILE, headers=_named(f"{run.run_id}.candor"))
     file = export_run(trace, run_id, caller, form)
-    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
-    return Response(file.content, media_type=file.media_type, headers=headers)
+    return Response(file.content, media_type=file.media_type, headers=_named(file.name))
+
+
+def _named(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -123,7 +123,8 @@ async def upload(
     )
     with uploads.incoming() as folder:
         received = await receive_files(request, folder, limits)
-        await asyncio.to_thread(keys.count_upload, caller, received.values())
+        size = sum(file.stat().st_size for file in received.values())
+        await asyncio.to_thread(keys.count_upload, caller, size)
         paths = await asyncio.to_thread(uploads.accept, collection, received)
     spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)), tags=names)
     return await _submit(jobs, caller, spec, idempotency_key, response)

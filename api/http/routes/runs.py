@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Header, Path, Query, Request, Response, Web
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Right
-from api.http.deps import CurrentCaller, RunsDep, TraceDep
+from api.http.deps import ArchiveDep, CurrentCaller, RunsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
@@ -18,6 +18,7 @@ from api.services.research.runs import RatingRequest, find_run, list_runs, rate_
 from multi_agent.answer import Answer
 from multi_agent.events import Event
 from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.storage.archive import StoredRuns
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel
@@ -54,6 +55,12 @@ def runs(
     if len(found) > len(page):
         link_next(request, response, after=page[-1].run_id)
     return page
+
+
+@router.get("/storage", responses=problem_responses(503))
+def storage(archive: ArchiveDep, caller: CurrentCaller) -> StoredRuns:
+    """Get the number of all runs that you may read, and the bytes that they take."""
+    return archive.usage(caller.readable)
 
 
 @router.get("/{run_id}", responses=problem_responses(404, 503))

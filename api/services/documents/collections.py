@@ -60,7 +60,7 @@ class Collections:
         """Return ``name``, or the only collection (in ``among``). Raises UsageError if there is not exactly one."""
         if name:
             return name
-        found = [each.collection for each in self.list()] or self._lost()
+        found = [each.collection for each in self.list()] or self.specs()
         names = [each for each in found if among is None or each in among]
         if len(names) == 1:
             return names[0]
@@ -184,9 +184,12 @@ class Collections:
 
         return find_difference(self.store, self._find(name), self.ledger, self.ledger.snapshot(name))
 
-    def names(self) -> list[str]:
-        """Return the names of all collections of the store, and of those that the store has lost."""
-        return sorted({*(spec.collection for spec in self.list()), *self._lost()})
+    def specs(self) -> dict[str, CollectionSpec | UnreadableCollection | None]:
+        """Return the live version of every collection by name; None for a collection that the store has lost."""
+        stored = {spec.collection: spec for spec in self.list()}
+        counted = self.ledger.counts().items()
+        listed = [name for name, states in counted if any(each.chunks for each in states.values())]
+        return {name: stored.get(name) for name in sorted({*stored, *listed})}
 
     def searchable(self) -> list[str]:
         """Return the names of the collections that have documents and use the configured embedding model."""
@@ -198,12 +201,6 @@ class Collections:
             and spec.embedding_model == self._embedding_model
             and any(each.chunks for each in counted.get(spec.collection, {}).values())
         ]
-
-    def _lost(self) -> list[str]:
-        """Return the names of collections with documents in the database that the store does not have."""
-        stored = {spec.collection for spec in self.list()}
-        counted = self.ledger.counts().items()
-        return [name for name, states in counted if name not in stored and any(each.chunks for each in states.values())]
 
     def _find(self, name: str) -> CollectionSpec | None:
         spec = self.store.find(self.aliases.resolve(name))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.errors import UsageError
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
+from vectorstore.errors import PassagesLost
 
 if TYPE_CHECKING:
     from api.services.documents.collections import Collections
@@ -79,7 +81,9 @@ class Documents:
 
     def _existing(self, collection: str | None) -> str:
         name = self._collections.resolve(collection)
-        return name if name in self._collections.names() else self._collections.require(name).collection
+        with suppress(PassagesLost):  # the database lists the documents nevertheless
+            self._collections.require(name)
+        return name
 
     def list(self, collection: str | None, state: str | None) -> list[DocumentRecord]:
         """Return the documents of a collection, optionally only those in one state.

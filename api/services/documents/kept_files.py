@@ -23,6 +23,6 @@ def keep_file(
     caller.require(Right.WRITE, run.collection)
     file = find_file(toolbox, trace, run.run_id, name, caller)
     origin = toolbox.sandbox(run.run_id).origin(name)
-    keys.count_upload(caller, [file])
+    keys.count_upload(caller, file.stat().st_size)
     path = uploads.add_copy(run.collection, safe_name(name), file, origin.url if origin else "")
     return IngestJobSpec(collection=run.collection, paths=(str(path),))

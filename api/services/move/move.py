@@ -98,7 +98,7 @@ class Move:
         for spec in self._store.list():
             if spec.name in stored or spec.collection in ingested:
                 if isinstance(spec, UnreadableCollection):
-                    raise StoreUnavailable(f"The collection {spec.name!r} cannot be read: {spec.reason}")
+                    raise StoreUnavailable(f"Collection {spec.name!r} cannot be read: {spec.reason}")
                 yield spec
 
     def _begin(self, specs: list[CollectionSpec]) -> _State:

@@ -1,66 +1,99 @@
-"""Deletes old runs by age, number or size. Keeps rated runs."""
+"""Deletes old runs by age, number or size.
+
+Kept are runs that have not ended, rated runs, runs of stored evaluations, and the earlier runs that a kept run
+continues or was forked from.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from pydantic import Field
 
+from api.auth.audit import Audit, AuditEntry
+from api.auth.permissions import Caller
 from api.errors import UsageError
+from multi_agent.evaluation.store import EvaluationStore
 from multi_agent.storage.archive import RunArchive
-from multi_agent.storage.run_filter import RunFilter, RunState
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.toolbox.toolbox import Toolbox
 from vectorstore.models import FrozenModel
 
-_ENDED = (RunState.ANSWERED, RunState.INSUFFICIENT, RunState.FAILED, RunState.CANCELLED)
 _ALL = 10_000_000
 _DAYS = {"d": 1, "w": 7, "y": 365}
 _UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
-class Retention(FrozenModel):
-    """The limits for stored runs. Runs beyond any limit are deleted."""
+class Limits(FrozenModel):
+    """The limits for stored runs. Runs beyond any limit are deleted. Null means no limit."""
 
-    older_than: timedelta | None = None
-    keep: int | None = Field(default=None, ge=0, description="number of the newest runs")
-    max_bytes: int | None = Field(default=None, ge=0, description="of the newest runs together")
+    older_than_days: int | None = Field(default=None, ge=0, le=36_500, description="Delete runs older than this.")
+    keep: int | None = Field(default=None, ge=0, description="Keep only this many of the newest runs.")
+    max_bytes: int | None = Field(
+        default=None, ge=0, description="Keep only the newest runs that take up to this many bytes together."
+    )
 
 
 class PrunedRun(FrozenModel):
     """A run to delete."""
 
     run_id: str
+    collection: str
     question: str
     started_at: datetime
-    size: int = Field(description="bytes of the run, as stored")
+    size: int = Field(description="bytes of the run as stored, and of the files of its tools")
 
 
-def runs_to_prune(trace: Trace, limits: Retention) -> tuple[PrunedRun, ...]:
-    """Return the ended runs without a rating that are beyond a limit, newest first."""
-    ended = [run for run in trace.runs(_ALL, RunFilter(status=_ENDED)) if run.rating is None]
-    total, found = 0, list[PrunedRun]()
-    for position, run in enumerate(ended):
-        size = run.size or 0
-        total += size
-        if _breaks(limits, run, position, total):
-            found.append(PrunedRun(run_id=run.run_id, question=run.question, started_at=run.started_at, size=size))
-    return tuple(found)
+class RunPruning:
+    """Finds and deletes the runs beyond limits. All methods block."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        archive: RunArchive,
+        evaluations: EvaluationStore,
+        tools: Toolbox,
+        audit: Audit,
+        release_space: Callable[[], None],
+    ) -> None:
+        self._trace, self._archive, self._evaluations, self._tools = trace, archive, evaluations, tools
+        self._audit, self._release_space = audit, release_space
+
+    def find(self, limits: Limits) -> tuple[PrunedRun, ...]:
+        """Return the runs to delete, newest first. Raises UsageError without a limit."""
+        if limits == Limits():
+            raise UsageError("Name a limit: an age, a number of runs, or a size.")
+        runs, evaluated = self._trace.runs(_ALL), self._evaluations.run_ids()
+        free = [run for run in runs if run.ended and run.rating is None and run.run_id not in evaluated]
+        total, found = 0, dict[str, PrunedRun]()
+        for position, run in enumerate(free):
+            size = (run.size or 0) + _bytes_below(self._tools.sandbox(run.run_id).root)
+            total += size
+            if _breaks(limits, run, position, total):
+                shown = run.model_dump(include={"run_id", "collection", "question", "started_at"})
+                found[run.run_id] = PrunedRun(**shown, size=size)
+        needed = _ancestors(runs, found.keys())
+        return tuple(run for run_id, run in found.items() if run_id not in needed)
+
+    def delete(self, runs: Sequence[PrunedRun], caller: Caller) -> None:
+        """Delete runs with the files of their tools. The audit log records each of them first."""
+        if not runs:
+            return
+        self._audit.write([_entry(run, caller) for run in runs])
+        self._archive.delete([run.run_id for run in runs])
+        for run in runs:
+            shutil.rmtree(self._tools.sandbox(run.run_id).root, ignore_errors=True)
+        self._release_space()
 
 
-def prune_runs(archive: RunArchive, tools: Toolbox, runs: tuple[PrunedRun, ...]) -> None:
-    """Delete runs, including the files of their tools."""
-    archive.delete([run.run_id for run in runs])
-    for run in runs:
-        shutil.rmtree(tools.sandbox(run.run_id).root, ignore_errors=True)
-
-
-def parse_age(text: str) -> timedelta:
-    """Return an age such as 90d, 12w or 2y. Raises UsageError."""
+def parse_age(text: str) -> int:
+    """Return an age such as 90d, 12w or 2y in days. Raises UsageError."""
     if match := re.fullmatch(r"(\d{1,5})([dwy])", text.strip().lower()):
-        return timedelta(days=int(match[1]) * _DAYS[match[2]])
+        return int(match[1]) * _DAYS[match[2]]
     raise UsageError(f"{text!r} is no age. Write days, weeks or years, such as 90d, 12w or 2y.")
 
 
@@ -71,9 +104,35 @@ def parse_size(text: str) -> int:
     raise UsageError(f"{text!r} is no size. Write a number with a unit, such as 500MB or 1GB.")
 
 
-def _breaks(limits: Retention, run: RunSummary, position: int, total: int) -> bool:
+def _breaks(limits: Limits, run: RunSummary, position: int, total: int) -> bool:
+    days = limits.older_than_days
     return (
-        (limits.older_than is not None and run.started_at < datetime.now(UTC) - limits.older_than)
+        (days is not None and run.started_at < datetime.now(UTC) - timedelta(days=days))
         or (limits.keep is not None and position >= limits.keep)
         or (limits.max_bytes is not None and total > limits.max_bytes)
     )
+
+
+def _ancestors(runs: Iterable[RunSummary], doomed: Iterable[str]) -> set[str]:
+    """Return the runs that the other runs continue or were forked from, directly or through more runs."""
+    known = {run.run_id: run for run in runs}
+    waiting = [known[run_id] for run_id in known.keys() - set(doomed)]
+    found: set[str] = set()
+    while waiting:
+        run = waiting.pop()
+        for origin in {run.continues, run.forked_from} & known.keys() - found:
+            found.add(origin)
+            waiting.append(known[origin])
+    return found
+
+
+def _bytes_below(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()) if folder.is_dir() else 0
+
+
+def _entry(run: PrunedRun, caller: Caller) -> AuditEntry:
+    target = f"{run.run_id} ({run.size} bytes)"
+    return AuditEntry(
+        at=datetime.now(UTC), key=caller.key, name=caller.name, address="", action="prune runs", target=target,
+        collections=(run.collection,), status=0,
+    )  # fmt: skip

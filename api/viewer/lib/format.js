@@ -1,5 +1,7 @@
 /* Formatting of numbers, times and events. */
 
+const UNITS = ["bytes", "kB", "MB", "GB"];
+
 export function seconds(value) {
   if (value === null || value === undefined) return "";
   if (value === 0) return "0 s";
@@ -12,6 +14,12 @@ export function seconds(value) {
 
 export function plural(count, one, more = `${one}s`) {
   return `${Number(count).toLocaleString("en")} ${count === 1 ? one : more}`;
+}
+
+/** Return a number of bytes, such as "45.1 kB". */
+export function fileSize(bytes) {
+  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${(bytes / 1000 ** unit).toLocaleString("en", {maximumFractionDigits: unit ? 1 : 0})} ${UNITS[unit]}`;
 }
 
 export function formatTime(iso) {

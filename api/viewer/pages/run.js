@@ -7,6 +7,7 @@ import * as api from "../lib/api.js";
 import {badge, failure, h, loading, replace} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
 import {inWords} from "../parts/filters.js";
+import {runExport} from "../parts/run/export-run.js";
 import {EventList} from "../parts/run/event-list.js";
 import {filesOf} from "../parts/run/files.js";
 import {foundButton, updateFound} from "../parts/run/found.js";
@@ -122,6 +123,7 @@ class RunView {
       model.declined && model.finished?.reason !== model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
       model.votes.map(vote),
       over && owner() && model.planned && planSaver(this.runId),
+      over && runExport(this.runId),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),
     ];
   }

@@ -3,7 +3,8 @@
 import * as api from "../lib/api.js";
 import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
-import {formatTime, plural, seconds} from "../lib/format.js";
+import {fileSize, formatTime, plural, seconds} from "../lib/format.js";
+import {importButton} from "../parts/import-run.js";
 import {ratingInWords} from "../parts/answer/rating.js";
 
 const PAGE = 50;
@@ -27,7 +28,10 @@ class RunsView {
     this.list = h("div", {}, loading());
     this.chosen = new Set(); // ids of the runs to compare
     this.comparison = h("p", {class: "facts", role: "status"});
-    container.append(h("h1", {}, "Runs"), this.filterForm, this.comparison, this.list);
+    this.total = h("span", {role: "status"});
+    const errorBox = h("div", {});
+    const more = h("p", {class: "facts"}, this.total, h("span", {class: "end"}, importButton(errorBox)));
+    container.append(h("h1", {}, "Runs"), more, errorBox, this.filterForm, this.comparison, this.list);
     this.again = () => this.begin();
     api.connection.addEventListener("online", this.again);
     this.begin();
@@ -59,6 +63,8 @@ class RunsView {
       clearTimeout(this.timer);
       const query = {...filters, limit: Math.max(PAGE, this.runs.length)};
       this.show(await api.runs(query), query.limit);
+      const {runs, bytes} = await api.storedRuns();
+      this.total.textContent = runs ? `${plural(runs, "run")}, ${fileSize(bytes)}` : "";
       if (!this.closed && this.runs.some((run) => OPEN.includes(run.status))) this.timer = setTimeout(() => this.load(), POLL_MS);
     });
   }
@@ -126,10 +132,10 @@ function row(run, chosen, choose) {
         figures(run).map((each) => h("span", {}, each)))));
 }
 
-/** Duration, tokens, cost and confidence, as far as the run has them. */
-function figures({seconds: took, tokens, cost, confidence}) {
+/** Duration, tokens, cost, confidence and size, as far as the run has them. */
+function figures({seconds: took, tokens, cost, confidence, size}) {
   return [
     took !== null && seconds(took), tokens !== null && plural(tokens, "token"), cost !== null && `cost ${cost.toFixed(4)}`,
-    confidence !== null && `confidence ${confidence.toFixed(2)}`,
+    confidence !== null && `confidence ${confidence.toFixed(2)}`, size !== null && fileSize(size),
   ].filter(Boolean);
 }

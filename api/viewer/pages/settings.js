@@ -2,7 +2,9 @@
 
 import {h} from "../lib/dom.js";
 import {setTheme, theme, THEMES} from "../lib/theme.js";
+import {owner} from "../lib/session.js";
 import {choice} from "../parts/forms.js";
+import {storedRuns} from "../parts/stored-runs.js";
 
 export function showSettings(container) {
   const colors = choice("theme", THEMES, theme());
@@ -10,6 +12,7 @@ export function showSettings(container) {
   colors.addEventListener("change", () => setTheme(colors.value));
   container.append(h("h1", {}, "Settings"),
     h("section", {}, h("p", {class: "inline"}, h("label", {for: "theme"}, "Colors"), colors), h("p", {class: "note"}, "Stored in this browser.")),
+    ...(owner() ? [storedRuns()] : []),
     h("section", {}, h("h2", {}, "For programs"), h("p", {class: "line"}, h("a", {href: "/docs"}, "Documentation of the REST API"))));
   return {};
 }

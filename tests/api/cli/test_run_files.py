@@ -30,7 +30,7 @@ def test_a_run_is_read_in_another_data_folder(run: Run, origin: str, tmp_path: P
     file, other = tmp_path / "run.candor", tmp_path / "colleague"
     assert run("runs", "export", origin[:9], "-o", file).code == 0
     imported = run("runs", "import", file, "--home", other, "--json")
-    assert imported.json == {"run_id": origin, "has_texts": True}
+    assert imported.json == {"run_id": origin, "collection": "pumps", "has_texts": True}
     here, there = (run("trace", origin, "--prompts", "--json", *more).json for more in ([], ["--home", other]))
     assert there == here
     for command in ("export",):
@@ -39,7 +39,7 @@ def test_a_run_is_read_in_another_data_folder(run: Run, origin: str, tmp_path: P
         assert shown == run(command, origin, "--format", "md").out
     again = run("runs", "import", file, "--home", other)
     assert again.code == 1
-    assert "is already in this data folder" in again.err
+    assert "is already stored here" in again.err
 
 
 def test_texts_are_left_out(run: Run, origin: str, tmp_path: Path) -> None:
@@ -72,16 +72,16 @@ def test_runs_are_pruned_by_age_number_and_size(run: Run, origin: str, tmp_path:
     runs = [origin, *(run("fork", origin, "--at", "answer", "--json").json["run_id"] for _ in range(3))]
     run("rate", runs[1], "up")
     listed = run("runs", "prune", "--keep", "1", "--json")
-    assert [each["run_id"] for each in listed.json["runs"]] == [runs[2], runs[0]]
+    assert [each["run_id"] for each in listed.json["runs"]] == [runs[2]], "the first run is the origin of kept forks"
     assert listed.json["deleted"] is False
     assert len(run("runs", "--json").json) == 4, "without --yes, prune only lists"
     assert run("runs", "prune", "--older-than", "1d", "--yes", "--json").json["runs"] == []
     assert run("runs", "prune", "--keep", "1", "--yes").code == 0
-    assert [each["run_id"] for each in run("runs", "--json").json] == [runs[3], runs[1]]
+    assert [each["run_id"] for each in run("runs", "--json").json] == [runs[3], runs[1], runs[0]]
     with sqlite3.connect(tmp_path / "home" / "candor.db") as database:
         for table in ("events", "journal", "citations"):
             kept = {run_id for (run_id,) in database.execute(f"SELECT DISTINCT run_id FROM {table}")}
-            assert kept == {runs[3], runs[1]}
+            assert kept == {runs[3], runs[1], runs[0]}
     assert [each["run_id"] for each in run("runs", "prune", "--max-bytes", "1kB", "--json").json["runs"]] == [runs[3]]
     assert run("runs", "prune").code == 2
     assert run("runs", "prune", "--older-than", "soon").code == 2

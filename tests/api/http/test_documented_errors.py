@@ -133,7 +133,8 @@ def _in(body: Any, names: Names) -> Any:
 
 def _ask(http: httpx.Client, route: str, asked: Asked) -> int:
     method = route.partition(" ")[0]
-    with http.stream(method, asked.path, json=asked.body, files=asked.files, headers=asked.headers) as response:
+    body = {"json": asked.body, "files": asked.files} if asked.content is None else {"content": asked.content}
+    with http.stream(method, asked.path, headers=asked.headers, **body) as response:
         return response.status_code
 
 

@@ -2,12 +2,11 @@
 
 import * as api from "../../lib/api.js";
 import {failure, fold, h} from "../../lib/dom.js";
+import {fileSize} from "../../lib/format.js";
 import {saveFile} from "../../lib/save-file.js";
 import {may} from "../../lib/session.js";
 import {tryAction} from "../forms.js";
 import {ingestLine, JobWatch} from "../jobs.js";
-
-const UNITS = ["bytes", "kB", "MB", "GB"];
 
 export function filesOf(runId, collection) {
   return fold(`files ${runId}`, "Files written by tools", async () => {
@@ -22,7 +21,7 @@ function fileItem(runId, collection, {name, size, url}, errorBox) {
   const save = () => tryAction(errorBox, async () => saveFile({name: name.split("/").at(-1), content: await api.runFile(runId, name)}));
   return h("li", {},
     h("button", {type: "button", on: {click: save}}, name), " ",
-    h("span", {class: "note"}, [formatSize(size), url && `from ${url}`].filter(Boolean).join(", ")), " ",
+    h("span", {class: "note"}, [fileSize(size), url && `from ${url}`].filter(Boolean).join(", ")), " ",
     may("write", collection) && keeper(runId, name, errorBox));
 }
 
@@ -42,9 +41,4 @@ function keeper(runId, name, errorBox) {
   };
   const button = h("button", {type: "button", class: "quiet", "aria-label": `Add to collection: ${name}`, on: {click: keep}}, "Add to collection");
   return [button, line];
-}
-
-function formatSize(bytes) {
-  const unit = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  return `${(bytes / 1000 ** unit).toLocaleString("en", {maximumFractionDigits: unit ? 1 : 0})} ${UNITS[unit]}`;
 }

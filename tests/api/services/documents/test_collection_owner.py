@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import SecretStr
+from qdrant_client import QdrantClient
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_dry, run_ingest
@@ -21,7 +22,7 @@ from support.service import RunningService
 from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import ForeignCollection
-from vectorstore.server import OWNER, connect
+from vectorstore.server import OWNER
 from vectorstore.settings import VectorStoreSettings
 
 pytestmark = needs_qdrant
@@ -45,7 +46,7 @@ def make(url: str, tmp_path: Path, embedder: Embedder) -> Iterator[Callable[...,
         return candor
 
     yield make_one
-    client = connect(url, None)
+    client = raw(url)
     for collection in client.get_collections().collections:
         client.delete_collection(collection.name)
 
@@ -58,6 +59,11 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+def raw(url: str) -> QdrantClient:
+    """Return a client of the server, as another program uses it."""
+    return QdrantClient(url=url)
+
+
 def ingest(candor: Candor, folder: Path) -> IngestReport:
     return run_ingest(candor, [folder], "papers", progress=False)
 
@@ -67,7 +73,7 @@ def test_another_database_cannot_change_a_collection(
 ) -> None:
     first, second = make("first"), make("second")
     ingest(first, folder)
-    before = connect(url, None).count("papers").count
+    before = raw(url).count("papers").count
     other = tmp_path / "other"
     other.mkdir()
     (other / "tea.md").write_text("# Tea\n\nPour boiling water over the leaves.\n")
@@ -83,7 +89,7 @@ def test_another_database_cannot_change_a_collection(
     with pytest.raises(ForeignCollection), second.collections.change("papers"):
         pass
     assert second.ledger.list("papers") == []
-    assert connect(url, None).count("papers").count == before
+    assert raw(url).count("papers").count == before
     assert timed_search(second.collections, "papers", "heat pump", 5)[0], "reading is allowed"
 
 
@@ -93,7 +99,7 @@ def test_homes_with_one_database_share_a_collection(make: Callable[..., Candor],
     ingest(first, folder)
     assert ingest(second, folder).unchanged == 1
     second.collections.drop("papers")
-    assert first.collections.names() == []
+    assert first.collections.specs() == {}
 
 
 def test_a_database_adopts_a_collection_whose_database_is_lost(make: Callable[..., Candor], folder: Path) -> None:
@@ -111,11 +117,11 @@ def test_a_collection_without_an_owner_belongs_to_the_first_database_that_knows_
 ) -> None:
     first, second = make("first"), make("second")
     ingest(first, folder)
-    connect(url, None).update_collection("papers", metadata={OWNER: ""})  # as an earlier version created it
+    raw(url).update_collection("papers", metadata={OWNER: ""})  # as an earlier version created it
     with pytest.raises(ForeignCollection, match="unknown database"):
         ingest(second, folder)
     assert ingest(first, folder).unchanged == 1
-    metadata = connect(url, None).get_collection("papers").config.metadata
+    metadata = raw(url).get_collection("papers").config.metadata
     assert metadata is not None
     assert metadata[OWNER] == first.ledger.database_id()
 

@@ -193,4 +193,4 @@ def test_a_lost_collection_can_be_dropped(candor: Candor, folder: Path) -> None:
     shutil.rmtree(candor.settings.home / "collections")
     candor.collections.drop("papers")
     assert candor.ledger.list("papers") == []
-    assert candor.collections.names() == []
+    assert candor.collections.specs() == {}

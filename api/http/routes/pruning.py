@@ -1,0 +1,45 @@
+"""Deletes old runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body
+from pydantic import Field
+
+from api.http.deps import CurrentCaller, PruningDep
+from api.http.errors import problem_responses
+from api.services.research.prune import Limits, PrunedRun
+from vectorstore.models import FrozenModel
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+
+class PruneRequest(Limits):
+    """The limits, and whether to delete the runs beyond them."""
+
+    delete: bool = Field(default=False, description="Delete the runs. Otherwise, only list them.")
+
+
+class Pruned(FrozenModel):
+    """The runs beyond the limits."""
+
+    deleted: bool
+    bytes: int = Field(description="Bytes that the runs took or take.")
+    runs: tuple[PrunedRun, ...]
+
+
+@router.post("/prune", responses=problem_responses(403, 422, 503))
+def prune(
+    pruning: PruningDep, caller: CurrentCaller, body: Annotated[PruneRequest, Body(examples=[{"older_than_days": 90}])]
+) -> Pruned:
+    """List the runs beyond the limits, newest first. Delete them with `"delete": true`.
+
+    Keeps rated runs, runs of evaluations, runs that have not ended, and the earlier runs that a kept run continues or
+    was forked from. The audit log records each deleted run.
+    """
+    caller.require_admin()
+    found = pruning.find(Limits(**body.model_dump(exclude={"delete"})))
+    if body.delete:
+        pruning.delete(found, caller)
+    return Pruned(deleted=body.delete, bytes=sum(run.size for run in found), runs=found)

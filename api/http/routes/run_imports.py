@@ -1,0 +1,65 @@
+"""Imports exported runs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.requests import ClientDisconnect
+
+from api.errors import UploadTooLarge, UsageError
+from api.http.deps import ArchiveDep, CurrentCaller, KeysDep
+from api.http.errors import problem_responses
+from api.http.middleware.body_limit import skip_body_limit
+from api.http.routes.exports import RUN_FILE
+from api.services.exports.import_run import ImportedRun, import_run
+from api.services.exports.run_file import LARGEST_FILE
+from vectorstore.models import NAME
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "A file of `GET /v1/runs/{run_id}/export?format=run`, of at most 16 MB.",
+        "content": {RUN_FILE: {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+@router.post(
+    "/import",
+    status_code=201,
+    responses=problem_responses(403, 404, 409, 413, 422, 503),
+    openapi_extra=_BODY,
+)
+async def add(
+    request: Request,
+    archive: ArchiveDep,
+    keys: KeysDep,
+    caller: CurrentCaller,
+    collection: Annotated[
+        str | None,
+        Query(pattern=rf"^{NAME.pattern}$", description="Collection to list the run under. Default: that of the file."),
+    ] = None,
+) -> ImportedRun:
+    """Add an exported run, with its events and quotes. Its documents are not part of the file.
+
+    Requires the right 'write' over the collection. A stored run with the same id stays as it is.
+    """
+    skip_body_limit(request)
+    content = await _receive(request)
+    return await asyncio.to_thread(import_run, archive, keys, caller, content, collection)
+
+
+async def _receive(request: Request) -> bytes:
+    content = bytearray()
+    try:
+        async for part in request.stream():
+            content += part
+            if len(content) > LARGEST_FILE:
+                raise UploadTooLarge(f"A file of a run may have {LARGEST_FILE // 10**6} MB. Export it without texts.")
+    except ClientDisconnect as error:
+        raise UsageError("The upload is incomplete. Nothing was stored.") from error
+    return bytes(content)
