@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import psutil
 import sqlalchemy as sql
+import sqlalchemy.orm  # a thread that builds a query while another imports this module fails
 from sqlalchemy.dialects.postgresql import insert
 
 from api.jobs.models import JobKind, JobState
