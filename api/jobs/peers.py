@@ -160,8 +160,8 @@ class Peers:
                 self._last_beat = began
                 self._cancelled = frozenset(beat.cancelled)
                 self._report(self._processes.take_over())
-            except SQLAlchemyError as error:
-                log.debug("No sign of life could be stored; it is tried again: %s", error)
+            except Exception as error:  # noqa: BLE001 (without this thread, the process would lose its jobs)
+                log.warning("No sign of life could be stored; it is tried again: %s", error)
 
     def _report(self, dead: Sequence[Process]) -> None:
         for each in dead:

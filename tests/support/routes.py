@@ -110,6 +110,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/runs/{run_id}/export": Rule("read", "/v1/runs/{run}/export?format=json"),
     "POST /v1/runs/{run_id}/replay": Rule("read", "/v1/runs/{run}/replay"),
     "GET /v1/runs/{run_id}/comparison/{other}": Rule("read", "/v1/runs/{run}/comparison/{run}"),
+    "GET /v1/runs/{run_id}/steps/{step}/fork": Rule("read", "/v1/runs/{run}/steps/none/fork", passes=422),
     "POST /v1/runs/{run_id}/fork": Rule("read", "/v1/runs/{run}/fork", {"step": "none"}, passes=422),
     "WEBSOCKET /v1/runs/{run_id}/ws": Rule("read", "/v1/runs/{run}/ws", passes=101),
     "GET /v1/jobs": Rule("key", "/v1/jobs"),
