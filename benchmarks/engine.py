@@ -104,11 +104,9 @@ def endpoint(seconds: float) -> Iterator[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of processes under test: the caller's, without variables that only tests know."""
     import os
 
-    known = {name: value for name, value in os.environ.items() if not name.startswith("CANDOR_TEST_")}
-    return {**known, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
+    return {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
 
 
 def _serve(seconds: float) -> None:
