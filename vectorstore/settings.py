@@ -77,7 +77,7 @@ class VectorStoreSettings(SettingsGroup):
     shards: int = Field(
         default=1,
         ge=1,
-        description="parts of a new collection on a server, on different nodes; more than 1 only if a part of the "
+        description="parts of a new collection on a server, on different nodes; more than 1 only if the "
         "memory of one node is too small (above about 5 million passages), because it affects the ranking",
     )
     replicas: int = Field(

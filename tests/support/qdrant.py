@@ -62,6 +62,17 @@ class QdrantNode:
         return f"http://127.0.0.1:{self._http}"
 
     @property
+    def folder(self) -> Path:
+        """Its data."""
+        return self._folder
+
+    @property
+    def pid(self) -> int:
+        """The id of the running process."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def peer_uri(self) -> str:
         """Where the other nodes of the cluster connect to."""
         return f"http://127.0.0.1:{self._peers}"

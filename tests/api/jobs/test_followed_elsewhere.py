@@ -91,3 +91,20 @@ def test_a_restart_of_postgres_loses_no_event(
                         postgres_server.stop()
                         postgres_server.start()
     assert numbers == list(range(1, EVENTS + 2))
+
+
+def test_two_processes_add_a_run_at_the_same_moment(postgres: str, make_candor: Callable[..., Candor]) -> None:
+    """The service that accepted a question and the worker that runs it both add the run."""
+    engine = make_candor(database_url=postgres).engine
+    worker, first = Trace(sql.create_engine(postgres)), True
+
+    def add_first(connection: object, cursor: object, statement: str, *_: object) -> None:
+        nonlocal first
+        if statement.startswith("INSERT INTO runs") and first:
+            first = False
+            worker.create("run_both", "How?", "papers", "worker's")
+
+    sql.event.listen(engine, "before_cursor_execute", add_first)
+    Trace(engine).create("run_both", "How?", "papers", "service's")
+    assert not first
+    assert worker.run("run_both").model == "worker's"
