@@ -135,20 +135,23 @@ def test_a_takeover_stops_an_ingest_of_the_former_owner(make: Callable[..., Cand
     assert first.ledger.find("papers", "tea.md").chunks == 0
 
 
-def test_a_foreign_collection_is_refused_on_the_command_line_and_over_http(
+def test_a_foreign_collection_is_refused_on_the_command_line(
     make: Callable[..., Candor], folder: Path, url: str, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = make("first"), make("second")
-    ingest(first, folder)
+    ingest(make("first"), folder)
     monkeypatch.setenv("CANDOR_STORE__URL", url)
-    home = second.settings.home
+    home = make("second").settings.home
     refused = run("ingest", folder, "--collection", "papers", "--home", home)
     assert refused.code == 1
     assert "belongs to database" in refused.err
     assert "`candor adopt papers`" in refused.err
-    with RunningService(second) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+    assert "papers belongs to this database" in run("adopt", "papers", "--yes", "--home", home).err
+    assert run("drop", "papers", "--yes", "--home", home).code == 0
+
+
+def test_a_foreign_collection_is_refused_over_http(make: Callable[..., Candor], folder: Path) -> None:
+    ingest(make("first"), folder)
+    with RunningService(make("second")) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         problem = http.post("/v1/collections/papers/ingest", json={"retry_failed": True})
         assert (problem.status_code, problem.json()["type"]) == (409, "urn:candor:collection-of-another-database")
         assert http.delete("/v1/collections/papers").status_code == 409
-    assert "papers belongs to this database" in run("adopt", "papers", "--yes", "--home", home).err
-    assert run("drop", "papers", "--yes", "--home", home).code == 0
