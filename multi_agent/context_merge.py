@@ -6,10 +6,10 @@ each other's items. Single values are replaced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, TypeVar
 
-from multi_agent.context import SINGLE_VALUED, Computation, ContextUpdate, Evidence, Record, ResearchContext
+from multi_agent.context import SINGLE_VALUED, Computation, ContextUpdate, Evidence, Place, Record, ResearchContext
 from multi_agent.errors import ContextViolation
 from vectorstore.models import Chunk
 
@@ -27,6 +27,24 @@ def merge(context: ResearchContext, update: ContextUpdate, *, agent: str, writes
             "Add the field to `writes` on its card, or do not return it."
         )
     return context.model_copy(update={name: _merged(name, context, update) for name in update.changed})
+
+
+def admit(context: ResearchContext, numbers: Collection[int]) -> ResearchContext:
+    """Return the context with only this evidence. Drops everything that rests on other evidence."""
+    dropped = [item for item in context.evidence if item.number not in numbers]
+    places = {item.place for item in dropped}
+    spans = {(item.chunk_id, item.start, item.end) for item in dropped}
+    kept: dict[str, Any] = {
+        "evidence": tuple(item for item in context.evidence if item.number in numbers),
+        "records": tuple(each for each in context.records if (each.chunk_id, each.start, each.end) not in spans),
+        "computations": tuple(each for each in context.computations if not _rests_on(each.evidence, places)),
+        "findings": tuple(each for each in context.findings if not _rests_on(each.synthesis.evidence, places)),
+    }
+    return context.model_copy(update=kept)
+
+
+def _rests_on(evidence: Iterable[Evidence], places: Collection[Place]) -> bool:
+    return any(item.place in places for item in evidence)
 
 
 def number_evidence(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:

@@ -28,7 +28,8 @@ class Prompt:
         parts = _PARTS.match(source)
         if not parts:
             raise AgentError(f"Prompt {name!r} needs the part '# System' followed by the part '# User'.")
-        self.name = name
+        self.name, self.source = name, source
+        self._sections: tuple[str, ...] = ()
         self.hash = hashlib.sha256(source.encode()).hexdigest()[:12]
         self._system, self._user, self._again = (Template((part or "").strip()) for part in parts.groups())
         if not all(part.is_valid() for part in (self._system, self._user, self._again)):
@@ -64,10 +65,33 @@ class Prompt:
     def with_sections(self, *sections: str) -> Self:
         """Return a copy with these literal texts at the end of its system message."""
         changed = copy(self)
+        changed._sections = (*self._sections, *sections)
         literal = (section.replace("$", "$$") for section in sections)
         changed._system = Template("\n\n".join((self._system.template, *literal)))
         changed.hash = hashlib.sha256("\0".join((self.hash, *sections)).encode()).hexdigest()[:12]
         return changed
+
+    def with_source(self, source: str) -> Self:
+        """Return a prompt of another text with the same sections.
+
+        Raises AgentError if the text is no prompt, or uses other placeholders.
+        """
+        changed = type(self)(self.name, source)
+        changed._require_placeholders_of(self)
+        return changed.with_sections(*self._sections) if self._sections else changed
+
+    def _require_placeholders_of(self, other: Prompt) -> None:
+        """Raise AgentError unless both prompts use the same placeholders."""
+        ours, theirs = self._all_placeholders, other._all_placeholders
+        if ours != theirs:
+            raise AgentError(
+                f"The prompt {self.name!r} must use the placeholders {_named(theirs)}. Missing: "
+                f"{_named(theirs - ours)}. Unknown: {_named(ours - theirs)}."
+            )
+
+    @property
+    def _all_placeholders(self) -> frozenset[str]:
+        return self.placeholders | {*self._again.get_identifiers()}
 
     def with_material(self, material: str) -> Self:
         """Return a copy with this literal text at the beginning of its user message."""
@@ -91,9 +115,16 @@ class Prompt:
 class OpenPrompt(Prompt):
     """A prompt that may use only some of the values, for example one that a user wrote."""
 
+    def _require_placeholders_of(self, other: Prompt) -> None:
+        """Accept all placeholders. ``render`` rejects those without a value."""
+
     def render(self, **values: object) -> list[Message]:
         """Return the opening messages. Raises AgentError if a value is missing."""
         return super().render(**{name: value for name, value in values.items() if name in self.placeholders})
+
+
+def _named(placeholders: Set[str]) -> str:
+    return ", ".join(f"${name}" for name in sorted(placeholders)) or "none"
 
 
 def _require_match(prompt: str, placeholders: Set[str], values: dict[str, object]) -> None:

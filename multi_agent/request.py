@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.errors import AgentError
+from multi_agent.plan import Plan
 from multi_agent.remembered import EXCHANGES, Exchange
 from multi_agent.settings import Budget, Source
 from vectorstore.models import FrozenModel
@@ -36,14 +37,40 @@ class RagResult(FrozenModel):
     )
 
 
-class Fork(FrozenModel):
-    """A run repeats another run up to a step, and goes on from there with a change."""
+class ForkChange(FrozenModel):
+    """The first step of a run that runs again, and its changes."""
 
-    run_id: str = Field(min_length=1, max_length=64, description="id of the run to repeat")
     step: str = Field(min_length=1, max_length=64, description="the first step that runs again")
     model: str = Field(default="", description="named model endpoint for the step")
     instruction: str | None = Field(default=None, max_length=LONGEST, description="another instruction for the step")
     inputs: dict[str, JsonValue] = Field(default={}, description="inputs of the step that get another value")
+    prompts: dict[str, Annotated[str, Field(max_length=LONGEST)]] = Field(
+        default={}, description="other texts for the prompts of the step's agents, by agent"
+    )
+    evidence: tuple[int, ...] | None = Field(
+        default=None, description="numbers of the evidence that the step and later ones may use; null for all"
+    )
+    plan: Plan | None = Field(
+        default=None, description="another plan; steps that ran before the step must be the same in it"
+    )
+
+    @property
+    def summary(self) -> str:
+        """The kinds of changes, such as "model large, another instruction"."""
+        named = [f"model {self.model}"] if self.model else []
+        named += ["another instruction"] if self.instruction is not None else []
+        named += [f"other inputs ({', '.join(self.inputs)})"] if self.inputs else []
+        named += [f"another prompt of {name}" for name in self.prompts]
+        if self.evidence is not None:
+            named.append(f"only evidence {', '.join(map(str, self.evidence))}" if self.evidence else "no evidence")
+        named += ["another plan"] if self.plan else []
+        return ", ".join(named) or "no change"
+
+
+class Fork(ForkChange):
+    """A run repeats another run up to a step, and goes on from there with a change."""
+
+    run_id: str = Field(min_length=1, max_length=64, description="id of the run to repeat")
 
 
 class Request(FrozenModel):

@@ -22,10 +22,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from api.jobs.locks import collection_lock
 from api.jobs.models import JobState
-from api.jobs.processes import Process, Processes
+from api.jobs.processes import Processes
 from api.jobs.queue import JobQueue
 from api.settings import Settings
 from api.storage.fencing import fence
+from api.storage.live_processes import Process
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ class Peers:
         self._processes = Processes(self._own_engine, queue.executor, list(queue.limits), self._takeover_s)
         self._threads = ThreadPoolExecutor(_POOL, thread_name_prefix="peers")
         self._last_beat = time.monotonic()
-        self._suspended = self._taken_over = False
+        self._left_behind = False
         self._states: dict[str, JobState] = {}
         self._cancelled: frozenset[str] = frozenset()
         self._left = threading.Event()
@@ -99,8 +100,10 @@ class Peers:
 
     @property
     def stale(self) -> bool:
-        """Whether others may have taken over the jobs of this process, or will soon."""
-        return self._suspended or self._taken_over or time.monotonic() - self._last_beat > _STALE * self._takeover_s
+        """Whether others may take over the jobs of this process. Once true, it stays true until it has joined again."""
+        if time.monotonic() - self._last_beat > _STALE * self._takeover_s:
+            self._left_behind = True
+        return self._left_behind
 
     async def lost(self) -> bool:
         """Return whether others took over the jobs of this process. Waits for the database if it is away."""
@@ -114,6 +117,10 @@ class Peers:
     async def runs(self, process_id: str | None) -> bool:
         """Return whether the process with this id is alive."""
         return process_id in await self._call(self._processes.live_ids)
+
+    async def live(self) -> list[Process]:
+        """Return the live processes, oldest first."""
+        return await self._call(self._processes.live)
 
     async def states(self, job_ids: Collection[str]) -> dict[str, JobState]:
         """Return the states of jobs that run in other processes."""
@@ -147,13 +154,14 @@ class Peers:
             began = time.monotonic()
             try:
                 beat = self._processes.beat(self._states)
-                self._taken_over = not beat.alive
-                if beat.alive:
-                    self._last_beat = began
-                    self._cancelled = frozenset(beat.cancelled)
-                    self._report(self._processes.take_over())
-            except SQLAlchemyError as error:
-                log.debug("No sign of life could be stored; it is tried again: %s", error)
+                if not beat.alive:
+                    self._left_behind = True
+                    continue
+                self._last_beat = began
+                self._cancelled = frozenset(beat.cancelled)
+                self._report(self._processes.take_over())
+            except Exception as error:  # noqa: BLE001 (without this thread, the process would lose its jobs)
+                log.warning("No sign of life could be stored; it is tried again: %s", error)
 
     def _report(self, dead: Sequence[Process]) -> None:
         for each in dead:
@@ -180,13 +188,12 @@ class Peers:
             "This process gave no sign of life for %.0f s. It stops its jobs; others may continue them.",
             time.monotonic() - self._last_beat,
         )
-        self._suspended = True
         await jobs.suspend()
-        while self._suspended:
+        while self._left_behind:
             with suppress(SQLAlchemyError):
                 began = time.monotonic()
                 await self._call(self._processes.join)
-                self._last_beat, self._taken_over, self._suspended = began, False, False
+                self._last_beat, self._left_behind = began, False
             await asyncio.sleep(self._interval)
         jobs.resume()
         log.warning("This process takes jobs again.")

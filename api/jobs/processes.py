@@ -14,15 +14,15 @@ from datetime import UTC, datetime
 
 import psutil
 import sqlalchemy as sql
-from pydantic import AwareDatetime, Field
+import sqlalchemy.orm  # a thread that builds a query while another imports this module fails
 from sqlalchemy.dialects.postgresql import insert
 
 from api.jobs.models import JobKind, JobState
 from api.jobs.queue import hand_out
-from api.storage.fencing import PROCESSES, end_connections_of_dead
+from api.storage.fencing import end_connections_of_dead
+from api.storage.live_processes import NOW, PROCESSES, SILENT, Process, live_processes, read_process
 from ingest.ledger.lock import release_locks_of
 from vectorstore.database import METADATA
-from vectorstore.models import FrozenModel
 
 ACTIVE_JOBS = sql.Table(
     "active_jobs",
@@ -35,19 +35,6 @@ ACTIVE_JOBS = sql.Table(
 )
 
 _TAKEOVER_LOCK = 0x74616B656F766572  # "takeover" in ASCII
-_NOW = sql.func.clock_timestamp()
-_SILENT = PROCESSES.c.seen_at < _NOW - sql.func.make_interval(0, 0, 0, 0, 0, 0, PROCESSES.c.takeover_s)
-
-
-class Process(FrozenModel):
-    """A live process that takes jobs: a service or a worker."""
-
-    id: str
-    host: str
-    process: int = Field(description="process id on its host")
-    queues: tuple[JobKind, ...] = Field(description="kinds of job that it takes")
-    started_at: AwareDatetime
-    seen_at: AwareDatetime = Field(description="its last sign of life")
 
 
 @dataclass(frozen=True)
@@ -84,8 +71,8 @@ class Processes:
             if earlier:
                 _declare_dead(connection, PROCESSES.c.id.startswith(earlier, autoescape=True))
             hand_out(connection, "executor_id = :id", id=self._id)
-            row = insert(PROCESSES).values(**self._row, seen_at=_NOW)
-            connection.execute(row.on_conflict_do_update(index_elements=["id"], set_={"seen_at": _NOW}))
+            row = insert(PROCESSES).values(**self._row, seen_at=NOW)
+            connection.execute(row.on_conflict_do_update(index_elements=["id"], set_={"seen_at": NOW}))
         self._stored.clear()
 
     def leave(self) -> None:
@@ -97,7 +84,7 @@ class Processes:
         """Renew the row, and exchange the state of active jobs."""
         with self._engine.begin() as connection:
             if not connection.execute(
-                sql.update(PROCESSES).where(PROCESSES.c.id == self._id).values(seen_at=_NOW)
+                sql.update(PROCESSES).where(PROCESSES.c.id == self._id).values(seen_at=NOW)
             ).rowcount:
                 return Beat(alive=False)
         with self._engine.begin() as connection:
@@ -116,7 +103,7 @@ class Processes:
             if not connection.scalar(sql.select(sql.func.pg_try_advisory_xact_lock(_TAKEOVER_LOCK))):
                 return []
             with self._engine.begin() as first:  # committed before their jobs are handed out
-                dead = _declare_dead(first, _SILENT)
+                dead = _declare_dead(first, SILENT)
             if end_connections_of_dead(connection):
                 hand_out(connection, "executor_id NOT IN (SELECT id FROM processes)")
             return dead
@@ -125,6 +112,10 @@ class Processes:
         """Return whether this process still has its row."""
         with self._engine.connect() as connection:
             return connection.execute(sql.select(PROCESSES.c.id).where(PROCESSES.c.id == self._id)).first() is not None
+
+    def live(self) -> list[Process]:
+        """Return the live processes, oldest first."""
+        return live_processes(self._engine)
 
     def live_ids(self) -> set[str]:
         """Return the ids of all processes that have a row."""
@@ -173,17 +164,4 @@ def _declare_dead(connection: sql.Connection, which: sql.ColumnElement[bool]) ->
     rows = connection.execute(sql.delete(PROCESSES).where(which).returning(PROCESSES)).all()
     for row in rows:
         release_locks_of(connection, row.host, row.process, row.process_started)
-    return [_process(row) for row in rows]
-
-
-def _process(row: sql.Row[tuple[object, ...]]) -> Process:
-    return Process(**{name: row._mapping[name] for name in Process.model_fields})
-
-
-def live_processes(engine: sql.Engine) -> list[Process]:
-    """Return the processes that share the jobs of this database. Empty if the service is alone."""
-    if engine.dialect.name != "postgresql":
-        return []
-    with engine.connect() as connection:
-        query = sql.select(PROCESSES).where(~_SILENT).order_by(PROCESSES.c.started_at)
-        return [_process(row) for row in connection.execute(query)]
+    return [read_process(row) for row in rows]

@@ -10,9 +10,11 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
 
 from pydantic import JsonValue
+from sqlalchemy.exc import IntegrityError
 
 from api.auth.keys import Keys
 from api.auth.limits import limit_budget, require_tokens
@@ -89,7 +91,8 @@ class Runs:
             except JobNotFound:  # a run of another process, for example of `candor ask`
                 continue
             if job.status.ended:
-                await self._abort(run.run_id, job.status, job.error or "Its job ended.")
+                with suppress(IntegrityError):  # another process stores the end at this moment
+                    await self._abort(run.run_id, job.status, job.error or "Its job ended.")
 
     async def start(
         self,

@@ -26,6 +26,7 @@ from api.errors import JobFailed, KeyReused, NotOurs, ServiceEnding
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobState, JobStatus, Outcome
 from api.jobs.peers import Peers
 from api.jobs.queue import JobQueue, StoredJob
+from api.storage.live_processes import Process
 
 log = logging.getLogger(__name__)
 
@@ -115,6 +116,10 @@ class Jobs:
             await self._handlers[job.kind].on_abort(stored.spec, JobStatus.CANCELLED, _never_started(job.kind))
             await self._queue.cancel(job.id)
         return await self.get(job.id)
+
+    async def processes(self) -> Sequence[Process]:
+        """Return the live processes that share the jobs. Empty if this process is alone."""
+        return await self._peers.live() if self._peers else []
 
     async def pause(self) -> None:
         """Stop active jobs, which resume later, here or elsewhere, and accept no new ones. Idempotent."""

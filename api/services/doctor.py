@@ -112,7 +112,20 @@ class Doctor:
 
     def check_parts(self) -> tuple[Check, ...]:
         """Check database, store and embedding model, without a request to a language model."""
-        return self._check_database(), self._check_store(), self._check_embedder()
+        shared = (self._check_processes(),) if self._settings.shares_jobs else ()
+        return self._check_database(), *shared, self._check_store(), self._check_embedder()
+
+    def _check_processes(self) -> Check:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        from api.storage.live_processes import live_processes
+
+        try:
+            live = live_processes(self._engine())
+        except (HomeError, SQLAlchemyError) as error:
+            return Check(name="processes", ok=False, detail="cannot be listed", remedy=str(error))
+        listed = "; ".join(f"{each.host}, process {each.process}: {', '.join(each.queues)}" for each in live)
+        return Check(name="processes", ok=True, detail=listed or "no service or worker takes jobs now")
 
     def _check_database(self) -> Check:
         from sqlalchemy.exc import SQLAlchemyError

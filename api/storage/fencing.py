@@ -15,20 +15,6 @@ from pydantic import SecretStr
 
 from api.settings import Settings
 from api.storage.database import DatabaseFailed
-from vectorstore.database import METADATA
-
-PROCESSES = sql.Table(
-    "processes",
-    METADATA,
-    sql.Column("id", sql.String(64), primary_key=True),
-    sql.Column("host", sql.Text, nullable=False),
-    sql.Column("process", sql.BigInteger, nullable=False),
-    sql.Column("process_started", sql.Float, nullable=False),
-    sql.Column("queues", sql.JSON, nullable=False),
-    sql.Column("takeover_s", sql.Float, nullable=False),
-    sql.Column("started_at", sql.DateTime(timezone=True), nullable=False),
-    sql.Column("seen_at", sql.DateTime(timezone=True), nullable=False),
-)
 
 _PREFIX = "candor/"
 _END_TIMEOUT_MS = 2000

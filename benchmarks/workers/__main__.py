@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import signal
 import sys
 import tempfile
 import time
@@ -66,6 +67,7 @@ def main() -> int:
     options.add_argument("--log", type=Path, default=Path("workers.log"))
     chosen = options.parse_args()
     log = Log(chosen.log)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stop the processes also when it is terminated
     if chosen.kill:
         return _kill(chosen, log)
     return _compare(chosen, log)

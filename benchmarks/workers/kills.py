@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 
 import httpx
 
@@ -18,7 +19,7 @@ AWAY_S = (0.5, 3.0)
 
 
 class Kills:
-    """Kills one worker at a time, and one node at a time. Each has a thread."""
+    """Kills the workers in turn, and the nodes in turn. Each kind has a thread."""
 
     def __init__(self, machines: Machines, seed: int, say: Callable[[str], None]) -> None:
         self._machines, self._say = machines, say
@@ -28,6 +29,7 @@ class Kills:
             for kind, kill in (("workers", self._kill_worker), ("nodes", self._kill_node))
         ]
         self.workers = self.nodes = 0
+        self._next_worker, self._next_node = cycle(machines.workers), cycle(machines.nodes)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -46,26 +48,24 @@ class Kills:
             kill(chosen)
 
     def _kill_worker(self, chosen: random.Random) -> None:
-        number = chosen.randrange(len(self._machines.workers))
-        worker: Worker = self._machines.workers[number]
+        worker: Worker = next(self._next_worker)
         worker.kill()
         time.sleep(chosen.uniform(*AWAY_S))
         worker.start()
         worker.wait_until_ready()
         self.workers += 1
-        self._say(f"worker {number + 1} was killed and takes jobs again")
+        self._say(f"{worker.name} was killed and takes jobs again")
 
     def _kill_node(self, chosen: random.Random) -> None:
         """Kill a node. With two copies of each shard, only one node may be away or behind the others."""
-        number = chosen.randrange(len(self._machines.nodes))
-        node = self._machines.nodes[number]
+        node: QdrantNode = next(self._next_node)
         node.kill()
         time.sleep(chosen.uniform(*AWAY_S))
         node.start()
         while not _is_whole(self._machines.nodes):
             time.sleep(0.2)
         self.nodes += 1
-        self._say(f"node {number + 1} was killed and is up to date again")
+        self._say(f"node {node.url} was killed and is up to date again")
 
 
 def _is_whole(nodes: Sequence[QdrantNode]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 import statistics
 import threading
 import time
@@ -14,13 +13,13 @@ from typing import Any
 
 import httpx
 
-from benchmarks.chaos.clients import TOPICS, document
+from benchmarks.chaos.clients import TOPICS
 from benchmarks.chaos.submitted import Submitted, Upload
 from multi_agent.events import Event
 
 COLLECTION = "machines"
 FIRST = ("first.md", "# First\n\nThe pump works down to -5 degrees.\n")
-BATCH = 30
+BATCH = 300
 PAUSE_S = 0.3
 SEARCH_PAUSE_S = 0.2
 LIMIT_S = 1800
@@ -44,9 +43,11 @@ def ask(http: httpx.Client, number: int) -> str:
 
 
 def upload(http: httpx.Client, submitted: Submitted, files: int) -> None:
-    """Upload generated files in batches of ``BATCH``, each of which is one ingest job."""
-    chosen = random.Random(1)
-    texts = {f"file-{number}.md": document(f"file-{number}.md", 1, chosen) for number in range(files)}
+    """Upload small files in batches of ``BATCH``. Each batch is one ingest job."""
+    texts = {
+        f"file-{number}.md": f"# File {number}\n\nThe {TOPICS[number % len(TOPICS)]} works down to -{number} degrees.\n"
+        for number in range(files)
+    }
     names = list(texts)
     for first in range(0, files, BATCH):
         batch = names[first : first + BATCH]

@@ -22,6 +22,7 @@ class Worker:
 
     def __init__(self, home: Path, settings: Mapping[str, str]) -> None:
         self._home, self._settings = home, settings
+        self.name = home.name
 
     def start(self) -> None:
         """Start the process without waiting until it is ready."""

@@ -103,6 +103,7 @@ class Executor:
     async def _start(self, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool) -> None:
         # With several candidates, the vote later chooses the answer.
         streams_claims = is_answer and samples * len(step.agents) == 1
+        self._shared.begin_step(step.id)
         try:
             messages = self._tasks.for_step(
                 step, self._outputs, progress.failed, samples=samples, streams_claims=streams_claims

@@ -1,4 +1,4 @@
-"""The order in which a resumed run merges its steps: the same as before it was interrupted.
+"""The order in which a resumed run merges its steps: the same as before it was interrupted. A fork uses its origin's.
 
 Parallel steps finish in any order, and later prompts show their results in that order. In a resumed run the journal
 answers all of them at once. In a different order, later prompts would differ from the journal's, and finished calls
@@ -14,10 +14,13 @@ from multi_agent.events import Event, RunResumed, StepFinished
 
 
 class MergeOrder:
-    """The order in which a run finished its steps before; empty for a new run."""
+    """The order in which a run finished its steps before; empty for a new run.
 
-    def __init__(self, events: Sequence[Event]) -> None:
-        tries: list[list[str]] = [[]]
+    ``origin`` are the events of the run that this one repeats. They count until the run itself has finished more steps.
+    """
+
+    def __init__(self, events: Sequence[Event], origin: Sequence[Event] = ()) -> None:
+        tries: list[list[str]] = [[each.step for each in origin if isinstance(each.body, StepFinished)], []]
         for event in events:
             if isinstance(event.body, RunResumed):
                 tries.append([])

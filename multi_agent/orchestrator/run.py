@@ -32,6 +32,7 @@ from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.planning.triage import Triage
 from multi_agent.orchestrator.rerun.environment import observe_environment
+from multi_agent.orchestrator.rerun.fork_options import require_possible
 from multi_agent.orchestrator.rerun.forking import PlanChange, copy_calls, origin_events
 from multi_agent.orchestrator.run_counter import RunCounter
 from multi_agent.orchestrator.run_models import RunModels
@@ -72,9 +73,14 @@ class Run:
         self._id, self._pausing = run_id, pausing
         self._resumed = resumed = ResumedRun.of(dependencies.trace, run_id)
         self._fork = None if resumed.events or like else request.fork
-        self._origin = origin_events(dependencies.trace, self._fork) if self._fork else ()
+        self._origin = like
+        if request.fork and not like:
+            self._origin = origin_events(dependencies.trace, request.fork, copied=bool(resumed.events))
+        if self._fork:
+            documents = [entry.name for entry in dependencies.library.catalogue()]
+            require_possible(dependencies.trace, dependencies.registry, documents, self._fork)
         self._change = PlanChange(request.fork)
-        self._earlier = earlier = resumed if resumed.events else EarlierRun(like or self._origin)
+        self._earlier = earlier = resumed if resumed.events else EarlierRun(self._origin)
         self._examples = earlier.examples if examples is None else examples
         self._today = earlier.today or str(request.today or date.today())  # noqa: DTZ011 - the person's day
         self._began = time.perf_counter() - resumed.seconds
@@ -266,15 +272,16 @@ class Run:
         shared = SharedContext(
             ResearchContext(question=self._request.question, understanding=understanding, today=self._today),
             self._request.sources,
+            self._request.fork,
         )
         storage, queue = TaskStorage(), InProcessTaskQueue()
-        sources = self._request.sources
         kits = StepKits(
-            self._dependencies, self._models, self._tools, self._bus, storage, shared, sources, show_practice
-        )
+            self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request.sources,
+            show_practice, self._request.fork,
+        )  # fmt: skip
         worker = Worker(queue, kits, shared, self._bus, settings.step_retries)
         tasks = StepTasks(self._id, registry, storage, [entry.name for entry in catalogue], self._request.question)
-        order = MergeOrder(self._earlier.events)
+        order = MergeOrder(self._resumed.events, self._origin)
         return Executor(
             self._id, registry, worker, queue, tasks, shared, self._bus, self._agree, order,
             reactions=settings.reactions,

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from multi_agent.agent import AgentCard
 from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext
-from multi_agent.context_merge import merge
+from multi_agent.context_merge import admit, merge
 from multi_agent.errors import ContextViolation
+from multi_agent.request import Fork
 from multi_agent.settings import Source
 from multi_agent.sources import source_of
 
@@ -19,9 +20,11 @@ class SharedContext:
     agents since then.
     """
 
-    def __init__(self, context: ResearchContext, sources: tuple[Source, ...] = ("documents",)) -> None:
+    def __init__(
+        self, context: ResearchContext, sources: tuple[Source, ...] = ("documents",), fork: Fork | None = None
+    ) -> None:
         self.current = context
-        self._sources = sources
+        self._sources, self._fork = sources, fork
         self.read_before: frozenset[str] = frozenset()
         self.said: tuple[AgentMessage, ...] = ()
 
@@ -47,6 +50,13 @@ class SharedContext:
         new = tuple(messages)
         self.said += new
         self.current = self.current.model_copy(update={"messages": (*self.current.messages, *new)})
+
+    def begin_step(self, step: str) -> None:
+        """Drop the evidence that a fork does not admit, when its step begins."""
+        if (fork := self._fork) and fork.step == step:
+            self._fork = None
+            if fork.evidence is not None:
+                self.current = admit(self.current, fork.evidence)
 
     def begin_attempt(self) -> None:
         """Drop the answer and the messages of the earlier attempt, and store the ids of its passages."""

@@ -17,6 +17,7 @@ from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_timeout import StepTimeout
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_heard import show_heard
+from multi_agent.request import Fork
 from multi_agent.settings import Source
 from multi_agent.tasks import SubTask, TaskData, TaskStorage
 from multi_agent.toolbox.toolbox import RunTools
@@ -52,9 +53,10 @@ class StepKits:
         shared: SharedContext,
         sources: tuple[Source, ...],
         show_practice: Callable[[Sequence[str]], str],
+        fork: Fork | None = None,
     ) -> None:
         self._dependencies, self._models, self._tools = dependencies, models, tools
-        self._sources = sources
+        self._sources, self._fork = sources, fork
         self._bus, self._tasks, self._shared = bus, tasks, shared
         self._show_practice = show_practice
 
@@ -77,7 +79,7 @@ class StepKits:
         kit = AgentKit(
             llm=llm,
             library=self._dependencies.library,
-            prompt=_with_heard(self._prompt_of(registered), heard),
+            prompt=_with_heard(self._prompt_of(registered, task.step), heard),
             settings=self._dependencies.settings,
             publish=publish,
             keep=keep,
@@ -89,10 +91,16 @@ class StepKits:
         )
         return StepKit(registered, task, kit, heard, timeout, (release_llm, tools.release))
 
-    def _prompt_of(self, registered: RegisteredAgent) -> Prompt | None:
-        """Return the agent's prompt. If its card reads memory, add notes on what worked for similar questions."""
-        practice = self._show_practice(registered.card.tools) if registered.card.reads_memory else ""
-        return registered.prompt.with_sections(practice) if registered.prompt and practice else registered.prompt
+    def _prompt_of(self, registered: RegisteredAgent, step: str) -> Prompt | None:
+        """Return the agent's prompt, or the one of a fork for its step.
+
+        If the agent's card reads memory, add notes on what worked for similar questions.
+        """
+        card, prompt = registered.card, registered.prompt
+        if prompt and (fork := self._fork) and fork.step == step and card.name in fork.prompts:
+            prompt = prompt.with_source(fork.prompts[card.name])
+        practice = self._show_practice(card.tools) if card.reads_memory else ""
+        return prompt.with_sections(practice) if prompt and practice else prompt
 
     def _heard_by(self, card: AgentCard, task: TaskData) -> tuple[AgentMessage, ...]:
         """Return the messages that woke the agent or, in a step of the plan, its messages of this attempt."""

@@ -6,6 +6,7 @@ Writes are small and run in the event loop in order. On SQLite in WAL mode, a wr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import sqlalchemy as sql
@@ -95,7 +96,7 @@ class Trace:
     ) -> None:
         """Add a waiting run. A run that exists stays unchanged."""
         row = _row(run_id, question, collection, model, WAITING, continues, fork) | {"key": key}
-        with self._engine.begin() as connection:
+        with suppress(sql.exc.IntegrityError), self._engine.begin() as connection:  # another process has just added it
             if connection.execute(sql.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id)).first() is None:
                 connection.execute(RUNS.insert(), row)
 

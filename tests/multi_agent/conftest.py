@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 
 from api.services.research.library import CollectionLibrary
-from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
-from multi_agent.library import CatalogueEntry
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.settings import ResearchSettings
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.approvals import Approvals
@@ -25,35 +22,19 @@ from multi_agent.toolbox.registry import BUILT_IN as BUILT_IN_TOOLS
 from multi_agent.toolbox.registry import ToolRegistry
 from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
-from support.chunks import make_chunk
 from support.database import make_engine
+from support.runs.small_collection import make_orchestrator, small_collection
 from support.waiting import LIMIT_S
-from vectorstore.edge import EdgeStore
 from vectorstore.embedding.embedder import Embedder
-from vectorstore.models import CollectionSpec, PageSpan
-from vectorstore.retrieval import Retriever
 
-MANUAL = "Chapter 3. Operation in winter.\nThe Borea 12 works down to -25 °C.\nBelow that it switches off."
-RECIPE = "Whisk the eggs.\nBake for 40 minutes at 180 °C."
 AGENT_PROMPT = "# System\nYou explain terms.\n# User\n$question ($passages passages)\n"
-NOTES = "The team met on Monday.\nThe Borea 12 was said to work down to -22 °C."
 
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[CollectionLibrary]:
     """Three documents of one passage each; no run changes them."""
-    chunks = [
-        make_chunk(MANUAL, document="/docs/manual.pdf", page_spans=(PageSpan(number=7, start=0, end=len(MANUAL)),)),
-        make_chunk(RECIPE, document="/docs/recipe.md"),
-        make_chunk(NOTES, document="/docs/notes.md"),
-    ]
-    spec = CollectionSpec(
-        name="mixed", embedding_model=embedder.model, dimension=embedder.dimension, chunking="sections-v1/256"
-    )
-    entries = [CatalogueEntry(name=chunk.name, id=chunk.document_id, chunks=1) for chunk in chunks]
-    with EdgeStore(tmp_path_factory.mktemp("collections")).create(spec) as collection:
-        collection.upsert(chunks, embedder.embed_passages([chunk.embedded_text for chunk in chunks]))
-        yield CollectionLibrary("mixed", lambda: entries, Retriever(collection, embedder))
+    with small_collection(tmp_path_factory.mktemp("collections"), embedder) as library:
+        yield library
 
 
 @pytest.fixture
@@ -95,10 +76,8 @@ def panel(
         tools: Toolbox | None = None,
         **research: Any,
     ) -> Orchestrator:
-        chosen = ResearchSettings(**research)
-        registry = AgentRegistry.discover((BUILT_IN, *chosen.agent_packages), chosen.disabled_agents)
         models = Models(build_llm(settings), llms)
-        return Orchestrator(models, library, registry, trace, plans, chosen, tools or make_tools())
+        return make_orchestrator(models, library, trace, plans, tools or make_tools(), **research)
 
     return make
 

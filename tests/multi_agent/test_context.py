@@ -5,14 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multi_agent.context import (
+    Computation,
     ContextUpdate,
     Evidence,
+    Finding,
     Inspection,
     Note,
+    Record,
     ResearchContext,
+    Synthesis,
     Understanding,
 )
-from multi_agent.context_merge import merge, number_evidence
+from multi_agent.context_merge import admit, merge, number_evidence
 from multi_agent.errors import ContextViolation
 
 EMPTY = ResearchContext(question="q", understanding=Understanding(intent="i", domain="d", requirements=("r",)))
@@ -74,3 +78,36 @@ def test_queries_of_parallel_steps_are_merged(first, second) -> None:
     context = merge(context, ContextUpdate(queries=tuple(second)), agent="B", writes=writes)
     assert set(context.queries) == {*first, *second}
     assert len(context.queries) == len(set(context.queries))
+
+
+def finding(step: str, item: Evidence) -> Finding:
+    synthesis = Synthesis(
+        claims=(), evidence=(item,), layout="prose", sufficient=True, confidence=1, reasoning="", looked_for=(),
+        found="", missing=(),
+    )  # fmt: skip
+    return Finding(step=step, question="q", synthesis=synthesis)
+
+
+def test_what_rests_on_evidence_that_is_not_admitted_is_dropped() -> None:
+    kept, dropped = number_evidence([evidence("a", 0), evidence("b", 0)])
+    context = EMPTY.model_copy(
+        update={
+            "evidence": (kept, dropped),
+            "findings": (finding("one", kept), finding("two", dropped)),
+            "computations": tuple(
+                Computation(purpose=each.name, sql="", columns=(), rows=(), evidence=(each,))
+                for each in (kept, dropped)
+            ),
+            "records": (
+                Record(values={}, chunk_id="c", start=0, end=1),
+                Record(values={}, chunk_id="d", start=0, end=1),
+            ),
+        }
+    )
+    admitted = admit(context, (1,))
+    assert admitted.evidence == (kept,)
+    assert [each.step for each in admitted.findings] == ["one"]
+    assert [each.purpose for each in admitted.computations] == ["a"]
+    assert [each.chunk_id for each in admitted.records] == ["d"]
+    assert admit(context, (1, 2)) == context
+    assert admit(context, ()).findings == ()

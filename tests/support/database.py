@@ -6,16 +6,21 @@ import importlib
 import pkgutil
 from pathlib import Path
 
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, event
 
 from vectorstore.database import METADATA
 
+_PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
 PACKAGES = ("ingest.ledger", "multi_agent", "api.auth", "api.jobs")
 
 
 def make_engine(path: Path) -> Engine:
-    """Return an engine on an SQLite file, with the tables of every store that has been imported."""
+    """Return an engine on an SQLite file, with the tables of every store that has been imported.
+
+    It does not wait for the disk: a commit survives the end of the process, but not a crash of the machine.
+    """
     engine = create_engine(f"sqlite:///{path}")
+    event.listen(engine, "connect", lambda connection, _: connection.executescript(_PRAGMAS))
     METADATA.create_all(engine)
     engine.dispose()  # so that a listener for new connections, added later, sees all of them
     return engine

@@ -27,8 +27,8 @@ FETCHED = Path(__file__).parents[2] / ".qdrant" / "qdrant"
 
 
 def find_binary() -> Path | None:
-    """Return the server's binary: $CANDOR_TEST_QDRANT, the fetched one, or one on the PATH. None if there is none."""
-    named, on_path = os.environ.get("CANDOR_TEST_QDRANT"), shutil.which("qdrant")
+    """Return the server's binary: $TEST_QDRANT, the fetched one, or one on the PATH. None if there is none."""
+    named, on_path = os.environ.get("TEST_QDRANT"), shutil.which("qdrant")
     candidates = [Path(found) for found in (named, FETCHED, on_path) if found]
     return next((path for path in candidates if path.exists()), None)
 
@@ -60,6 +60,17 @@ class QdrantNode:
     def url(self) -> str:
         """Where clients connect to."""
         return f"http://127.0.0.1:{self._http}"
+
+    @property
+    def folder(self) -> Path:
+        """Its data."""
+        return self._folder
+
+    @property
+    def pid(self) -> int:
+        """The id of the running process."""
+        assert self._process is not None
+        return self._process.pid
 
     @property
     def peer_uri(self) -> str:

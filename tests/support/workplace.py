@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event
-
 from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
 from ingest.ledger.ledger import Ledger
@@ -37,9 +35,7 @@ class Workplace:
     def __init__(self, home: Path, embedder: Embedder) -> None:
         self.documents = home / "documents"
         self.documents.mkdir()
-        engine = make_engine(home / "candor.sqlite")
-        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
-        self.ledger = Ledger(engine)
+        self.ledger = Ledger(make_engine(home / "candor.sqlite"))
         self.store = EdgeStore(home / "store", reserve=0)
         self.embedder = embedder
         self.chunker = Chunker(embedder.count_tokens, embedder.max_tokens)

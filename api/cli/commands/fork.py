@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from api.cli.common import Home, Json, RunId, command, make_candor, make_console, print_json, print_message
-from api.errors import UsageError
 
 app = command()
 
@@ -23,26 +20,35 @@ def fork(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="model=ENDPOINT, instruction=TEXT, or inputs.NAME=VALUE for that step. Repeatable.",
+            help="A change for that step: model=ENDPOINT, instruction=TEXT, inputs.NAME=VALUE, prompt=AGENT:FILE, or "
+            "evidence=NUMBERS, such as evidence=1,3. plan=FILE.json sets another plan. Repeatable.",
         ),
     ] = None,
+    options: Annotated[
+        bool, typer.Option("--options", help="Only print the plan, prompts and evidence that can be changed, as JSON.")
+    ] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
     """Repeat a run from a step with a change. Earlier steps are read from the journal and cost nothing.
 
     The run itself stays as it is. `candor trace RUN` lists its steps; `candor compare` shows what the change does.
+    The step and later ones use only the evidence that is set.
 
     Example: candor fork run_3f2a --at answer --set model=large
     """
     from api.auth.permissions import LOCAL_CALLER
     from api.cli.ask.run import run_question
+    from api.cli.fork_changes import parse_changes
     from api.cli.render.answers import show_answer
-    from api.services.research.fork import ForkChange, fork_request
+    from api.services.research.fork import fork_request, step_options
 
     candor = make_candor(home)
-    change = ForkChange(step=at, **parse_changes(changes or []))
-    collection, request = fork_request(candor.trace, run_id, change, LOCAL_CALLER)
+    if options:
+        print_json(step_options(candor.panel, run_id, at, LOCAL_CALLER).model_dump(mode="json"))
+        return
+    change = parse_changes(at, changes or [])
+    collection, request = fork_request(candor.panel, candor.collections.open_library, run_id, change, LOCAL_CALLER)
     answer = run_question(candor.panel, candor.collections, request, collection, progress=not as_json)
     if as_json:
         print_json(answer.model_dump(mode="json"))
@@ -52,24 +58,3 @@ def fork(
         print_message(f"`candor compare {origin} {answer.run_id}` compares the fork with the original run.")
     if answer.status.value in ("failed", "cancelled"):
         raise typer.Exit(1)
-
-
-def parse_changes(given: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of ``ForkChange``. Values of inputs are JSON, otherwise text. Raises UsageError."""
-    fields: dict[str, Any] = {"inputs": {}}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if equals and name in ("model", "instruction"):
-            fields[name] = value
-        elif equals and name.startswith("inputs.") and name != "inputs.":
-            fields["inputs"][name.removeprefix("inputs.")] = _value(value)
-        else:
-            raise UsageError(f"--set {each!r} is not model=ENDPOINT, instruction=TEXT or inputs.NAME=VALUE.")
-    return fields
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

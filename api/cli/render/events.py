@@ -18,6 +18,7 @@ from multi_agent.library import within
 from multi_agent.llm.wrappers.observed import ResponseFaults
 from multi_agent.plan import Plan
 from multi_agent.prompts.show_passages import show_pages
+from multi_agent.request import Fork
 from vectorstore.text.counts import count
 
 _PASSAGE_LENGTH = 90  # characters of a passage in a list of passages
@@ -137,6 +138,10 @@ def _steps(plan: Plan) -> list[str]:
     ]
 
 
+def _forked(fork: Fork) -> str:
+    return f"forked from {fork.run_id} at {fork.step}: {fork.summary}"
+
+
 def _attempt_ended(body: events.AttemptEnded) -> list[str]:
     attempt = body.attempt
     failed = [f"failed: {each.step}: {first_sentence(each.error)}" for each in attempt.failed]
@@ -237,6 +242,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.RunStarted: lambda body: [
         f"question to {body.collection!r}, model {body.model}, mode {body.request.mode}", body.request.question,
         *([f"reads only documents with {body.request.filter}"] if body.request.filter else []),
+        *([_forked(body.request.fork)] if body.request.fork else []),
     ],
     events.RunResumed: lambda body: [
         f"run resumed in another process (time {body.times}); the journal has {count(body.answered, 'model call')}"

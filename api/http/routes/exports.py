@@ -16,7 +16,7 @@ from multi_agent.storage.recording import load_recording
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
-RUN_FILE = "application/vnd.candor.run"
+RUN_FILE = "application/octet-stream"
 _FILE = {"schema": {"type": "string", "format": "binary"}}
 _JSON = {"schema": {"type": "object"}}
 _FILES: dict[int | str, dict[str, Any]] = {

@@ -12,10 +12,13 @@ from api.http.deps import CurrentCaller, IdempotencyKey, PanelDep, PoolDep, Runs
 from api.http.errors import problem_responses
 from api.http.routes.research import Accepted
 from api.http.routes.runs import RunId
+from api.services.documents.collection_pool import CollectionPool
 from api.services.research.compare import RunComparison, compare_runs
-from api.services.research.fork import ForkChange, fork_request
-from api.services.research.replay import replay_run
+from api.services.research.fork import fork_request, step_options
+from api.services.research.replay import OpenLibrary, replay_run
+from multi_agent.orchestrator.rerun.fork_options import ForkOptions
 from multi_agent.orchestrator.rerun.replay import Replay
+from multi_agent.request import ForkChange
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
@@ -27,7 +30,7 @@ async def replay(panel: PanelDep, pool: PoolDep, caller: CurrentCaller, run_id: 
     Calls no model, no tool and no web page, and stores nothing. The documents are searched again, with the settings of
     the run.
     """
-    replaying = replay_run(panel, lambda name: nullcontext(pool.get(name).library), run_id, caller)
+    replaying = replay_run(panel, _opener(pool), run_id, caller)
     return await asyncio.to_thread(asyncio.run, replaying)  # in its own loop, so that it does not delay other requests
 
 
@@ -44,9 +47,25 @@ def comparison(
     return compare_runs(trace, run_id, other, caller)
 
 
+def _opener(pool: CollectionPool) -> OpenLibrary:
+    return lambda name: nullcontext(pool.get(name).library)
+
+
+@router.get("/{run_id}/steps/{step}/fork", responses=problem_responses(404, 409, 422, 503))
+def fork_options(
+    panel: PanelDep,
+    caller: CurrentCaller,
+    run_id: RunId,
+    step: Annotated[str, Path(description="Id of the step.", examples=["answer"])],
+) -> ForkOptions:
+    """Get the plan, the prompts and the evidence that a fork from a step can change."""
+    return step_options(panel, run_id, step, caller)
+
+
 @router.post("/{run_id}/fork", status_code=202, responses=problem_responses(404, 409, 422, 503))
 async def fork(
-    trace: TraceDep,
+    panel: PanelDep,
+    pool: PoolDep,
     runs: RunsDep,
     caller: CurrentCaller,
     run_id: RunId,
@@ -56,7 +75,7 @@ async def fork(
     """Start a run that repeats this run up to a step and continues with a change.
 
     The steps before it come from the journal and cost nothing. `forked_from` and `forked_at` of the new run name its
-    origin.
+    origin. `GET /v1/runs/{run_id}/steps/{step}/fork` returns the plan, prompts and evidence that can be changed.
     """
-    collection, request = await asyncio.to_thread(fork_request, trace, run_id, body, caller)
+    collection, request = await asyncio.to_thread(fork_request, panel, _opener(pool), run_id, body, caller)
     return Accepted(run_id=await runs.start(request, collection, caller, idempotency_key))

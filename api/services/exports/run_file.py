@@ -163,7 +163,8 @@ def _bare(event: Event) -> Event:
     """Return the event without fields that may contain texts."""
     match event.body:
         case RunStarted(request=request):
-            bare = request.model_copy(update={"conversation": (), "rag_results": (), "inputs": {}})
+            fork = request.fork and request.fork.model_copy(update={"prompts": {}, "inputs": {}})
+            bare = request.model_copy(update={"conversation": (), "rag_results": (), "inputs": {}, "fork": fork})
             changes: dict[str, object] = {"request": bare, "remembered": Remembered(), "examples": ()}
         case PlanRevised():
             changes = {"diagnosis": ""}

@@ -8,7 +8,6 @@ from itertools import islice
 import numpy as np
 
 from api.errors import UsageError
-from vectorstore.errors import CollectionNotFound
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec
 from vectorstore.store import Collection, VectorStore
 
@@ -22,13 +21,12 @@ _TOLERANCE = 1e-4  # Qdrant normalizes vectors again
 
 def require_absent(target: VectorStore, specs: Iterable[CollectionSpec]) -> None:
     """Raise UsageError if the target has passages of one of these collections."""
-    names = {spec.name for spec in specs}
-    for existing in target.list():
-        if existing.name in names:
-            with target.open(existing.name) as collection:
+    for spec in specs:
+        if target.find(spec.name):
+            with target.open(spec.name) as collection:
                 if chunks := collection.count().chunks:
                     raise UsageError(
-                        f"The vector store at the target is not empty: it has a collection {existing.name!r} with "
+                        f"The vector store at the target is not empty: it has a collection {spec.name!r} with "
                         f"{chunks} passages. Name a new server. For files, rename `collections` in the data folder."
                     )
 
@@ -55,10 +53,8 @@ def copy_collection(source: Collection, target: VectorStore, on_passages: OnPass
 
 def drop_if_present(target: VectorStore, name: str) -> None:
     """Delete a collection of the target if it exists."""
-    try:
+    if target.find(name):
         target.drop(name)
-    except CollectionNotFound:
-        return
 
 
 def require_equal(source: Collection, copy: Collection) -> None:

@@ -17,7 +17,8 @@ from api.errors import UsageError
 OnTable = Callable[[str, int], None]
 """Receives the name of a copied table and its number of rows."""
 
-_NOT_COPIED = ("alembic_version", "ingests_under_way")  # the version of the schema; locks of processes
+_NOT_COPIED = ("alembic_version", "ingests_under_way", "processes", "active_jobs")
+"""The version of the schema, and what running processes store."""
 _OF_NEW_DATABASE = ("database_identity",)  # rows that a new database has; the copy replaces them
 _BATCH = 500
 _PARAMETER = "value_"  # before the name of a column; SQLAlchemy reserves the name itself

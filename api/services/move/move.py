@@ -91,14 +91,14 @@ class Move:
         return MoveReport(rows=rows, collections=copied)
 
     def _specs(self) -> Iterator[CollectionSpec]:
-        """Yield the collections of this database. A server may also have those of others."""
+        """Yield the collections of this database. A server may also have those of others. Raises StoreUnavailable."""
         with self._engine.connect() as connection:
             stored = set(connection.scalars(sql.select(ALIASES.c.place)))
             ingested = set(connection.scalars(sql.select(DOCUMENTS.c.collection).distinct()))
         for spec in self._store.list():
-            if isinstance(spec, UnreadableCollection):
-                raise StoreUnavailable(f"Collection {spec.name!r} cannot be read: {spec.reason}")
             if spec.name in stored or spec.collection in ingested:
+                if isinstance(spec, UnreadableCollection):
+                    raise StoreUnavailable(f"Collection {spec.name!r} cannot be read: {spec.reason}")
                 yield spec
 
     def _begin(self, specs: list[CollectionSpec]) -> _State:

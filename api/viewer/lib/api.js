@@ -102,6 +102,8 @@ export const runs = (filters) => call(`/v1/runs?${query(filters)}`);
 export const run = (runId) => call(`/v1/runs/${id(runId)}`);
 export const cancel = (runId) => post(`/v1/runs/${id(runId)}/cancel`);
 export const forkRun = (runId, change) => post(`/v1/runs/${id(runId)}/fork`, change);
+export const forkOptions = (runId, step) => call(`/v1/runs/${id(runId)}/steps/${id(step)}/fork`);
+export const replayRun = (runId) => post(`/v1/runs/${id(runId)}/replay`, {});
 export const compareRuns = (first, second) => call(`/v1/runs/${id(first)}/comparison/${id(second)}`);
 export const rate = (runId, rating, note) => send("PUT", `/v1/runs/${id(runId)}/rating`, {rating, note});
 export const conversation = (runId) => call(`/v1/runs/${id(runId)}/conversation`);

@@ -1,10 +1,10 @@
 /* Comparison of two evaluations of the same questions: differences with intervals, and changed answers. */
 
 import * as api from "../lib/api.js";
-import {failure, h, loading} from "../lib/dom.js";
-import {RequestError} from "../lib/errors.js";
+import {h} from "../lib/dom.js";
 import {tryAction} from "../parts/forms.js";
 import {bounds, difference, figureHead, figureName, formatValue, inOrder, isShare} from "../parts/intervals.js";
+import {showLoaded} from "../parts/loaded.js";
 import {accepted, answerTo, runLink, verdict, verdictBadge} from "../parts/questions.js";
 import {saveFile} from "../lib/save-file.js";
 import {plural} from "../lib/format.js";
@@ -13,30 +13,11 @@ const SIGNIFICANT = 0.05;
 
 /** Compare the evaluation `id` with the baseline `against`. */
 export function showComparison(container, id, against) {
-  const title = h("h1", {}, "Comparison");
-  const body = h("div", {}, title, loading());
-  let closed = false;
-  container.append(body);
-
-  async function load() {
-    try {
-      const [comparison, first, second] = await Promise.all([api.comparison(against, id), api.evaluation(against), api.evaluation(id)]);
-      if (!closed) body.replaceChildren(...compared(comparison, first, second));
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      if (!closed) body.replaceChildren(title, failure(error, load));
-    }
-  }
-
-  api.connection.addEventListener("online", load);
-  load();
-  return {close() {
-    closed = true;
-    api.connection.removeEventListener("online", load);
-  }};
+  const request = () => Promise.all([api.comparison(against, id), api.evaluation(against), api.evaluation(id)]);
+  return showLoaded(container, "Comparison", request, compared);
 }
 
-function compared(comparison, first, second) {
+function compared([comparison, first, second]) {
   const [before, after] = [first, second].map(({result}) => result.evaluation);
   const errorBox = h("div", {});
   const report = () => tryAction(errorBox, async () => saveFile(await api.evaluationReport([before.id, after.id], "html")));

@@ -1,37 +1,23 @@
 /* Two runs side by side, with their answers and figures, the first difference, and items that only one of them has. */
 
 import * as api from "../lib/api.js";
-import {badge, failure, h, loading} from "../lib/dom.js";
-import {RequestError} from "../lib/errors.js";
+import {badge, h} from "../lib/dom.js";
 import {costOf, pages, plural, seconds, tokens} from "../lib/format.js";
-import {value} from "../parts/tables.js";
+import {showLoaded} from "../parts/loaded.js";
+import {differenceView} from "../parts/run/difference.js";
 
 /** Compare the run `first` with the run `second`. */
 export function showRunComparison(container, first, second) {
-  const title = h("h1", {}, "Comparison");
-  const body = h("div", {}, title, loading());
-  let closed = false;
-  container.append(body);
-
-  async function load() {
-    try {
-      const compared = await api.compareRuns(first, second);
-      if (!closed) body.replaceChildren(title, ...view(compared));
-    } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
-      if (!closed) body.replaceChildren(title, failure(error, load));
-    }
-  }
-
-  load();
-  return {close: () => { closed = true; }};
+  return showLoaded(container, "Comparison", () => api.compareRuns(first, second), view);
 }
 
 function view(compared) {
   const {first, second, difference} = compared;
   return [
+    h("h1", {}, "Comparison"),
     h("div", {class: "two-runs"}, runView(first, "First run"), runView(second, "Second run")),
-    h("section", {"aria-label": "First difference"}, h("h2", {}, "First difference"), differenceView(difference, first.run, second.run)),
+    h("section", {"aria-label": "First difference"}, h("h2", {}, "First difference"),
+      difference ? differenceView(difference, side("First run", first.run), side("Second run", second.run)) : h("p", {}, "All events are the same, apart from times.")),
     plans(compared),
     items("Queries", compared.queries, (each) => each),
     items("Passages", compared.passages, (each) => placed(each.name, each.pages, each.excerpt)),
@@ -52,24 +38,18 @@ function runView({run, answer, usage}, name) {
     h("p", {class: "text"}, answer));
 }
 
-function differenceView(difference, first, second) {
-  if (!difference) return h("p", {}, "All events are the same, apart from times.");
-  const {number, repeated_number: other, type, step, field, recorded, repeated} = difference;
-  const side = (name, event, run, content, key) => h("div", {class: "card"},
-    h("p", {class: "note"}, event ? [`${name}, event ${event}`] : `${name} has no such event.`),
-    event && value(content, key),
-    event && step && h("p", {}, h("a", {href: `${address(run)}/steps/${encodeURIComponent(step)}`}, `Open step ${step}`)));
-  return [
-    h("p", {}, `${type.replaceAll("_", " ")}${step ? ` in step ${step}` : ""}${field ? `: ${field}` : ""}`),
-    h("div", {class: "two-runs"}, side("First run", number, first, recorded, "recorded"), side("Second run", other, second, repeated, "repeated")),
-  ];
+function side(name, run) {
+  return {name, href: (step) => `${address(run)}/steps/${encodeURIComponent(step)}`};
 }
 
+/** Both plans with their revisions. Steps that the other run lacks are marked. */
 function plans({first, second, same_plan: same}) {
-  const steps = (run) => h("div", {class: "card"}, run.plans.map((plan) =>
-    h("ol", {}, plan.steps.map((step) => h("li", {}, h("strong", {}, step.id), ` ${step.agents.join(", ")} `, h("span", {class: "note"}, step.instruction))))));
+  const known = (run) => new Set(run.plans.flatMap((plan) => plan.steps.map((step) => JSON.stringify(step))));
+  const steps = (run, others) => h("div", {class: "card"}, run.plans.map((plan) =>
+    h("ol", {}, plan.steps.map((step) => h("li", {}, h("strong", {}, step.id), ` ${step.agents.join(", ")} `,
+      !others.has(JSON.stringify(step)) && h("mark", {}, "differs"), " ", h("span", {class: "note"}, step.instruction))))));
   return h("section", {"aria-label": "Plans"}, h("h2", {}, same ? "Plans: the same" : "Plans"),
-    !same && h("div", {class: "two-runs"}, steps(first), steps(second)));
+    !same && h("div", {class: "two-runs"}, steps(first, known(second)), steps(second, known(first))));
 }
 
 function items(name, {both, lost, won}, show) {

@@ -10,10 +10,12 @@ import {inWords} from "../parts/filters.js";
 import {runExport} from "../parts/run/export-run.js";
 import {EventList} from "../parts/run/event-list.js";
 import {filesOf} from "../parts/run/files.js";
+import {changesOf} from "../parts/run/fork.js";
 import {foundButton, updateFound} from "../parts/run/found.js";
 import {graph} from "../parts/run/graph.js";
 import {LiveRun} from "../lib/live.js";
 import {closePanel, openPanel, panel, panelShows, updatePanel} from "../parts/panel.js";
+import {replayer} from "../parts/run/replay.js";
 import {revisions} from "../parts/run/revisions.js";
 import {planSaver} from "../parts/run/save-plan.js";
 import {owner} from "../lib/session.js";
@@ -45,6 +47,7 @@ class RunView {
       h("section", {class: "screen-only"}, h("h2", {}, "Timeline"), this.times),
       h("section", {class: "screen-only"}, h("h2", {}, "Events"), this.list.element));
     this.approvals = new Approvals(this.live);
+    this.replayer = replayer(runId, (step) => `${this.base}/steps/${encodeURIComponent(step)}`);
     container.append(this.thread.before, this.head, this.errorBox, this.approvals.element, this.body);
   }
 
@@ -122,6 +125,7 @@ class RunView {
       model.panel.faults.length > 0 && h("p", {class: "note"}, `Rejected plan: ${model.panel.faults.join(" ")}`),
       model.declined && model.finished?.reason !== model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
       model.votes.map(vote),
+      over && model.started && this.replayer,
       over && owner() && model.planned && planSaver(this.runId),
       over && runExport(this.runId),
       over && model.steps.some((step) => step.tools.length > 0) && filesOf(this.runId, this.live.collection),
@@ -176,13 +180,14 @@ class RunView {
 /** The question and the status of its run. */
 export function head(live) {
   const {model} = live;
+  const changed = model.started?.request.fork && changesOf(model.started.request.fork);
   const took = model.began && (model.ended ?? Date.now()) - model.began;
   return [
     h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question),
       live.over ? h("a", {class: "again", href: `#/again/${encodeURIComponent(live.id)}`, "data-key": "again"}, "Ask again …") : stopButton(live)),
     model.completed && model.completed !== live.question && h("p", {class: "note"}, "Understood from the conversation as: ", h("q", {}, model.completed)),
     live.summary?.forked_from && h("p", {class: "note"}, "Forked from ", h("a", {href: `#/runs/${encodeURIComponent(live.summary.forked_from)}`}, live.summary.forked_from),
-      ` at the step ${live.summary.forked_at}. `,
+      ` at the step ${live.summary.forked_at}${changed ? `: ${changed}` : ""}. `,
       live.over && h("a", {href: `#/compare/${encodeURIComponent(live.summary.forked_from)}/${encodeURIComponent(live.id)}`}, "Compare both")),
     h("p", {class: "facts"}, badge(live.status),
       live.collection && h("span", {}, live.collection),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from multi_agent.errors import AgentError
+from multi_agent.errors import AgentError, RunNotFound
 from multi_agent.events import Event, ModelCalled, PlanMade, PlanRevised, StepFailed, StepSkipped, StepStarted
 from multi_agent.llm.llm import Usage
 from multi_agent.plan import Plan, Step
@@ -14,18 +14,30 @@ from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
 
 
-def origin_events(trace: Trace, fork: Fork) -> list[Event]:
+def origin_events(trace: Trace, fork: Fork, *, copied: bool = False) -> list[Event]:
     """Return the events of the run before the step, and those of the steps that had started before it.
 
-    Raises RunNotFound, and AgentError if the run did not reach the step.
+    Raises RunNotFound, and AgentError if the run did not reach the step. If the fork has ``copied`` the calls already,
+    the run may have been deleted. It then has no events.
     """
-    events = last_try(trace.events(trace.run(fork.run_id).run_id))
-    begins = next((event.number for event in events if _begins(event, fork.step)), None)
-    if begins is None:
-        known = ", ".join(step.id for step in steps_of(events)) or "none"
-        raise AgentError(f"Run {fork.run_id!r} has not reached a step {fork.step!r}. Its steps: {known}.")
+    try:
+        events = last_try(trace.events(trace.run(fork.run_id).run_id))
+    except RunNotFound:
+        if copied:
+            return []
+        raise
+    begins = begin_of(fork.run_id, events, fork.step)
     before = {event.step for event in events if event.number < begins and event.step} - {fork.step}
     return [event for event in events if event.number < begins or event.step in before]
+
+
+def begin_of(run_id: str, events: Sequence[Event], step: str) -> int:
+    """Return the number of the event with which a step begins. Raises AgentError if the run did not reach it."""
+    begins = next((event.number for event in events if _begins(event, step)), None)
+    if begins is None:
+        known = ", ".join(step.id for step in steps_of(events)) or "none"
+        raise AgentError(f"Run {run_id!r} has not reached a step {step!r}. Its steps: {known}.")
+    return begins
 
 
 def steps_of(events: Sequence[Event]) -> list[Step]:
@@ -48,17 +60,18 @@ def copy_calls(trace: Trace, tools: ToolCalls, fork: Fork, events: Sequence[Even
 
 
 class PlanChange:
-    """Changes the step of a fork in the first plan that has it."""
+    """Changes the first plan that has the step of a fork: the step, or the whole plan."""
 
     def __init__(self, fork: Fork | None) -> None:
         self._fork = fork
 
     def __call__(self, plan: Plan) -> Plan:
-        """Return the plan, with the step changed if it is the plan of the fork."""
+        """Return the plan, changed if it has the step of the fork."""
         fork = self._fork
         if fork is None or all(step.id != fork.step for step in plan.steps):
             return plan
         self._fork = None
+        plan = fork.plan or plan
         steps = tuple(_changed(step, fork) if step.id == fork.step else step for step in plan.steps)
         return plan.model_copy(update={"steps": steps})
 

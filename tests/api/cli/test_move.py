@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sql
+from qdrant_client import QdrantClient
 
 from api.auth.keys import KeyRequest
 from api.bootstrap import Candor
@@ -26,6 +27,7 @@ from support.panel import Panel
 from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
 from support.scripted_endpoint import ScriptedEndpoint
 from vectorstore.embedding.embedder import Embedder
+from vectorstore.server import OWNER
 
 pytestmark = needs_qdrant
 
@@ -53,11 +55,9 @@ def servers(postgres: str, qdrant: QdrantNode) -> Iterator[tuple[str, str]]:
         connection.execute(sql.text(f"CREATE DATABASE {SPARE}"))
     admin.dispose()
     yield f"{postgres.rpartition('/')[0]}/{SPARE}", qdrant.url
-    store = Candor(
-        load_settings(store={"url": qdrant.url}, database_url=f"{postgres.rpartition('/')[0]}/{SPARE}")
-    ).store
-    for spec in store.list():
-        store.drop(spec.name)
+    client = QdrantClient(url=qdrant.url, check_compatibility=False)
+    for each in client.get_collections().collections:
+        client.delete_collection(each.name)
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +175,9 @@ def test_there_and_back(
 
     use(monkeypatch, servers)
     assert look() == before
+    metadata = QdrantClient(url=servers[1], check_compatibility=False).get_collection("papers").config.metadata
+    assert metadata
+    assert metadata[OWNER] == Candor(load_settings()).ledger.database_id()
     again = run("ingest", papers, "-c", "papers", "--json").json
     assert (again["unchanged"], again["indexed"]) == (2, 0)
     assert run("ask", QUESTION, "-c", "papers").code == 0  # new ids do not collide with copied ones
@@ -271,7 +274,7 @@ def test_a_target_with_data_is_refused_and_unchanged(
 def test_it_is_refused_while_a_service_runs(run: Callable, home: Path, servers: tuple[str, str]) -> None:
     with lock_home(home):
         refused = run(*options(servers))
-    assert (refused.code, "Another `candor serve` uses the home folder" in refused.err) == (2, True)
+    assert (refused.code, "uses the home folder" in refused.err) == (2, True)
 
 
 def test_unfinished_jobs_are_refused(run: Callable, home: Path, servers: tuple[str, str]) -> None:

@@ -17,9 +17,12 @@ from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.jobs.assembly import JobParts, start_jobs
-from api.jobs.models import JobKind, JobStatus
-from api.jobs.processes import live_processes
+from api.jobs.ingest import submit_ingest
+from api.jobs.models import JobStatus
+from api.services.documents.ingest import IngestJobSpec
 from api.settings import ServiceSettings, Settings
+from api.storage.live_processes import live_processes
+from ingest.pipeline.reports import IngestReport
 from multi_agent.events import RunFinished, RunResumed
 from multi_agent.request import Request
 from support.jobs import wait_until_ended
@@ -27,7 +30,7 @@ from support.panel import SYNTHESIS, Panel, role_of
 from support.qdrant import needs_qdrant, running_qdrant
 from support.scripted_endpoint import Reply, ScriptedEndpoint, held_until
 from support.scripted_endpoint import Request as Call
-from support.waiting import wait_for
+from support.waiting import LIMIT_S, wait_for
 from support.worker_process import WorkerProcess
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.settings import VectorStoreSettings
@@ -35,6 +38,7 @@ from vectorstore.settings import VectorStoreSettings
 pytestmark = needs_qdrant
 
 TAKEOVER_S = 4.0
+FILES = 60
 QUESTION = Request(question="Down to which temperature does the Borea 12 work?")
 """The model writes the answer once ``resume`` is set."""
 
@@ -77,7 +81,9 @@ def candor(
                 database_url=postgres,
                 store=VectorStoreSettings(url=node.url),
                 llm=endpoint.settings("openai"),
-                service=ServiceSettings(research_process=False, takeover_s=TAKEOVER_S),
+                service=ServiceSettings(
+                    research_process=False, takeover_s=TAKEOVER_S, uploads_folder=tmp_path_factory.mktemp("uploads")
+                ),
             )
         )
         candor.embedder = embedder
@@ -112,10 +118,11 @@ def make_worker(candor: Candor, home: Path) -> WorkerProcess:
     settings = candor.settings
     assert settings.database_url
     return WorkerProcess(
-        home, "--queues", "research",
+        home, "--queues", "research,ingest",
         CANDOR_DATABASE_URL=settings.database_url.get_secret_value(), CANDOR_STORE__URL=settings.store.url or "",
         CANDOR_LLM__PROVIDER="openai", CANDOR_LLM__BASE_URL=settings.llm.base_url or "",
         CANDOR_LLM__MODEL=settings.llm.model, CANDOR_SERVICE__TAKEOVER_S=str(TAKEOVER_S),
+        CANDOR_SERVICE__UPLOADS_FOLDER=str(settings.uploads_folder),
     )  # fmt: skip
 
 
@@ -129,11 +136,25 @@ async def start_run(front: JobParts, endpoint: ScriptedEndpoint, workers: list[W
 
 async def runner_of(front: JobParts, run_id: str, workers: list[WorkerProcess]) -> WorkerProcess:
     """Return the worker that runs the job, once there is one."""
-    while True:
-        stored = await front.jobs._queue.get(run_id)
-        if stored.job.status is JobStatus.RUNNING and stored.executor in (ids := [each.id for each in workers]):
-            return workers[ids.index(stored.executor)]
-        await asyncio.sleep(0.05)
+    ids = [each.id for each in workers]
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            stored = await front.jobs._queue.get(run_id)
+            assert not stored.job.status.ended, stored.job.error
+            if stored.job.status is JobStatus.RUNNING and stored.executor in ids:
+                return workers[ids.index(stored.executor)]
+            await asyncio.sleep(0.05)
+
+
+async def progress_of(front: JobParts, job_id: str, files: int) -> None:
+    """Wait until an ingest of another process has done this number of files."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            job = await front.jobs.get(job_id)
+            assert not job.status.ended, job
+            if isinstance(job.progress, dict) and int(str(job.progress["files_done"])) >= files:
+                return
+            await asyncio.sleep(0.05)
 
 
 async def end_of(candor: Candor, run_id: str) -> Counter[str]:
@@ -154,7 +175,7 @@ async def test_live_workers_are_listed(front: JobParts, candor: Candor, workers:
     listed = {process.id: process for process in live_processes(candor.engine)}
     assert listed.keys() == {front.queue.executor, *(worker.id for worker in workers)}
     for worker in workers:
-        assert (listed[worker.id].process, listed[worker.id].queues) == (worker.process.pid, (JobKind.RESEARCH,))
+        assert (listed[worker.id].process, listed[worker.id].queues) == (worker.process.pid, ("research", "ingest"))
 
 
 async def test_a_job_of_a_worker_is_cancelled_from_another_process(
@@ -184,6 +205,33 @@ async def test_a_frozen_worker_cannot_change_a_run_that_another_continues(
     await wait_for(lambda: "takes jobs again" in running.worker.errors)
     assert {process.id for process in live_processes(candor.engine)} >= {worker.id for worker in workers}
     assert "Traceback" not in others[0].errors
+
+
+async def test_an_ingest_of_a_frozen_worker_is_continued_and_each_file_is_done_once(
+    front: JobParts, candor: Candor, workers: list[WorkerProcess]
+) -> None:
+    folder = candor.uploads.folder("notes")
+    folder.mkdir()
+    paths = [folder / f"{number}.md" for number in range(FILES)]
+    for path in paths:
+        path.write_text(f"# Note\n\nPump {path.stem} is blue.\n")
+    spec = IngestJobSpec(collection="notes", paths=tuple(map(str, paths)))
+    job = await submit_ingest(front.jobs, spec, LOCAL_CALLER)
+
+    worker = await runner_of(front, job.id, workers)
+    await progress_of(front, job.id, FILES // 10)
+    worker.freeze()
+    await runner_of(front, job.id, other_than(worker, workers))
+    worker.thaw()
+    ended = await wait_until_ended(front.jobs, job.id)
+    assert (ended.status, ended.error) == (JobStatus.DONE, None)
+    report = IngestReport.model_validate(ended.result)
+    assert 0 < report.unchanged < FILES
+    assert report.indexed + report.unchanged == FILES
+    assert Counter(found.chunks for found in candor.ledger.snapshot("notes").values()) == {1: FILES}
+    with candor.collections.open("notes") as notes:
+        assert notes.count().chunks == FILES
+    await wait_for(lambda: worker.errors.count("takes jobs again") == worker.errors.count("stops its jobs"))
 
 
 async def test_a_worker_that_is_stopped_hands_over_at_once_and_a_killed_one_soon(

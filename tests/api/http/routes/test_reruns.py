@@ -50,6 +50,28 @@ def test_a_run_is_forked_and_compared(http: httpx.Client, run_id: str) -> None:
     assert ended(http, run_id)["run"]["forked_from"] == ""
 
 
+def test_prompt_evidence_and_plan_are_changed(http: httpx.Client, run_id: str) -> None:
+    options = http.get(f"/v1/runs/{run_id}/steps/answer/fork").json()
+    prompt = options["prompts"]["Synthesizer"].replace("# User\n", "# User\nBe brief.\n")
+    change = {
+        "step": "answer", "prompts": {"Synthesizer": prompt}, "evidence": [options["evidence"][0]["number"]],
+        "plan": {**options["plan"], "goal": "Be brief"},
+    }  # fmt: skip
+    accepted = http.post(f"/v1/runs/{run_id}/fork", json=change)
+    assert accepted.status_code == 202, accepted.text
+    forked = ended(http, accepted.json()["run_id"])
+    assert (forked["run"]["status"], forked["answer"]["usage"]["model_calls"]) == ("answered", 1)
+    for wrong, reason in (
+        ({"evidence": [9]}, "has no evidence 9. Its evidence: 1."),
+        ({"prompts": {"Poet": prompt}}, "no agent 'Poet' with a prompt. Its agents with a prompt: Synthesizer."),
+        ({"plan": {"goal": "", "steps": [options["plan"]["steps"][-1]]}}, "The plan of the fork"),
+    ):
+        refused = http.post(f"/v1/runs/{run_id}/fork", json={"step": "answer", **wrong})
+        assert refused.status_code == 422, refused.text
+        assert reason in refused.json()["detail"]
+    assert http.get(f"/v1/runs/{run_id}/steps/none/fork").status_code == 422
+
+
 def test_an_unknown_step_or_change_is_refused(http: httpx.Client, run_id: str) -> None:
     refused = http.post(f"/v1/runs/{run_id}/fork", json={"step": "none"})
     assert refused.status_code == 422

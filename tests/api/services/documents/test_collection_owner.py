@@ -140,7 +140,6 @@ def test_a_foreign_collection_is_refused_on_the_command_line_and_over_http(
 ) -> None:
     first, second = make("first"), make("second")
     ingest(first, folder)
-    monkeypatch.delenv("CANDOR_TEST_QDRANT", raising=False)  # a variable of the tests, which a command rejects
     monkeypatch.setenv("CANDOR_STORE__URL", url)
     home = second.settings.home
     refused = run("ingest", folder, "--collection", "papers", "--home", home)

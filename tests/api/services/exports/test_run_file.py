@@ -18,9 +18,10 @@ from api.services.exports.run_file import LARGEST, MOST_VALUES, read_run, write_
 from api.services.research.prune import Limits
 from api.settings import Settings
 from multi_agent.errors import RunExists
-from multi_agent.events import Event, RunFinished
+from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.llm.llm import Message, Usage
 from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.request import Fork, Request
 from multi_agent.storage.recording import Recording
 from support.answers import ANSWER, RUN
 
@@ -115,3 +116,13 @@ def test_an_import_overwrites_no_run(recording: Recording, altered: Callable[...
     candor.pruning.delete(candor.pruning.find(Limits(keep=0)), LOCAL_CALLER)
     assert candor.trace.runs() == []
     candor.engine.dispose()
+
+
+def test_the_prompts_of_a_fork_are_left_out_with_the_texts(recording: Recording) -> None:
+    fork = Fork(run_id="run_1", step="answer", prompts={"Synthesizer": "secret"}, inputs={"query": "secret"})
+    body = RunStarted(request=Request(question="Why?", fork=fork), collection="pumps", model="m")
+    forked = recording.model_copy(update={"events": (Event(run_id=RUN_ID, number=1, at=AT, body=body),)})
+    assert b"secret" in gzip.decompress(write_run(forked, texts=True))
+    content = gzip.decompress(write_run(forked, texts=False))
+    assert b"secret" not in content
+    assert b'"step":"answer"' in content

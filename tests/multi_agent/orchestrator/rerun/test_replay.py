@@ -17,33 +17,15 @@ from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.rerun.replay import Replay, replay
-from multi_agent.request import Request as Question
 from multi_agent.storage.recording import load_recording
 from multi_agent.storage.trace import Trace
 from support import scripted_endpoint as endpoint
 from support.handyman import TASK, calls, handyman, report, rounds
-from support.panel import (
-    EXTRACTION,
-    PLANNER,
-    READING,
-    REVISION,
-    SYNTHESIS,
-    TRIAGE,
-    Panel,
-    Role,
-    fast,
-    plan,
-    planned,
-    reading,
-    revised,
-    role_of,
-    step,
-    synthesis,
-)
+from support.panel import EXTRACTION, Panel, Role, role_of
+from support.runs.kinds import KINDS, QUESTION, TOOLS
 from support.scripted_endpoint import Request, ScriptedEndpoint
 from support.waiting import LIMIT_S, wait_for
 
-QUESTION = "Down to which temperature does the Borea 12 work?"
 MakePanel = Callable[..., Orchestrator]
 Serve = Callable[..., EndpointSettings]
 
@@ -55,63 +37,15 @@ class NoModel(Models):
         super().__init__(None)  # type: ignore[arg-type]
 
 
-def _first_fails(reply: Any) -> Callable[[], Role]:
+def _first_fails(reply: Any) -> Role:
     """Return a role that gives this reply to its first request only."""
+    asked: list[Request] = []
 
-    def make() -> Role:
-        asked: list[Request] = []
-
-        def respond(request: Request) -> Any:
-            asked.append(request)
-            return reply if len(asked) == 1 else json.dumps(Panel("-25 °C").play(request))
-
-        return respond
-
-    return make
-
-
-def _revised_once() -> Role:
-    def respond(request: Request) -> str:
-        return json.dumps(revised(step("again", "Retriever", inputs={"queries": ["winter"]}), step("s", "Synthesizer")))
+    def respond(request: Request) -> Any:
+        asked.append(request)
+        return reply if len(asked) == 1 else json.dumps(Panel("-25 °C").play(request))
 
     return respond
-
-
-PARTS = [reading(name, asked) for name, asked in {"a": "How cold?", "b": "How long?", "c": "Who met?"}.items()]
-CASES: dict[str, tuple[dict[str, Any], Question, dict[str, Any]]] = {
-    "planned": ({}, Question(question=QUESTION), {}),
-    "fast": ({TRIAGE: fast}, Question(question=QUESTION), {}),
-    "direct": ({}, Question(question=QUESTION, mode="direct", agent="Reader"), {}),
-    "vote": ({}, Question(question=QUESTION, mode="direct", agents=("@all",)), {}),
-    "samples": ({}, Question(question=QUESTION, samples=3), {}),
-    "scan": ({PLANNER: endpoint.always(json.dumps(plan(method="scan")))}, Question(question=QUESTION), {}),
-    "parallel steps": (
-        {PLANNER: endpoint.always(json.dumps(planned(*PARTS, step("s", "Synthesizer"))))},
-        Question(question=QUESTION), {},
-    ),
-    "revised": (
-        {SYNTHESIS: endpoint.always(json.dumps(synthesis([], sufficient=False))), REVISION: _revised_once()},
-        Question(question=QUESTION), {},
-    ),
-    "no quote": (
-        {TRIAGE: fast, READING: endpoint.always(json.dumps(synthesis([], sufficient=False)))},
-        Question(question="Why?"), {},
-    ),
-    "invalid plan": (
-        {PLANNER: endpoint.always(json.dumps(plan(("find", "Retriever"))))}, Question(question="Why?"), {},
-    ),
-    "nonsense": ({EXTRACTION: endpoint.always(endpoint.nonsense())}, Question(question=QUESTION), {}),
-    "server error": ({EXTRACTION: endpoint.always(endpoint.server_error())}, Question(question=QUESTION), {}),
-    "budget": ({}, Question(question=QUESTION, budget={"model_calls": 4}), {}),
-    "conversation": (
-        {}, Question(question="And below that?", conversation=({"question": QUESTION, "answer": "-25 °C"},)), {},
-    ),
-    "given passages": (
-        {}, Question(question=QUESTION, rag_results=({"text": "The Borea 12 hums.", "source": "mail"},)), {},
-    ),
-    "filter": ({}, Question(question=QUESTION, filter={"documents": ["manual.pdf"]}), {}),
-    "checked claims": ({}, Question(question=QUESTION), {"check_claims": True}),
-}  # fmt: skip
 
 
 async def repeat(live: Orchestrator, trace: Trace, run_id: str, **changes: Any) -> Replay:
@@ -120,13 +54,16 @@ async def repeat(live: Orchestrator, trace: Trace, run_id: str, **changes: Any) 
     return await asyncio.wait_for(replay(parts, load_recording(trace, live.tools.calls, run_id)), LIMIT_S)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if not kind.fork])
 async def test_every_kind_of_run_is_replayed_with_the_same_events(
-    panel: MakePanel, serve: Serve, trace: Trace, case: str
+    panel: MakePanel, serve: Serve, trace: Trace, name: str
 ) -> None:
-    roles, question, settings = CASES[case]
-    live = panel(serve(Panel("-25 °C", roles=roles), retries=0, response_retries=1), **settings)
-    answer = await live.research(question)
+    kind = KINDS[name]
+    model = kind.model or Panel("-25 °C", roles=kind.roles)
+    live = panel(serve(model, retries=0, response_retries=1), **kind.settings)
+    if kind.request.agent == "Handyman":
+        live.registry.register(handyman(*TOOLS))
+    answer = await live.research(kind.request)
     result = await repeat(live, trace, answer.run_id)
     assert result == Replay(run_id=answer.run_id, same=True, events=result.events)
     assert result.events > 3
@@ -137,7 +74,7 @@ async def test_every_kind_of_run_is_replayed_with_the_same_events(
 async def test_a_step_that_succeeded_at_the_second_try_is_replayed_with_its_first(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
-    fails = _first_fails(endpoint.server_error())()
+    fails = _first_fails(endpoint.server_error())
     live = panel(serve(Panel("-25 °C", roles={EXTRACTION: fails}), retries=0))
     answer = await live.research(QUESTION)
     types = [event.body.type for event in trace.events(answer.run_id)]

@@ -1,0 +1,23 @@
+"""The processes that share the jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+
+from api.http.deps import CurrentCaller, JobsDep
+from api.http.errors import problem_responses
+from api.storage.live_processes import Process
+
+router = APIRouter(prefix="/v1/processes", tags=["jobs"])
+
+
+@router.get("", responses=problem_responses(503))
+async def processes(jobs: JobsDep, caller: CurrentCaller) -> Sequence[Process]:
+    """List the live services and workers that share the jobs of this service, oldest first. Empty if it is alone.
+
+    Only owners may call this.
+    """
+    caller.require_admin()
+    return await jobs.processes()

@@ -1,0 +1,47 @@
+"""The processes that share the jobs of a Postgres database. ``api/jobs/processes.py`` writes their rows."""
+
+from __future__ import annotations
+
+import sqlalchemy as sql
+from pydantic import AwareDatetime, Field
+
+from vectorstore.database import METADATA
+from vectorstore.models import FrozenModel
+
+PROCESSES = sql.Table(
+    "processes",
+    METADATA,
+    sql.Column("id", sql.String(64), primary_key=True),
+    sql.Column("host", sql.Text, nullable=False),
+    sql.Column("process", sql.BigInteger, nullable=False),
+    sql.Column("process_started", sql.Float, nullable=False),
+    sql.Column("queues", sql.JSON, nullable=False),
+    sql.Column("takeover_s", sql.Float, nullable=False),
+    sql.Column("started_at", sql.DateTime(timezone=True), nullable=False),
+    sql.Column("seen_at", sql.DateTime(timezone=True), nullable=False),
+)
+NOW = sql.func.clock_timestamp()
+SILENT = PROCESSES.c.seen_at < NOW - sql.func.make_interval(0, 0, 0, 0, 0, 0, PROCESSES.c.takeover_s)
+
+
+class Process(FrozenModel):
+    """A service or worker that takes jobs."""
+
+    id: str
+    host: str
+    process: int = Field(description="process id on its host")
+    queues: tuple[str, ...] = Field(description="kinds of job that it takes")
+    started_at: AwareDatetime
+    seen_at: AwareDatetime = Field(description="its last sign of life")
+
+
+def read_process(row: sql.Row[tuple[object, ...]]) -> Process:
+    """Return the process of a row."""
+    return Process(**{name: row._mapping[name] for name in Process.model_fields})
+
+
+def live_processes(engine: sql.Engine) -> list[Process]:
+    """Return the live processes, oldest first."""
+    with engine.connect() as connection:
+        rows = connection.execute(sql.select(PROCESSES).where(~SILENT).order_by(PROCESSES.c.started_at)).all()
+    return [read_process(row) for row in rows]

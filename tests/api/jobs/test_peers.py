@@ -1,0 +1,75 @@
+"""A process that cannot give signs of life stops its jobs, and joins the others again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from api.jobs.models import JobKind, JobStatus
+from api.jobs.peers import Peers
+from api.jobs.processes import Beat
+from api.jobs.queue import JobQueue
+from api.jobs.runner import Jobs
+from api.settings import ServiceSettings, Settings
+from api.storage.database import open_database
+from support.jobs import HELD, SleepHandler, sleep_job, wait_until_ended
+from support.waiting import wait_for
+from vectorstore.settings import VectorStoreSettings
+
+TAKEOVER_S = 3.0
+
+
+@pytest.fixture
+async def peers(postgres: str, tmp_path: Path) -> AsyncIterator[tuple[Peers, Jobs, SleepHandler]]:
+    """This process among those that share the jobs of a database."""
+    settings = Settings(
+        home=tmp_path,
+        database_url=postgres,
+        store=VectorStoreSettings(url="http://127.0.0.1:9"),
+        service=ServiceSettings(takeover_s=TAKEOVER_S),
+    )
+    engine, queue, handler = open_database(settings), JobQueue(settings), SleepHandler()
+    peers = Peers(settings, engine, queue)
+    jobs = Jobs(queue, peers)
+    jobs.register(JobKind.RESEARCH, handler)
+    await peers.start(jobs)
+    await jobs.start()
+    yield peers, jobs, handler
+    await jobs.close()
+    await peers.leave()
+    engine.dispose()
+
+
+async def test_a_process_without_the_database_stops_its_jobs_and_resumes_them(
+    peers: tuple[Peers, Jobs, SleepHandler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, jobs, handler = peers
+    await jobs.submit(sleep_job("first", HELD))
+    await wait_for(lambda: handler.started == ["first"])
+
+    def fail(*_: object) -> Beat:
+        raise OperationalError("UPDATE", {}, Exception("the network is away"))
+
+    with monkeypatch.context() as away:
+        away.setattr(here._processes, "beat", fail)
+        away.setattr(here._processes, "join", fail)
+        await wait_for(lambda: not jobs.states())
+        assert (here.stale, handler.done, handler.aborted) == (True, [], {})
+        assert await jobs.submit(sleep_job("second")), "it still accepts jobs"
+    handler.resume.set()
+    for name in ("first", "second"):
+        assert (await wait_until_ended(jobs, name)).status is JobStatus.DONE
+    assert handler.started.count("first") == 2
+    assert not here.stale
+
+
+async def test_a_marked_job_is_cancelled_even_if_it_starts_later(peers: tuple[Peers, Jobs, SleepHandler]) -> None:
+    here, jobs, handler = peers
+    await here.mark_cancelled("later")
+    await jobs.submit(sleep_job("later", HELD))
+    assert (await wait_until_ended(jobs, "later")).status is JobStatus.CANCELLED
+    assert handler.started == []
+    assert "later" in handler.aborted
