@@ -122,7 +122,8 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
 
 
 def _find_routers() -> Iterator[APIRouter]:
-    """Yield the router of every module in ``api/http/routes``."""
-    for found in pkgutil.iter_modules(routes.__path__):
-        router: APIRouter = importlib.import_module(f"{routes.__name__}.{found.name}").router
-        yield router
+    """Yield the router of every module below ``api/http/routes``."""
+    for found in pkgutil.walk_packages(routes.__path__, f"{routes.__name__}."):
+        if not found.ispkg:
+            router: APIRouter = importlib.import_module(found.name).router
+            yield router

@@ -12,7 +12,7 @@ from api.errors import UsageError
 from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, DocumentsDep, PoolDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
-from api.http.routes.documents import DocumentId, FoundPassage
+from api.http.routes.documents.documents import DocumentId, FoundPassage
 from api.services.documents.contents import Places, TextPart, find_text, page_text, passages, text_part
 from api.services.documents.search import search_document
 from api.services.research.runs import list_runs

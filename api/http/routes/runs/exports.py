@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from api.http.deps import CurrentCaller, ToolsDep, TraceDep
 from api.http.errors import problem_responses
-from api.http.routes.runs import RunId
+from api.http.routes.runs.runs import RunId
 from api.services.exports.export import Format
 from api.services.exports.run_file import write_run
 from api.services.research.runs import export_run, find_run

@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse
 
 from api.http.deps import CurrentCaller, DocumentsDep, PagesDep, ToolsDep, TraceDep
 from api.http.errors import problem_responses
-from api.http.routes.runs import RunId
+from api.http.routes.runs.runs import RunId
 from api.services.catalog import tools as service
 from api.services.catalog.tools import RunFile, ToolDescription
 from api.services.research.kept_text import KeptText, kept_text

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from api.auth.permissions import Right
 from api.http.deps import CollectionsDep, CurrentCaller, PoolDep, SuggesterDep
 from api.http.errors import problem_responses
-from api.http.routes.ingest import CollectionName
+from api.http.routes.documents.ingest import CollectionName
 from api.services.documents.suggested_questions import SuggestedQuestions
 
 router = APIRouter(prefix="/v1/collections/{collection}/suggestions", tags=["documents"])

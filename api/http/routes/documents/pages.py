@@ -27,7 +27,7 @@ from api.http.deps import (
     SettingsDep,
 )
 from api.http.errors import problem_response, problem_responses
-from api.http.routes.documents import DocumentId
+from api.http.routes.documents.documents import DocumentId
 from api.problems import problem_of
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents

@@ -12,7 +12,7 @@ from api.errors import UploadTooLarge, UsageError
 from api.http.deps import ArchiveDep, CurrentCaller, KeysDep
 from api.http.errors import problem_responses
 from api.http.middleware.body_limit import skip_body_limit
-from api.http.routes.exports import RUN_FILE
+from api.http.routes.runs.exports import RUN_FILE
 from api.services.exports.import_run import ImportedRun, import_run
 from api.services.exports.run_file import LARGEST_FILE
 from vectorstore.models import NAME

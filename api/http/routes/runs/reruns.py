@@ -10,8 +10,8 @@ from fastapi import APIRouter, Body, Path
 
 from api.http.deps import CurrentCaller, IdempotencyKey, PanelDep, PoolDep, RunsDep, TraceDep
 from api.http.errors import problem_responses
-from api.http.routes.research import Accepted
-from api.http.routes.runs import RunId
+from api.http.routes.runs.research import Accepted
+from api.http.routes.runs.runs import RunId
 from api.services.documents.collection_pool import CollectionPool
 from api.services.research.compare import RunComparison, compare_runs
 from api.services.research.fork import fork_request, step_options

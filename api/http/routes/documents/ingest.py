@@ -30,8 +30,8 @@ from api.http.deps import (
 )
 from api.http.errors import problem_responses
 from api.http.middleware.body_limit import skip_body_limit
-from api.http.routes.documents import DocumentId
-from api.http.routes.runs import RunId
+from api.http.routes.documents.documents import DocumentId
+from api.http.routes.runs.runs import RunId
 from api.http.uploads import UploadLimits, receive_files
 from api.jobs.ingest import submit_ingest
 from api.jobs.models import Job

@@ -1,0 +1,1 @@
+"""Routes of agents, skills, plans, tools and memories."""

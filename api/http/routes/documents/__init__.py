@@ -1,0 +1,1 @@
+"""Routes of documents and collections."""

@@ -1,0 +1,1 @@
+"""Routes of runs: questions, answers, exports and repeated runs."""
