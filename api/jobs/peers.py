@@ -190,11 +190,12 @@ class Peers:
         )
         await jobs.suspend()
         while self._left_behind:
-            with suppress(SQLAlchemyError):
+            try:
                 began = time.monotonic()
                 await self._call(self._processes.join)
                 self._last_beat, self._left_behind = began, False
-            await asyncio.sleep(self._interval)
+            except SQLAlchemyError:
+                await asyncio.sleep(self._interval)
         jobs.resume()
         log.warning("This process takes jobs again.")
 

@@ -175,6 +175,13 @@ class JobQueue:
         spec = JobSpec.model_validate_json(found.input["args"][0])
         return StoredJob(job=_to_job(found), spec=spec, executor=found.executor_id)
 
+    async def is_running_here(self, job_id: str) -> bool:
+        """Return whether DBOS has handed out the job to this process, and not to another one since."""
+        from dbos import DBOS
+
+        found = await DBOS.get_workflow_status_async(job_id)
+        return found is not None and (found.status, found.executor_id) == ("PENDING", self.executor)
+
     async def list(self, kinds: Sequence[JobKind], statuses: Set[JobStatus], limit: int, offset: int) -> list[Job]:
         """Return a page of jobs, newest first. It may contain jobs of other statuses, which the caller filters out."""
         from dbos import DBOS

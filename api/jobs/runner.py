@@ -52,6 +52,7 @@ class Jobs:
         self._storing: set[asyncio.Task[None]] = set()
         self._closing = False
         self._suspended = False
+        self._resumed = asyncio.Event()
 
     def register(self, kind: JobKind, handler: JobHandler) -> None:
         """Set the handler of a kind of job. Call it before ``start``."""
@@ -124,6 +125,7 @@ class Jobs:
     async def pause(self) -> None:
         """Stop active jobs, which resume later, here or elsewhere, and accept no new ones. Idempotent."""
         self._closing = True
+        self._resumed.set()
         for storing in self._storing:
             storing.cancel()
         await self._pause_active()
@@ -150,11 +152,13 @@ class Jobs:
     async def suspend(self) -> None:
         """Stop active jobs, which other processes may continue, and start none until ``resume``."""
         self._suspended = True
+        self._resumed.clear()
         await self._pause_active()
 
     def resume(self) -> None:
         """Start jobs again."""
         self._suspended = False
+        self._resumed.set()
 
     async def _cancel_elsewhere(self, stored: StoredJob, peers: Peers) -> None:
         """Cancel a job that is waiting, or that another process runs."""
@@ -183,7 +187,7 @@ class Jobs:
         A cancelled task leaves the workflow unfinished in the database; DBOS hands it out again at the next start.
         """
         spec = JobSpec.model_validate_json(content)
-        if self._closing or self._suspended or spec.id in self._cancelled or (self._peers and self._peers.stale):
+        if not await self._may_start(spec.id):
             raise asyncio.CancelledError
         workflow = asyncio.current_task()
         assert workflow is not None
@@ -195,6 +199,20 @@ class Jobs:
         active.task = asyncio.create_task(self._run(active), name=spec.id, context=Context())
         outcome = self._unstored[spec.id] = await self._outcome(active)
         return outcome.model_dump_json()
+
+    async def _may_start(self, job_id: str) -> bool:
+        """Return whether to run a job that DBOS hands out. While the jobs are suspended, wait until they resume.
+
+        DBOS may hand out a job after this process has joined again and before its jobs resume. Nobody would hand it out
+        again. A job from before that is handed out again, to any process, so two workflows of it may wait here.
+        """
+        while self._suspended and not self._closing:
+            await self._resumed.wait()
+            # In an empty context, because DBOS would record the call as a step of the workflow.
+            if not await asyncio.create_task(self._queue.is_running_here(job_id), context=Context()):
+                return False
+        late = self._peers is not None and self._peers.stale
+        return not (self._closing or late or job_id in self._cancelled or job_id in self._active)
 
     def _ended(self, spec: JobSpec, workflow: asyncio.Task[str]) -> None:
         """Forget a job whose outcome DBOS has stored. Otherwise, store it later."""

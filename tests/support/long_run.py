@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import sqlalchemy as sql
-
 from api.bootstrap import Candor
 from multi_agent.answer import Answer, Status
 from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.evidence_events import EvidenceRejected
 from multi_agent.llm.llm import Usage
 from multi_agent.request import Request
+from multi_agent.storage.tables import EVENTS, event_row
 
 _QUESTION = "Down to which temperature does the pump work?"
 
@@ -33,9 +32,7 @@ def long_run(candor: Candor, collection: str, count: int) -> str:
         Event(run_id=run_id, number=number, at=started_at + timedelta(milliseconds=number), body=body)
         for number, body in enumerate(bodies, 1)
     ]
-    table = sql.Table("events", sql.MetaData(), autoload_with=candor.engine)
-    rows = [{"run_id": run_id, "number": each.number, "event": each.model_dump(mode="json")} for each in events[:-1]]
     with candor.engine.begin() as connection:
-        connection.execute(table.insert(), rows)
+        connection.execute(EVENTS.insert(), [event_row(each) for each in events[:-1]])
     candor.trace.finish(Answer(run_id=run_id, status=Status.FAILED, mode="", question=_QUESTION), events[-1])
     return run_id

@@ -100,7 +100,7 @@ class QdrantNode:
         assert self._process is not None
         assert self._process.poll() is None, (self._folder / "log").read_text()
         try:
-            return httpx.get(f"{self.url}/readyz", timeout=5).is_success
+            return httpx.get(f"{self.url}/readyz", timeout=LIMIT_S).is_success
         except httpx.TransportError:
             return False
 
@@ -168,7 +168,7 @@ def running_cluster(size: int) -> Iterator[list[QdrantNode]]:
 
 
 def _peers(node: QdrantNode) -> int:
-    status = httpx.get(f"{node.url}/cluster", timeout=30).json()
+    status = httpx.get(f"{node.url}/cluster", timeout=LIMIT_S).json()
     return len(status["result"]["peers"])
 
 

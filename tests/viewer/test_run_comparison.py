@@ -82,7 +82,7 @@ def test_a_run_is_forked_with_another_prompt_evidence_and_plan(open_page: OpenPa
     expect(page.locator(".facts .badge").first).to_have_text("answered")
     assert "Answer in German." in site.endpoint.requests[-1].prompt
     assert WARRANTY not in site.endpoint.requests[-1].prompt
-    expect(page.get_by_text("Learn the temperature")).to_be_visible()
+    expect(page.get_by_text("Learn the temperature", exact=True)).to_be_visible()
 
 
 def test_a_run_is_replayed_on_its_page(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:

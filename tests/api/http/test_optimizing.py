@@ -21,7 +21,7 @@ NAMES = ("pumps.md", "soup.md")
 def test_requests_are_answered_while_a_collection_is_optimized(
     make_candor: Callable[..., Candor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "_OPTIMIZE_FROM", 1)
+    monkeypatch.setattr(pipeline, "OPTIMIZE_FROM", 1)
     folder = tmp_path / "files"
     folder.mkdir()
     for name in NAMES:

@@ -38,7 +38,7 @@ from vectorstore.settings import VectorStoreSettings
 pytestmark = needs_qdrant
 
 TAKEOVER_S = 4.0
-FILES = 60
+FILES = 300
 QUESTION = Request(question="Down to which temperature does the Borea 12 work?")
 """The model writes the answer once ``resume`` is set."""
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-import sqlalchemy as sql
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
@@ -19,7 +18,9 @@ from api.settings import Settings
 from ingest.ledger.records import DocumentRecord
 from ingest.pages.renderer import PageRenderer
 from ingest.pages.request import RenderedPage
+from multi_agent.answer import Answer
 from multi_agent.storage.citations import CITATIONS
+from multi_agent.storage.tables import RUNS, answer_columns
 from support.files import write_pdf
 from support.panel import Panel
 from support.scripted_endpoint import ScriptedEndpoint
@@ -215,16 +216,15 @@ def test_citations_are_quick_among_many_runs(
     http: httpx.Client, of: Callable[[str, str], str], candor: Candor, answer: dict[str, Any]
 ) -> None:
     """A scan of the answers would take seconds. The limit allows for a busy machine."""
-    runs = sql.Table("runs", sql.MetaData(), autoload_with=candor.engine)
-    began = datetime(2020, 1, 1, tzinfo=UTC)
+    began, columns = datetime(2020, 1, 1, tzinfo=UTC), answer_columns(Answer.model_validate(answer))
     rows = [
         {"run_id": f"run_many{number:05}", "collection": "papers", "question": "Why?", "model": "m", "key": "",
-         "status": "answered", "answer": answer, "started_at": began + timedelta(seconds=number)}
+         "started_at": began + timedelta(seconds=number), **columns}
         for number in range(MANY_RUNS)
     ]  # fmt: skip
     sheet = of("sheet.pdf", "").split("/")[3]
     with candor.engine.begin() as connection:
-        connection.execute(runs.insert(), rows)
+        connection.execute(RUNS.insert(), rows)
         connection.execute(CITATIONS.insert(), [
             {"run_id": row["run_id"], "position": 0, "number": 1, "pages": [1], "start": 0, "end": 4, "quote": COLD,
              "document_id": sheet if number % 100 == 0 else f"other {number}"}
