@@ -207,10 +207,13 @@ def _make_engine(settings: Settings) -> sql.Engine:
     """Return an engine whose statements fail early when the database is away."""
     assert settings.database_url is not None
     timeout_s = max(_MIN_TIMEOUT_S, int(settings.service.takeover_s / 3))
+    # A process that is frozen inside a transaction keeps the takeover lock. Postgres ends the transaction before the
+    # statements of the others, which wait for the lock, run out of time.
+    idle_ms, statement_ms = timeout_s * 500, timeout_s * 1000
     limits = {
         "connect_timeout": timeout_s,
         "tcp_user_timeout": timeout_s * 1000,
-        "options": f"-c statement_timeout={timeout_s * 1000}",
+        "options": f"-c statement_timeout={statement_ms} -c idle_in_transaction_session_timeout={idle_ms}",
     }
     url = settings.database_url.get_secret_value()
     return sql.create_engine(url, pool_pre_ping=True, pool_size=_POOL + 1, connect_args=limits)

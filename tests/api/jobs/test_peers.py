@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy.exc import OperationalError
+import sqlalchemy as sql
+from sqlalchemy.exc import InternalError, OperationalError
 
 from api.jobs.models import JobKind, JobStatus
 from api.jobs.peers import Peers
-from api.jobs.processes import Beat
+from api.jobs.processes import _TAKEOVER_LOCK, Beat
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.settings import ServiceSettings, Settings
 from api.storage.database import open_database
 from support.jobs import HELD, SleepHandler, sleep_job, wait_until_ended
-from support.waiting import wait_for
+from support.waiting import LIMIT_S, wait_for
 from vectorstore.settings import VectorStoreSettings
 
 TAKEOVER_S = 3.0
@@ -73,3 +75,34 @@ async def test_a_marked_job_is_cancelled_even_if_it_starts_later(peers: tuple[Pe
     assert (await wait_until_ended(jobs, "later")).status is JobStatus.CANCELLED
     assert handler.started == []
     assert "later" in handler.aborted
+
+
+async def test_a_job_that_is_handed_out_to_a_suspended_process_starts_once_it_resumes(
+    peers: tuple[Peers, Jobs, SleepHandler],
+) -> None:
+    _, jobs, handler = peers
+    await jobs.suspend()
+    await jobs.submit(sleep_job("early"))
+    await wait_until_handed_out(jobs, "early")
+    assert handler.started == []
+    jobs.resume()
+    assert (await wait_until_ended(jobs, "early")).status is JobStatus.DONE
+    assert handler.started == ["early"]
+
+
+async def test_a_process_that_is_frozen_during_a_takeover_does_not_block_the_others(
+    peers: tuple[Peers, Jobs, SleepHandler],
+) -> None:
+    here, _, _ = peers
+    with here._own_engine.connect() as frozen:  # its transaction stays open
+        frozen.execute(sql.select(sql.func.pg_advisory_xact_lock(_TAKEOVER_LOCK)))
+        await here._call(here._processes.join)
+        with pytest.raises(InternalError, match="idle-in-transaction timeout"):
+            frozen.execute(sql.text("SELECT 1"))
+
+
+async def wait_until_handed_out(jobs: Jobs, job_id: str) -> None:
+    """Wait until the queue has given the job to this process."""
+    async with asyncio.timeout(LIMIT_S):
+        while not await jobs._queue.is_running_here(job_id):  # noqa: ASYNC110 (a row of DBOS)
+            await asyncio.sleep(0.02)
