@@ -111,7 +111,8 @@ def environment() -> dict[str, str]:
 
 def _serve(seconds: float) -> None:
     from support.panel import Panel, triage
-    from support.scripted_endpoint import Request, ScriptedEndpoint, delayed
+    from support.replies import Request, delayed
+    from support.scripted_endpoint import ScriptedEndpoint
 
     plans, usual = _plans(), Panel("Borea", "2024", roles={})
 

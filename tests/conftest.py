@@ -13,7 +13,8 @@ from api.bootstrap import Candor
 from api.settings import Settings
 from multi_agent.llm.settings import EndpointSettings
 from support.postgres import PostgresServer, find_binaries, restartable_server
-from support.scripted_endpoint import Protocol, Responder, ScriptedEndpoint
+from support.replies import Protocol, Responder
+from support.scripted_endpoint import ScriptedEndpoint
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.settings import EmbeddingSettings
 

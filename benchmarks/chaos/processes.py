@@ -136,7 +136,8 @@ def _exit_of(process: subprocess.Popen[bytes]) -> str:
 def serve_model(port: int, *delay_s: float) -> None:
     """Serve the scripted model until standard input closes."""
     from support.panel import Panel
-    from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+    from support.replies import Reply, Request
+    from support.scripted_endpoint import ScriptedEndpoint
 
     panel = Panel("degrees", "kilograms")
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.engine import ROOT, environment
 
 if TYPE_CHECKING:
-    from support.scripted_endpoint import Reply, Request
+    from support.replies import Reply, Request
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ def calls_in(log: Path) -> list[Call]:
 def _serve(seconds: float, log: Path) -> None:
     from llama_index.core.utils import get_tokenizer
 
-    from support.scripted_endpoint import ScriptedEndpoint, delayed
+    from support.replies import delayed
+    from support.scripted_endpoint import ScriptedEndpoint
 
     tokens = get_tokenizer()  # includes its vocabulary; tiktoken would download it
 
@@ -204,7 +205,7 @@ def paperqa(request: Request) -> Reply | str:
 
     Evidence is gathered for one part after another, because the tool's description forbids two at once.
     """
-    from support.scripted_endpoint import use
+    from support.replies import use
 
     text = text_of(request)
     if request.body.get("tools"):

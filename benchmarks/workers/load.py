@@ -61,14 +61,13 @@ def upload(http: httpx.Client, submitted: Submitted, files: int) -> None:
 
 def wait_until_quiet(http: httpx.Client) -> None:
     """Wait until all jobs have ended."""
-    wait_until(lambda: not any(jobs(http, status) for status in OPEN), pause_s=1)
+    wait_until(lambda: not jobs(http, *OPEN), pause_s=1)
 
 
-def jobs(http: httpx.Client, status: str) -> list[dict[str, Any]]:
-    """Return the jobs in this state."""
-    found: list[dict[str, Any]] = (
-        http.get("/v1/jobs", params={"status": status, "limit": 1000}).raise_for_status().json()
-    )
+def jobs(http: httpx.Client, *states: str) -> list[dict[str, Any]]:
+    """Return the jobs in these states, with one request: a job can change from running to waiting in between."""
+    query: dict[str, Any] = {"status": states, "limit": 1000}
+    found: list[dict[str, Any]] = http.get("/v1/jobs", params=query).raise_for_status().json()
     return found
 
 

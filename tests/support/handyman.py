@@ -25,8 +25,8 @@ from multi_agent.request import Request
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.loop import ToolLoop
 from support.panel import role_of
-from support.scripted_endpoint import Reply
-from support.scripted_endpoint import Request as ModelRequest
+from support.replies import Reply
+from support.replies import Request as ModelRequest
 
 TASK = Request(question="How cold may it get?", mode="direct", agent="Handyman", sources=("documents", "web", "tools"))
 TURN, REPORT = "ToolTurn", "Report"

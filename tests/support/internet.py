@@ -22,7 +22,7 @@ from multi_agent.toolbox.settings import ToolSettings
 from support.files import write_pdf
 from support.handyman import TURN, done
 from support.panel import TRIAGE, Panel, role_of, triage
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 from support.waiting import LIMIT_S
 from support.web import Page, Web
 

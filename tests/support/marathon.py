@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from support.panel import COMPLETION, TRIAGE, Panel, fast, role_of
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 
 WHO = "Who won the marathon?"
 FOLLOW_UP = "And his time?"

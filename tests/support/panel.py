@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 
 Role = Callable[[Request], "Reply | str"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from multi_agent.catalog.entries import CustomAgent
 from support.handyman import TURN, calls, done
 from support.panel import READING, TRIAGE, Panel, role_of, triage
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 
 QUESTION = "What is 17 % of 2340?"
 CLAIM = "17 % of 2340 is 397.8."

@@ -20,7 +20,7 @@ from api.bootstrap import Candor
 from api.http.app import make_app
 from api.http.server import Server, listen, url_of
 from support.panel import SYNTHESIS, Panel, role_of
-from support.scripted_endpoint import Reply, Request, held_until
+from support.replies import Reply, Request, held_until
 from support.waiting import LIMIT_S, until
 
 QUESTION = "Down to which temperature does the Borea 12 work?"

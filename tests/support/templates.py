@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from support.panel import PLANNER, READING, TRIAGE, Panel, planned, reading, role_of, step
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 
 RACE = "Who won the Vinterholm Marathon?"
 WARRANTY = "How long is the warranty?"

@@ -7,7 +7,8 @@ import asyncio
 import ollama
 import openai
 
-from support.scripted_endpoint import ScriptedEndpoint, always, hang, in_turn, say, server_error, use
+from support.replies import always, hang, in_turn, say, server_error, use
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import wait_for
 
 HELLO = {"role": "user", "content": "hello"}

@@ -12,7 +12,8 @@ from playwright.sync_api import Page, expect
 from api.bootstrap import Candor
 from api.settings import Settings
 from support.panel import Panel
-from support.scripted_endpoint import Reply, Request, Responder, ScriptedEndpoint, delayed
+from support.replies import Reply, Request, Responder, delayed
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
 from vectorstore.embedding.embedder import Embedder
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from multi_agent.llm.settings import ResponseForm
 
 if TYPE_CHECKING:
-    from support.scripted_endpoint import Reply, Request
+    from support.replies import Reply, Request
 
 
 def without_pictures(message: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from api.cli.ingest import run_ingest
 from support.panel import SUGGESTION, Panel
-from support.scripted_endpoint import Reply, Request, fail
+from support.replies import Reply, Request, fail
 from support.viewer import QUESTION, OpenPage, Site, answered
 
 SUGGESTED = ("How cold may it be for the Borea 12?", "Where is the compressor from?")

@@ -12,7 +12,7 @@ from playwright.sync_api import Route, expect
 from multi_agent.events import Event
 from multi_agent.evidence_events import EvidenceRejected
 from support.panel import EXTRACTION, SYNTHESIS, Panel
-from support.scripted_endpoint import Request, hang
+from support.replies import Request, hang
 from support.service import ServiceProcess
 from support.viewer import COLD, OpenPage, Site, answered, ask
 from support.waiting import LIMIT_S, until

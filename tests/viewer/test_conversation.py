@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from support.panel import COMPLETION, Panel
-from support.scripted_endpoint import Request
+from support.replies import Request
 from support.viewer import COLD, QUESTION, OpenPage, Site, answered, ask
 
 COMPLETED = "How cold may it get where the Borea 12 stands in winter?"

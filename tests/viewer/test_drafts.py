@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from support.panel import READING, SYNTHESIS, Panel
-from support.scripted_endpoint import Reply, Request, held_up
+from support.replies import Reply, Request, held_up
 from support.viewer import COLD, HOSTILE, WARRANTY, OpenPage, Site, ask
 
 PANEL = Panel("-25 °C", "seven years")

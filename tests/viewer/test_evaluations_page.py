@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from support.panel import EXTRACTION, Panel
-from support.scripted_endpoint import Reply, Request, hang
+from support.replies import Reply, Request, hang
 from support.viewer import COLD, HOSTILE, OpenPage, Site
 
 QUESTIONS = [

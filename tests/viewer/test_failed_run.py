@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from multi_agent.settings import ResearchSettings
 from support.panel import PLANNER, Panel, planned, step
-from support.scripted_endpoint import Reply, always
+from support.replies import Reply, always
 from support.viewer import COLD, OpenPage, Site, answered, ask
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from api.cli.ingest import run_ingest
 from support.panel import INSPECTION, QUERIES, Panel
-from support.scripted_endpoint import Request
+from support.replies import Request
 from support.viewer import OpenPage, Site, answered
 
 PROMPT = "# System\nYou doubt.\n# User\n$question\n"

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from support.long_run import long_run
 from support.panel import REVISION, SYNTHESIS, Panel, revised, step, synthesis
-from support.scripted_endpoint import Request
+from support.replies import Request
 from support.viewer import COLD, OpenPage, Site, answered, open_options
 
 

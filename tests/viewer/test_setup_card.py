@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
-from support.scripted_endpoint import always
+from support.replies import always
 from support.viewer import OpenPage, Site
 from vectorstore.embedding.embedder import Embedder
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from support.panel import PLANNER, SYNTHESIS, Panel
-from support.scripted_endpoint import Reply, Request, hang, held_up
+from support.replies import Reply, Request, hang, held_up
 from support.viewer import QUESTION, OpenPage, Site, answered, ask, slow
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}

@@ -17,7 +17,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 from support.service import QUESTION, RunningService, model
 from support.waiting import LIMIT_S, until
 

@@ -25,7 +25,7 @@ from api.cli.ingest import run_ingest
 from api.errors import LimitReached
 from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 from support.service import QUESTION, RunningService, model
 from support.waiting import LIMIT_S
 

@@ -19,7 +19,8 @@ from multi_agent.evaluation.question_set import Question, load_questions
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint, hang, wrap_in_prose
+from support.replies import Reply, Request, hang, wrap_in_prose
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, until
 
 Serve = Callable[..., EndpointSettings]

@@ -10,7 +10,7 @@ import pytest
 
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 from support.service import QUESTION
 
 OLD = 1_000_000_000  # 2001-09-09

@@ -26,7 +26,7 @@ from multi_agent.evidence_events import FoundPassage, Searched
 from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, Panel
-from support.scripted_endpoint import held_until
+from support.replies import held_until
 from support.waiting import LIMIT_S
 
 QUESTION = "Down to which temperature does the Borea 12 work?"

@@ -11,7 +11,7 @@ import pytest
 
 from multi_agent.evaluation.question_set import load_questions
 from multi_agent.llm.settings import EndpointSettings
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 
 Serve = Callable[..., EndpointSettings]
 

@@ -16,7 +16,8 @@ from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.settings import ToolSettings
 from support.handyman import TURN, calls, done
 from support.panel import Panel, role_of
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.replies import Reply, Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService
 from support.waiting import LIMIT_S
 

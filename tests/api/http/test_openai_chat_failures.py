@@ -12,7 +12,7 @@ from openai import OpenAI
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
-from support.scripted_endpoint import Reply
+from support.replies import Reply
 from support.service import QUESTION, RunningService
 
 ASKED = [{"role": "user", "content": QUESTION}]

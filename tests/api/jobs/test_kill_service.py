@@ -23,7 +23,8 @@ from multi_agent.events import Event, RunFinished, RunResumed
 from multi_agent.llm.wrappers.journal import JournalEntry
 from support.panel import Panel, role_of
 from support.ports import free_port
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.replies import Reply, Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import ServiceProcess
 from support.waiting import LIMIT_S, until
 

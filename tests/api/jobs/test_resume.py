@@ -14,7 +14,8 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.events import Event, RunFinished, RunResumed, StepStarted
 from support.panel import SYNTHESIS, Panel, role_of
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.replies import Reply, Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, ServiceProcess, follow
 from support.waiting import until
 

@@ -28,8 +28,9 @@ from multi_agent.request import Request
 from support.jobs import wait_until_ended
 from support.panel import SYNTHESIS, Panel, role_of
 from support.qdrant import needs_qdrant, running_qdrant
-from support.scripted_endpoint import Reply, ScriptedEndpoint, held_until
-from support.scripted_endpoint import Request as Call
+from support.replies import Reply, held_until
+from support.replies import Request as Call
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, wait_for
 from support.worker_process import WorkerProcess
 from vectorstore.embedding.embedder import Embedder

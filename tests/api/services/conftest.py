@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.scripted_endpoint import Responder, ScriptedEndpoint
+from support.replies import Responder
+from support.scripted_endpoint import ScriptedEndpoint
 
 
 @pytest.fixture

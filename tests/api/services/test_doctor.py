@@ -12,7 +12,7 @@ from api.bootstrap import Candor
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.toolbox.settings import McpServer, ToolSettings
 from support.panel import Panel
-from support.scripted_endpoint import always
+from support.replies import always
 
 GREEN = '{"colour": "green", "certain": true}'
 

@@ -19,7 +19,8 @@ from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
 from support.postgres import PostgresServer
-from support.scripted_endpoint import ScriptedEndpoint, delayed, hang, held_until_together
+from support.replies import delayed, hang, held_until_together
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, wait_for
 from vectorstore.models import FrozenModel
 

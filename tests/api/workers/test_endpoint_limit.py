@@ -11,7 +11,8 @@ import httpx
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.llm import Message
-from support.scripted_endpoint import ScriptedEndpoint, always, delayed, held_until_together
+from support.replies import always, delayed, held_until_together
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SLOWLY, RunningService, follow, model
 from support.waiting import LIMIT_S
 from vectorstore.models import FrozenModel

@@ -22,7 +22,8 @@ from api.workers.lock import research_lock
 from multi_agent.events import Event, RevisionDeclined
 from multi_agent.settings import ResearchSettings
 from support.panel import SYNTHESIS, Panel, role_of
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.replies import Reply, Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, ServiceProcess, follow
 from support.waiting import LIMIT_S, until
 

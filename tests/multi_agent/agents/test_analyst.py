@@ -19,7 +19,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.records.sql import RecordDatabase
 from multi_agent.settings import ResearchSettings
 from support.kits import Bench
-from support.scripted_endpoint import Request, always, in_turn
+from support.replies import Request, always, in_turn
 from support.tables import Values, fields, table_context
 from support.waiting import wait_for
 

@@ -20,7 +20,7 @@ from multi_agent.settings import Budget, ResearchSettings
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
 from support.panel import passages_of
-from support.scripted_endpoint import Reply, Request, always, delayed, held_until, unauthorised
+from support.replies import Reply, Request, always, delayed, held_until, unauthorised
 from support.waiting import wait_for
 from vectorstore.models import Chunk, ChunkKind
 

@@ -18,7 +18,7 @@ from multi_agent.prompts.show_passages import sample_passages, sort_passages, un
 from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
-from support.scripted_endpoint import Request, always
+from support.replies import Request, always
 
 Serve = Callable[..., EndpointSettings]
 CHUNKS = tuple(make_chunk(f"Passage number {index}.", index=index) for index in range(9))

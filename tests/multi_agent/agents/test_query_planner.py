@@ -14,7 +14,7 @@ from multi_agent.context import Finding, Synthesis
 from multi_agent.errors import AgentError
 from multi_agent.llm.settings import EndpointSettings
 from support.kits import Bench, make_context, searched_for
-from support.scripted_endpoint import Request, always
+from support.replies import Request, always
 
 Serve = Callable[..., EndpointSettings]
 MAKER = Finding(

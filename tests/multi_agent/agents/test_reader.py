@@ -19,7 +19,7 @@ from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import UNREACHABLE, Bench, library_of, make_context
 from support.panel import READING, Panel, Role, synthesis
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import PageSpan
 

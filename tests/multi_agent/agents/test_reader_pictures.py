@@ -20,7 +20,7 @@ from support.chunks import make_chunk
 from support.files import make_png
 from support.kits import Bench, library_of, make_context
 from support.panel import READING, Panel, synthesis
-from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, Request
+from support.replies import PROTOCOLS, Protocol, Reply, Request
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import PICTURED_PAGES, Chunk, PageSpan
 

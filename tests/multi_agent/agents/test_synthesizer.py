@@ -13,7 +13,7 @@ from multi_agent.settings import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import Bench, make_context, searched_for
 from support.panel import CHECK, role_of, synthesis
-from support.scripted_endpoint import Request
+from support.replies import Request
 from support.tables import Values, fields, table_context
 
 Serve = Callable[..., EndpointSettings]

@@ -14,7 +14,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
 from support.panel import PLANNER, SYNTHESIS, Panel, plan
-from support.scripted_endpoint import Request
+from support.replies import Request
 
 AGENT = """
     from typing import ClassVar

@@ -16,7 +16,8 @@ from multi_agent.errors import InvalidResponse
 from multi_agent.events import Body, Voted
 from multi_agent.grounding.consensus import INSUFFICIENT, Candidate, agree, count_votes, group_by_value
 from multi_agent.llm.factory import build_llm
-from support.scripted_endpoint import Request, ScriptedEndpoint, always, in_turn
+from support.replies import Request, always, in_turn
+from support.scripted_endpoint import ScriptedEndpoint
 
 QUESTION = "How many heat pumps were delivered?"
 

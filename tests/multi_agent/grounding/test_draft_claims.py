@@ -20,7 +20,7 @@ from multi_agent.tasks import TaskData
 from support.chunks import make_chunk
 from support.kits import Bench, library_of, make_context
 from support.panel import synthesis
-from support.scripted_endpoint import always, in_pieces
+from support.replies import always, in_pieces
 from vectorstore.embedding.embedder import Embedder
 
 Serve = Callable[..., EndpointSettings]

@@ -16,7 +16,7 @@ from multi_agent.prompts.show_passages import number_units
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
 from support.panel import synthesis
-from support.scripted_endpoint import Request
+from support.replies import Request
 from vectorstore.models import DESCRIBED_PAGE, PageSpan
 
 TEXT = "The report has a chart.\nIts warranty is seven years."

@@ -21,9 +21,10 @@ from multi_agent.llm.picture import Picture
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.journal import JournalEntry, JournalingLLM, RecordedJournal, request_key
 from multi_agent.llm.wrappers.replay import ReplayingLLM
-from support import scripted_endpoint as scripted
+from support import replies
 from support.files import make_png
-from support.scripted_endpoint import PROTOCOLS, Protocol, ScriptedEndpoint, always, in_turn
+from support.replies import PROTOCOLS, Protocol, always, in_turn
+from support.scripted_endpoint import ScriptedEndpoint
 
 RECORDING = Path(__file__).parents[3] / "sample_docs" / "recording.jsonl"
 PNG = make_png()
@@ -45,7 +46,7 @@ def protocol(request: pytest.FixtureRequest) -> Protocol:
 
 
 async def test_a_picture_is_sent_with_its_text(protocol: Protocol) -> None:
-    with ScriptedEndpoint(in_turn(scripted.nonsense(), GRAZ), sees=True) as endpoint:
+    with ScriptedEndpoint(in_turn(replies.nonsense(), GRAZ), sees=True) as endpoint:
         await build_llm(endpoint.settings(protocol)).complete(asked(), City)
     assert [request.pictures for request in endpoint.requests] == [[PNG], [PNG]], "the retry sends the picture again"
     sent = endpoint.requests[0].body["messages"][-1]
@@ -71,7 +72,7 @@ async def test_a_message_without_pictures_is_sent_as_plain_text(protocol: Protoc
 
 async def test_an_error_with_pictures_explains_how_to_turn_them_off(protocol: Protocol) -> None:
     for status, kind in ((400, LLMRefused), (500, LLMUnavailable)):
-        with ScriptedEndpoint(always(scripted.fail(status, "no memory")), sees=True) as endpoint:
+        with ScriptedEndpoint(always(replies.fail(status, "no memory")), sees=True) as endpoint:
             llm = build_llm(endpoint.settings(protocol, retries=0))
             with pytest.raises(kind, match=r"carried a picture of a page\. .*CANDOR_LLM__VISION .* to 'off'"):
                 await llm.complete(asked(), City)

@@ -16,8 +16,9 @@ from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import Message
 from multi_agent.llm.probe import Check, check
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_pieces
+from support import replies
+from support.replies import PROTOCOLS, Protocol, Reply, always, in_pieces
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S
 
 GREEN = '{"colour": "green", "certain": true}'
@@ -101,7 +102,7 @@ async def test_a_context_window_over_the_limit_fails(server: str) -> None:
 
 
 async def test_a_model_that_ignores_the_schema_fails(protocol: Protocol) -> None:
-    with ScriptedEndpoint(always(scripted.nonsense())) as endpoint:
+    with ScriptedEndpoint(always(replies.nonsense())) as endpoint:
         checks = await check(endpoint.settings(protocol))
     assert failed(checks).name == "llm structured output"
     assert "CANDOR_LLM__MODEL" in failed(checks).remedy
@@ -154,7 +155,7 @@ class TestResponseForm:
         assert [request.form for request in endpoint.requests] == ["guided_json"]
 
     async def test_another_error_tries_no_other_form(self) -> None:
-        with ScriptedEndpoint(always(scripted.model_missing())) as endpoint, pytest.raises(LLMRefused):
+        with ScriptedEndpoint(always(replies.model_missing())) as endpoint, pytest.raises(LLMRefused):
             await build_llm(endpoint.settings("openai")).complete([Message.user("Which colour?")], Colour)
         assert len(endpoint.requests) == 1
 

@@ -15,19 +15,9 @@ from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import Completion, Message
 from multi_agent.llm.probe import check
 from multi_agent.llm.wrappers.journal import JournalingLLM, RecordedJournal
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import (
-    PROTOCOLS,
-    Ending,
-    Protocol,
-    Reply,
-    Request,
-    ScriptedEndpoint,
-    always,
-    in_pieces,
-    in_turn,
-    say,
-)
+from support import replies
+from support.replies import PROTOCOLS, Ending, Protocol, Reply, Request, always, in_pieces, in_turn, say
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, advance_clock, wait_for
 
 PUMP = '{"kind": "heat pump", "coldest": -25}'
@@ -117,7 +107,7 @@ async def test_request_and_usage_are_the_same_without_streaming(protocol: Protoc
 
 @pytest.mark.parametrize(
     "reply",
-    [scripted.think_aloud(PUMP, "Brr {cold}."), say(PUMP, thinking="Brr {cold}."), scripted.fence(PUMP)],
+    [replies.think_aloud(PUMP, "Brr {cold}."), say(PUMP, thinking="Brr {cold}."), replies.fence(PUMP)],
     ids=["thinking tags", "thinking field", "Markdown fence"],
 )
 async def test_thinking_and_fences_are_not_streamed(protocol: Protocol, reply: Reply) -> None:
@@ -141,7 +131,7 @@ async def test_a_retry_starts_the_text_over(protocol: Protocol) -> None:
 
 async def test_an_empty_stream_is_an_error(protocol: Protocol) -> None:
     kind = "text/event-stream" if protocol == "openai" else "application/x-ndjson"
-    error, _ = await fault(scripted.raw("", kind), protocol)
+    error, _ = await fault(replies.raw("", kind), protocol)
     assert type(error) is LLMUnavailable
 
 
@@ -195,7 +185,7 @@ async def test_text_starts_the_time_limit_again(protocol: Protocol) -> None:
 
 
 async def test_the_output_limit_is_an_error(protocol: Protocol) -> None:
-    error, collector = await fault(scripted.truncate(PUMP), protocol)
+    error, collector = await fault(replies.truncate(PUMP), protocol)
     assert type(error) is InvalidResponse
     assert "CANDOR_LLM__MAX_OUTPUT_TOKENS" in str(error)
     assert error.exchanges[0].response == collector.last == PUMP[: len(PUMP) // 2]
@@ -204,10 +194,10 @@ async def test_the_output_limit_is_an_error(protocol: Protocol) -> None:
 @pytest.mark.parametrize(
     ("reply", "kind", "named"),
     [
-        (scripted.unauthorised(), LLMRefused, "CANDOR_LLM__API_KEY"),
-        (scripted.rate_limited(120), LLMRateLimited, "120 s"),
-        (scripted.server_error(), LLMUnavailable, "the runner has terminated"),
-        (scripted.drop(), LLMUnavailable, "broke before the response was complete"),
+        (replies.unauthorised(), LLMRefused, "CANDOR_LLM__API_KEY"),
+        (replies.rate_limited(120), LLMRateLimited, "120 s"),
+        (replies.server_error(), LLMUnavailable, "the runner has terminated"),
+        (replies.drop(), LLMUnavailable, "broke before the response was complete"),
     ],
     ids=["wrong key", "rate limit", "server error", "dropped"],
 )
@@ -221,13 +211,13 @@ async def test_an_error_before_the_stream_is_the_same_without_one(
 
 
 async def test_a_refusal_is_streamed() -> None:
-    error, collector = await fault(scripted.refuse("I would rather not."), "openai", response_retries=0)
+    error, collector = await fault(replies.refuse("I would rather not."), "openai", response_retries=0)
     assert type(error) is InvalidResponse
     assert collector.last == error.exchanges[0].response == "I would rather not."
 
 
 async def test_a_web_page_instead_of_a_stream_is_an_error(protocol: Protocol) -> None:
-    error, _ = await fault(scripted.raw("<html>Welcome!</html>"), protocol)
+    error, _ = await fault(replies.raw("<html>Welcome!</html>"), protocol)
     assert type(error) is LLMRefused
     assert "does not use the protocol" in str(error)
     assert "CANDOR_LLM__BASE_URL" in str(error)
@@ -237,15 +227,15 @@ class TestEndpointWithoutStreaming:
     """The error names the setting that turns streaming off."""
 
     def refuses_streams(self, request: Request) -> Reply | str:
-        return scripted.fail(400, "stream_options is not supported") if request.body.get("stream") else PUMP
+        return replies.fail(400, "stream_options is not supported") if request.body.get("stream") else PUMP
 
     @pytest.mark.parametrize("reply", ["refused", "uncounted", "whole"])
     async def test_error_names_the_setting(self, reply: str) -> None:
-        whole = scripted.raw(
+        whole = replies.raw(
             '{"choices": [{"message": {"content": "{}"}, "finish_reason": "stop"}]}', "application/json"
         )
-        replies = {"uncounted": in_pieces(PUMP, ending="uncounted"), "whole": whole}
-        responder = always(replies[reply]) if reply in replies else self.refuses_streams
+        by_name = {"uncounted": in_pieces(PUMP, ending="uncounted"), "whole": whole}
+        responder = always(by_name[reply]) if reply in by_name else self.refuses_streams
         with ScriptedEndpoint(responder) as endpoint, pytest.raises(LLMRefused, match=r"CANDOR_LLM__STREAM .* false"):
             await stream(endpoint, "openai")
         assert len(endpoint.requests) == (len(FORMS) if reply == "refused" else 1), "another form of the schema may do"

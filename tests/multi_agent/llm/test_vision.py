@@ -11,8 +11,9 @@ from multi_agent.errors import LLMError, LLMRefused
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.probe import check
 from multi_agent.llm.settings import EndpointSettings
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, Request, ScriptedEndpoint, always
+from support import replies
+from support.replies import PROTOCOLS, Protocol, Reply, Request, always
+from support.scripted_endpoint import ScriptedEndpoint
 
 GREEN = '{"colour": "green", "certain": true}'
 
@@ -44,7 +45,7 @@ async def test_any_error_caused_by_the_picture_means_no_support(status: int) -> 
         assert not await build_llm(endpoint.settings("openai")).takes_pictures()
 
 
-@pytest.mark.parametrize("reply", [scripted.model_missing(), scripted.unauthorised(), scripted.server_error()])
+@pytest.mark.parametrize("reply", [replies.model_missing(), replies.unauthorised(), replies.server_error()])
 async def test_an_error_with_another_cause_is_not_stored(reply: Reply, tmp_path: Path) -> None:
     with ScriptedEndpoint(always(reply), sees=True) as endpoint:
         settings = endpoint.settings("openai")
@@ -57,7 +58,7 @@ async def test_an_error_with_another_cause_is_not_stored(reply: Reply, tmp_path:
 
 async def test_a_transient_server_error_is_retried() -> None:
     def fail_first(request: Request) -> Reply | str:
-        return scripted.server_error() if request.number == 1 else "green"
+        return replies.server_error() if request.number == 1 else "green"
 
     with ScriptedEndpoint(fail_first, sees=True) as endpoint:
         assert await build_llm(endpoint.settings("openai")).takes_pictures()

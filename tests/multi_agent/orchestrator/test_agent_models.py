@@ -14,7 +14,7 @@ from multi_agent.request import Request
 from multi_agent.settings import Budget
 from multi_agent.storage.trace import Trace
 from support.panel import Panel, role_of
-from support.scripted_endpoint import Request as Asked
+from support.replies import Request as Asked
 
 MakePanel = Callable[..., Orchestrator]
 Serve = Callable[..., EndpointSettings]

@@ -12,9 +12,9 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request as Asked
 from multi_agent.storage.trace import Trace
-from support import scripted_endpoint as endpoint
+from support import replies
 from support.panel import PLANNER, READING, REVISION, SYNTHESIS, Panel, Role, revised, step, synthesis
-from support.scripted_endpoint import Request
+from support.replies import Request
 
 QUESTION = "Down to which temperature does the Borea 14 work?"
 OTHERWISE = "Who signed the lease of the office? If it is not available, return N/A."
@@ -102,7 +102,7 @@ async def test_a_revision_sees_the_closest_match_and_the_read_passages(panel: Ma
         return json.dumps(revised(step("again", "Reader", inputs={"question": QUESTION, "queries": []})))
 
     roles: dict[str, Role] = {READING: coming_close, REVISION: revise}
-    roles |= {PLANNER: endpoint.always(json.dumps(_two_readers())), SYNTHESIS: endpoint.always(json.dumps(NOTHING))}
+    roles |= {PLANNER: replies.always(json.dumps(_two_readers())), SYNTHESIS: replies.always(json.dumps(NOTHING))}
     script = Panel(roles=roles)
     answer = await panel(serve(script), max_revisions=1).research(QUESTION)
     assert (answer.status, answer.summary.attempts) == (Status.INSUFFICIENT, 2)

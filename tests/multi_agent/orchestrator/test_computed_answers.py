@@ -34,7 +34,7 @@ from support.panel import (
     step,
     synthesis,
 )
-from support.scripted_endpoint import Request
+from support.replies import Request
 from vectorstore.embedding.embedder import Embedder
 
 Serve = Callable[..., EndpointSettings]

@@ -17,7 +17,7 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request as Asked
 from multi_agent.storage.trace import Trace
 from support.panel import PLANNER, READING, SYNTHESIS, TRIAGE, Panel, fast, planned, reading, step, synthesis
-from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, Request, in_pieces, say
+from support.replies import PROTOCOLS, Protocol, Reply, Request, in_pieces, say
 
 MakePanel = Callable[..., Orchestrator]
 Serve = Callable[..., EndpointSettings]

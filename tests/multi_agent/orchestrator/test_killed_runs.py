@@ -20,10 +20,11 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.rerun.difference import first_difference
 from multi_agent.storage.trace import Trace
 from support.database import make_engine
+from support.replies import Reply, Request
 from support.runs import killing
 from support.runs.killing import RUN, End, Home, Script, Try
 from support.runs.kinds import KINDS
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.scripted_endpoint import ScriptedEndpoint
 from vectorstore.embedding.embedder import Embedder
 
 KILLED_AT = {"fast": 1, "planned": 1, "tools": 1, "parallel steps": 2, "fork": 2}

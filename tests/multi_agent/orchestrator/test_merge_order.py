@@ -18,8 +18,8 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request
 from support.database import make_engine
 from support.panel import PLANNER, SYNTHESIS, Panel, role_of
-from support.scripted_endpoint import Reply
-from support.scripted_endpoint import Request as Asked
+from support.replies import Reply
+from support.replies import Request as Asked
 from vectorstore.embedding.embedder import Embedder
 
 QUESTION = Request(question="Down to which temperature does the Borea 12 work?", session="monday")

@@ -36,7 +36,8 @@ from support.panel import (
     synthesis,
     triage,
 )
-from support.scripted_endpoint import Request, ScriptedEndpoint
+from support.replies import Request
+from support.scripted_endpoint import ScriptedEndpoint
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 MakePanel = Callable[..., Orchestrator]

@@ -27,7 +27,7 @@ from support.panel import (
     step,
     synthesis,
 )
-from support.scripted_endpoint import Reply, Request
+from support.replies import Reply, Request
 from support.waiting import wait_for
 
 QUESTION = "Down to which temperature does the Borea 12 work, and how long does the bread bake?"

@@ -17,7 +17,7 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.request import Request as Asked
 from multi_agent.settings import Budget
 from multi_agent.storage.trace import Trace
-from support import scripted_endpoint as endpoint
+from support import replies
 from support.panel import (
     EXPLANATION,
     EXTRACTION,
@@ -34,7 +34,8 @@ from support.panel import (
     step,
     synthesis,
 )
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.replies import Reply, Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import wait_for
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
@@ -92,7 +93,7 @@ async def test_a_failed_step_leads_to_a_plan_that_knows_the_error(panel: MakePan
 
     everything = {"method": "scan", "documents": [], "queries": []}
     too_much = planned(step("all", "Retriever", inputs=everything), step("x", "Extractor"), step("s", "Synthesizer"))
-    script = Panel("-25 °C", roles={PLANNER: endpoint.always(json.dumps(too_much)), REVISION: revise})
+    script = Panel("-25 °C", roles={PLANNER: replies.always(json.dumps(too_much)), REVISION: revise})
     answer = await panel(serve(script), scan_limit=2).research(QUESTION)
 
     assert answer.status is Status.ANSWERED
@@ -110,7 +111,7 @@ async def test_results_of_steps_parallel_to_a_failed_one_are_kept(panel: MakePan
         reading("part", "What does the manual say?"),
         step("s", "Synthesizer"),
     )
-    script = Panel("-25 °C", roles={PLANNER: endpoint.always(json.dumps(side_by_side))})
+    script = Panel("-25 °C", roles={PLANNER: replies.always(json.dumps(side_by_side))})
     answer = await panel(serve(script), scan_limit=2).research(QUESTION)
     assert answer.status is Status.FAILED
     assert answer.summary.quotes == 1
@@ -168,7 +169,7 @@ async def test_the_model_explains_a_failed_run(panel: MakePanel, serve: Serve) -
         return json.dumps({"explanation": "The scan was too large; ask about fewer documents."})
 
     everything = plan(("all", "Retriever"), ("x", "Extractor"), ("s", "Synthesizer"), method="scan")
-    script = Panel(roles={PLANNER: endpoint.always(json.dumps(everything)), EXPLANATION: explain})
+    script = Panel(roles={PLANNER: replies.always(json.dumps(everything)), EXPLANATION: explain})
     answer = await panel(serve(script), scan_limit=2).research(QUESTION)
     assert answer.status is Status.FAILED
     assert answer.reasoning.startswith("The scan was too large; ask about fewer documents. The error itself: ")
@@ -180,7 +181,7 @@ async def test_a_budget_reached_in_extraction_gives_the_quotes_so_far(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
     scan = plan(("all", "Retriever"), ("x", "Extractor"), ("s", "Synthesizer"), method="scan")
-    script = Panel("°C", roles={PLANNER: endpoint.always(json.dumps(scan))})
+    script = Panel("°C", roles={PLANNER: replies.always(json.dumps(scan))})
     request = Asked(question=QUESTION, budget=Budget(model_calls=4))
     answer = await panel(serve(script), passages_per_call=1).research(request)
 
@@ -209,11 +210,11 @@ async def test_a_retried_step_pays_for_no_call_twice(panel: MakePanel, serve: Se
     def extract(request: Request) -> Reply | str:
         if "recipe.md" in request.prompt and broken:
             broken.clear()
-            return endpoint.held_until(others_ended, endpoint.server_error())
+            return replies.held_until(others_ended, replies.server_error())
         asked.append(request.messages[-1]["content"])
         return json.dumps(script.play(request))
 
-    script_with_fault = Panel("°C", roles={PLANNER: endpoint.always(json.dumps(scan)), EXTRACTION: extract})
+    script_with_fault = Panel("°C", roles={PLANNER: replies.always(json.dumps(scan)), EXTRACTION: extract})
     orchestrator = panel(serve(script_with_fault, retries=0), passages_per_call=1)
     run = asyncio.create_task(orchestrator.research(QUESTION, run_id="run_1"))
     await wait_for(lambda: sum(call.caller == "Extractor" for call in trace.journal_entries("run_1")) == 2)
@@ -232,7 +233,7 @@ async def test_independent_steps_run_in_parallel(panel: MakePanel) -> None:
         step("s", "Synthesizer"),
     )
     script = Panel("°C", roles={PLANNER: lambda _: json.dumps(parts)})
-    together = endpoint.held_until_together(2, script)
+    together = replies.held_until_together(2, script)
 
     def respond(request: Request) -> Reply | str:
         return together(request) if role_of(request) == READING else script(request)

@@ -16,9 +16,10 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
-from support import scripted_endpoint as endpoint
+from support import replies
 from support.panel import EXTRACTION, PLANNER, SYNTHESIS, Panel, plan, role_of, synthesis
-from support.scripted_endpoint import Request, ScriptedEndpoint
+from support.replies import Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, advance_clock, wait_for
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
@@ -139,7 +140,7 @@ async def test_a_claim_without_evidence_is_marked_and_insufficient(panel: MakePa
 
 async def test_a_claim_cannot_cite_unknown_evidence(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     written = synthesis([{"text": "Down to -25 °C.", "evidence": [7, 1]}], sufficient=True)
-    responder = endpoint.always(json.dumps(written))
+    responder = replies.always(json.dumps(written))
     answer = await panel(serve(Panel("-25 °C", roles={SYNTHESIS: responder}))).research(QUESTION)
     assert answer.answer == "Down to -25 °C. [1]"
     [rejected] = of_type(trace.events(answer.run_id), "evidence_rejected")
@@ -148,7 +149,7 @@ async def test_a_claim_cannot_cite_unknown_evidence(panel: MakePanel, serve: Ser
 
 async def test_a_sentence_that_was_not_shown_is_dropped(panel: MakePanel, serve: Serve, trace: Trace) -> None:
     items = [{"sentences": [number], "shows": "the limit"} for number in (1, 500)]
-    extract = endpoint.always(json.dumps({"items": items}))
+    extract = replies.always(json.dumps({"items": items}))
     answer = await panel(serve(Panel(roles={EXTRACTION: extract}))).research(QUESTION)
     assert len(answer.evidence) == 1
     rejected = [(each.body.quote, each.body.final, each.step)
@@ -186,25 +187,25 @@ async def test_a_plan_that_stays_invalid_fails_the_run(panel: MakePanel, serve: 
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        (endpoint.server_error(), "500"),
-        (endpoint.rate_limited(0.01), "429"),
-        (endpoint.unauthorised(), "API_KEY"),
-        (endpoint.model_missing(), "model"),
-        (endpoint.hang(), "TIMEOUT_S"),
-        (endpoint.drop(), "connection"),
-        (endpoint.nonsense(), "attempts"),
-        (endpoint.empty(), "attempts"),
-        (endpoint.truncate('{"reasoning": "It is a long st'), "MAX_OUTPUT_TOKENS"),
-        (endpoint.break_off('{"reasoning": "It is a long st'), "attempts"),
-        (endpoint.raw("<html>proxy</html>"), "protocol"),
+        (replies.server_error(), "500"),
+        (replies.rate_limited(0.01), "429"),
+        (replies.unauthorised(), "API_KEY"),
+        (replies.model_missing(), "model"),
+        (replies.hang(), "TIMEOUT_S"),
+        (replies.drop(), "connection"),
+        (replies.nonsense(), "attempts"),
+        (replies.empty(), "attempts"),
+        (replies.truncate('{"reasoning": "It is a long st'), "MAX_OUTPUT_TOKENS"),
+        (replies.break_off('{"reasoning": "It is a long st'), "attempts"),
+        (replies.raw("<html>proxy</html>"), "protocol"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, str) else "",
 )
 async def test_every_endpoint_error_fails_the_run_with_a_reason(
-    panel: MakePanel, serve: Serve, trace: Trace, role: str, fault: endpoint.Reply, reason: str
+    panel: MakePanel, serve: Serve, trace: Trace, role: str, fault: replies.Reply, reason: str
 ) -> None:
     settings = serve(
-        Panel("-25 °C", roles={role: endpoint.always(fault)}),
+        Panel("-25 °C", roles={role: replies.always(fault)}),
         timeout_s=0.4 if fault.hang else LIMIT_S, retries=1, response_retries=1,
     )  # fmt: skip
     answer = await asyncio.wait_for(panel(settings).research(QUESTION), timeout=LIMIT_S)
@@ -238,7 +239,7 @@ async def test_an_empty_question_is_rejected(panel: MakePanel, serve: Serve, tra
 
 
 async def test_a_cancelled_run_is_stored_and_cancels_its_request(panel: MakePanel, trace: Trace) -> None:
-    with ScriptedEndpoint(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())})) as server:
+    with ScriptedEndpoint(Panel(roles={EXTRACTION: replies.always(replies.hang())})) as server:
         run = asyncio.create_task(panel(server.settings("openai")).research(QUESTION, run_id="run_cancelled"))
         await wait_for(lambda: any(role_of(request) == EXTRACTION for request in server.requests))
         run.cancel()
@@ -250,7 +251,7 @@ async def test_a_cancelled_run_is_stored_and_cancels_its_request(panel: MakePane
 
 
 async def test_a_step_that_takes_too_long_fails_the_run(panel: MakePanel) -> None:
-    with ScriptedEndpoint(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())})) as server:
+    with ScriptedEndpoint(Panel(roles={EXTRACTION: replies.always(replies.hang())})) as server:
         slow = panel(server.settings("openai", timeout_s=10_000), step_timeout_s=600)
         run = asyncio.create_task(slow.research(QUESTION))
         await wait_for(lambda: any(role_of(request) == EXTRACTION for request in server.requests))

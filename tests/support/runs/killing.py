@@ -39,10 +39,10 @@ from multi_agent.toolbox.toolbox import Toolbox
 from support.database import make_engine
 from support.handyman import handyman
 from support.panel import READING, Panel, role_of
+from support.replies import Reply, held_until
+from support.replies import Request as Asked
 from support.runs.kinds import KINDS, TOOLS, Kind
 from support.runs.small_collection import make_orchestrator, small_collection
-from support.scripted_endpoint import Reply, held_until
-from support.scripted_endpoint import Request as Asked
 from support.waiting import LIMIT_S
 from vectorstore.database import METADATA
 from vectorstore.embedding.embedder import Embedder, make_embedder

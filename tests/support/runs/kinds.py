@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from multi_agent.request import Request
-from support import handyman
-from support import scripted_endpoint as endpoint
+from support import handyman, replies
 from support.panel import (
     EXTRACTION,
     PLANNER,
@@ -26,8 +25,8 @@ from support.panel import (
     step,
     synthesis,
 )
-from support.scripted_endpoint import Reply
-from support.scripted_endpoint import Request as Asked
+from support.replies import Reply
+from support.replies import Request as Asked
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 TOOLS = ("calculator", "write_file")
@@ -55,7 +54,7 @@ def _ask(**options: Any) -> Request:
 
 
 def _says(response: dict[str, Any]) -> Role:
-    return endpoint.always(json.dumps(response))
+    return replies.always(json.dumps(response))
 
 
 PARTS = {"c": "Who met?", "a": "How cold?", "b": "How long?"}
@@ -78,8 +77,8 @@ KINDS: dict[str, Kind] = {
     "revised": Kind(roles={SYNTHESIS: _INSUFFICIENT, REVISION: _says(_AGAIN)}),
     "no quote": Kind(_ask(question="Why?"), roles={TRIAGE: fast, READING: _INSUFFICIENT}),
     "invalid plan": Kind(_ask(question="Why?"), roles={PLANNER: _says(plan(("find", "Retriever")))}),
-    "nonsense": Kind(roles={EXTRACTION: endpoint.always(endpoint.nonsense())}),
-    "server error": Kind(roles={EXTRACTION: endpoint.always(endpoint.server_error())}),
+    "nonsense": Kind(roles={EXTRACTION: replies.always(replies.nonsense())}),
+    "server error": Kind(roles={EXTRACTION: replies.always(replies.server_error())}),
     "budget": Kind(_ask(budget={"model_calls": 4})),
     "conversation": Kind(
         _ask(question="And below that?", conversation=({"question": QUESTION, "answer": "-25 °C"},), session="monday")

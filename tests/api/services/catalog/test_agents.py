@@ -15,7 +15,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, QUERIES, READING, SYNTHESIS, Panel, planned, role_of, step
-from support.scripted_endpoint import Request
+from support.replies import Request
 from support.service import QUESTION, RunningService
 from support.waiting import LIMIT_S
 

@@ -15,7 +15,8 @@ from api.settings import load_settings
 from multi_agent.llm.settings import EndpointSettings
 from support.handyman import calls, done
 from support.panel import Panel, role_of
-from support.scripted_endpoint import Request, ScriptedEndpoint
+from support.replies import Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.web import Page, Web
 
 Run = Callable[..., Any]

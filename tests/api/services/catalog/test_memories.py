@@ -18,7 +18,7 @@ from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings import ResearchSettings
 from support.panel import COMPLETION, TRIAGE, UNDERSTANDING, Panel, fast, role_of
-from support.scripted_endpoint import Request
+from support.replies import Request
 from support.service import QUESTION, RunningService
 from support.waiting import LIMIT_S
 

@@ -34,7 +34,8 @@ from support.panel import (
     synthesis,
     triage,
 )
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.replies import Reply, Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService
 from support.waiting import LIMIT_S, until
 from support.web import Page, Web

@@ -14,7 +14,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import PLANNER, READING, SYNTHESIS, TRIAGE, Panel, planned, role_of, step
-from support.scripted_endpoint import Request
+from support.replies import Request
 from support.service import QUESTION, RunningService
 from support.waiting import LIMIT_S
 

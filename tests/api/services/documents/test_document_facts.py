@@ -18,10 +18,10 @@ from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.reports import IngestReport
 from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
-from support import scripted_endpoint as scripted
+from support import replies
 from support.files import write_chart
 from support.panel import role_of
-from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, Request
+from support.replies import PROTOCOLS, Protocol, Reply, Request
 
 BY_MODEL = IngestSettings(facts="model")
 LEASE = "Lease of a flat\n\nLandlord: Zephyr Ltd.\n\nThe rent until May 31, 2026 is €900.\n\n" + (
@@ -140,7 +140,7 @@ def test_documents_that_the_model_failed_on_are_retried_by_the_next_ingest(
     (folder / "new.txt").write_text("The landlord is Zephyr Ltd.\n")
     with zipfile.ZipFile(folder / "mail.zip", "w") as archive:
         archive.writestr("inner.txt", "The tenant pays on the first day of the month.\n")
-    model.reply = scripted.fail(413, "the prompt is too large")
+    model.reply = replies.fail(413, "the prompt is too large")
     report = ingest(candor, folder)
     assert len(report.failed) == 3
     for failed in report.failed:

@@ -18,10 +18,11 @@ from ingest.pipeline.figures import DESCRIPTIONS
 from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.reports import IngestReport
 from ingest.settings import IngestSettings
-from support import scripted_endpoint as scripted
+from support import replies
 from support.files import write_chart
 from support.panel import TRIAGE, Panel, fast, role_of
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.replies import Reply, Request
+from support.scripted_endpoint import ScriptedEndpoint
 from vectorstore.models import Chunk, ChunkKind
 
 CAPTION = "Deliveries of the Borea 12, as the chart shows."
@@ -125,7 +126,7 @@ def test_a_page_without_a_figure_gets_no_passage(candor: Candor, model: Model, f
 
 
 def test_a_failed_description_fails_its_file(candor: Candor, model: Model, folder: Path) -> None:
-    model.reply = scripted.fail(413, "the picture is too large")
+    model.reply = replies.fail(413, "the picture is too large")
     report = ingest(candor, folder)
     [failed] = report.failed
     assert failed.name.endswith("report.pdf")

@@ -19,7 +19,8 @@ from multi_agent.errors import PictureUnavailable
 from multi_agent.llm.settings import EndpointSettings
 from support.files import write_chart
 from support.panel import READING, TRIAGE, Panel, fast, synthesis
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.replies import Reply, Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService, follow
 from support.waiting import LIMIT_S
 

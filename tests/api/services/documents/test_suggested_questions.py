@@ -17,7 +17,7 @@ from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import SUGGESTION, Panel
-from support.scripted_endpoint import Reply, Request, fail
+from support.replies import Reply, Request, fail
 from support.service import RunningService
 from support.waiting import LIMIT_S, until
 

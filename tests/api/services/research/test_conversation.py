@@ -35,7 +35,7 @@ from support.panel import (
     step,
     synthesis,
 )
-from support.scripted_endpoint import Reply, Request, hang
+from support.replies import Reply, Request, hang
 from support.service import RunningService
 from support.waiting import LIMIT_S
 

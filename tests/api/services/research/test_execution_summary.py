@@ -20,7 +20,8 @@ from support.answers import ANSWER
 from support.files import write_pdf
 from support.handyman import TASK, calls, report, rounds
 from support.panel import SYNTHESIS, Panel, synthesis
-from support.scripted_endpoint import Request, Responder, ScriptedEndpoint
+from support.replies import Request, Responder
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService
 from support.waiting import LIMIT_S
 from support.writing.writer import PACKAGE

@@ -27,7 +27,7 @@ from support.panel import (
     role_of,
     step,
 )
-from support.scripted_endpoint import Request
+from support.replies import Request
 from support.service import QUESTION, RunningService
 from support.waiting import LIMIT_S
 

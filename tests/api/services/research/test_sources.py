@@ -16,7 +16,8 @@ from multi_agent.catalog.entries import CustomAgent
 from multi_agent.settings import ResearchSettings
 from multi_agent.toolbox.settings import McpServer, ToolSettings
 from support.reckoner import CLAIM, QUESTION, RECKONER, found, reckoning
-from support.scripted_endpoint import Responder, ScriptedEndpoint
+from support.replies import Responder
+from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
 from support.waiting import LIMIT_S
 

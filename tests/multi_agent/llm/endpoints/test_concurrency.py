@@ -9,8 +9,9 @@ from pydantic import BaseModel
 
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import Message
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import PROTOCOLS, Protocol, ScriptedEndpoint, always, held_until_together, in_turn
+from support import replies
+from support.replies import PROTOCOLS, Protocol, always, held_until_together, in_turn
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import advance_clock, wait_for
 
 PUMP = '{"kind": "heat pump"}'
@@ -25,7 +26,7 @@ class Pump(BaseModel):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_concurrent_requests_are_limited_per_endpoint(protocol: Protocol) -> None:
-    with ScriptedEndpoint(held_until_together(3, always(scripted.delayed(PUMP, 0.2)))) as endpoint:
+    with ScriptedEndpoint(held_until_together(3, always(replies.delayed(PUMP, 0.2)))) as endpoint:
         llm = build_llm(endpoint.settings(protocol, parallel=3))
         await asyncio.gather(*(llm.complete(QUESTION, Pump) for _ in range(9)))
     assert len(endpoint.requests) == 9
@@ -34,7 +35,7 @@ async def test_concurrent_requests_are_limited_per_endpoint(protocol: Protocol) 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_many_concurrent_requests_are_allowed(protocol: Protocol) -> None:
-    with ScriptedEndpoint(always(scripted.hang())) as endpoint:
+    with ScriptedEndpoint(always(replies.hang())) as endpoint:
         llm = build_llm(endpoint.settings(protocol, parallel=150))
         tasks = [asyncio.create_task(llm.complete(QUESTION, Pump)) for _ in range(150)]
         await wait_for(lambda: endpoint.peak == 150)
@@ -45,7 +46,7 @@ async def test_many_concurrent_requests_are_allowed(protocol: Protocol) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_a_retry_pause_holds_no_slot(protocol: Protocol) -> None:
-    with ScriptedEndpoint(in_turn(scripted.rate_limited(60), PUMP)) as endpoint:
+    with ScriptedEndpoint(in_turn(replies.rate_limited(60), PUMP)) as endpoint:
         llm = build_llm(endpoint.settings(protocol, parallel=1))
         paused = asyncio.create_task(llm.complete(QUESTION, Pump))
         await wait_for(lambda: endpoint.requests)

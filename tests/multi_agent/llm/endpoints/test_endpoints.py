@@ -27,17 +27,9 @@ from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
 from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.retry import RetryingEndpoint
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import (
-    PROTOCOLS,
-    Protocol,
-    Reply,
-    Request,
-    ScriptedEndpoint,
-    always,
-    in_turn,
-    say,
-)
+from support import replies
+from support.replies import PROTOCOLS, Protocol, Reply, Request, always, in_turn, say
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import advance_clock, wait_for
 
 PUMP = '{"kind": "heat pump", "coldest": -25}'
@@ -75,7 +67,7 @@ class TestResponse:
         assert type(pump) is Pump
 
     async def test_has_usage_and_cost(self, protocol: Protocol) -> None:
-        reply = scripted.delayed(say(PUMP, prompt_tokens=2_000, completion_tokens=500), 0.1)
+        reply = replies.delayed(say(PUMP, prompt_tokens=2_000, completion_tokens=500), 0.1)
         with ScriptedEndpoint(always(reply)) as endpoint:
             settings = endpoint.settings(protocol, prompt_price=1.0, completion_price=4.0)
             usage = (await build_llm(settings).complete(QUESTION, Pump)).usage
@@ -97,13 +89,13 @@ class TestResponse:
         assert (usage + usage).describe_tokens() == "820 tokens (75% of the prompts from cache)"
 
     async def test_may_be_in_a_markdown_fence(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.fence(PUMP))) as endpoint:
+        with ScriptedEndpoint(always(replies.fence(PUMP))) as endpoint:
             assert (await ask(endpoint, protocol, response_retries=0)).coldest == -25
 
     @pytest.mark.parametrize(
         "reply",
         [
-            scripted.think_aloud(PUMP, "Brr, cold."),
+            replies.think_aloud(PUMP, "Brr, cold."),
             say(PUMP, thinking="Brr, cold."),
             say(f"Brr, cold.\n</think>\n{PUMP}"),
         ],
@@ -166,7 +158,7 @@ class TestRequest:
         assert endpoint.requests[0].temperature is None
 
     async def test_for_a_sample_uses_the_sampling_temperature(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(in_turn(scripted.nonsense(), PUMP)) as endpoint:
+        with ScriptedEndpoint(in_turn(replies.nonsense(), PUMP)) as endpoint:
             llm = build_llm(endpoint.settings(protocol, temperature=0.0, sampling_temperature=0.9))
             await llm.complete(QUESTION, Pump, varied=True)
             await CallerLLM(llm, "Guide", varied=True).complete(QUESTION, Pump)
@@ -174,7 +166,7 @@ class TestRequest:
         assert [request.temperature for request in endpoint.requests] == [0.9, 0.9, 0.9, 0.0], "including the retry"
 
     async def test_to_ollama_always_has_num_ctx(self) -> None:
-        with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.server_error(), PUMP)) as endpoint:
+        with ScriptedEndpoint(in_turn(replies.nonsense(), replies.server_error(), PUMP)) as endpoint:
             await ask(endpoint, "ollama", context_window=9_000)
         assert [request.body["options"]["num_ctx"] for request in endpoint.requests] == [9_000] * 3
 
@@ -192,7 +184,7 @@ class TestRequest:
         assert len(endpoint.requests) == 1
 
     async def test_that_is_cancelled_closes_the_connection(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.hang())) as endpoint:
+        with ScriptedEndpoint(always(replies.hang())) as endpoint:
             task = asyncio.create_task(ask(endpoint, protocol))
             await wait_for(lambda: endpoint.requests)
             task.cancel()
@@ -205,9 +197,9 @@ class TestInvalidResponse:
     @pytest.mark.parametrize(
         ("bad", "hint"),
         [
-            (scripted.nonsense(), "Invalid JSON"),
-            (scripted.empty(), "Invalid JSON"),
-            (scripted.break_off(PUMP), "Invalid JSON"),
+            (replies.nonsense(), "Invalid JSON"),
+            (replies.empty(), "Invalid JSON"),
+            (replies.break_off(PUMP), "Invalid JSON"),
             (say('{"kind": "bicycle pump", "coldest": 3}'), "kind"),
             (say('{"kind": "heat pump"}'), "coldest"),
             (Reply(text="<think>I never stop thinking"), "Invalid JSON"),
@@ -238,18 +230,18 @@ class TestInvalidResponse:
         assert len(error.exchanges) == 3
 
     async def test_is_final_without_retries(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.nonsense())) as endpoint:
+        with ScriptedEndpoint(always(replies.nonsense())) as endpoint:
             assert isinstance(await fault(endpoint, protocol, response_retries=0), InvalidResponse)
         assert len(endpoint.requests) == 1
 
     async def test_error_quotes_a_refusal_of_the_model(self) -> None:
-        with ScriptedEndpoint(always(scripted.refuse("I cannot talk about pumps."))) as endpoint:
+        with ScriptedEndpoint(always(replies.refuse("I cannot talk about pumps."))) as endpoint:
             error = await fault(endpoint, "openai")
         assert isinstance(error, InvalidResponse)
         assert "I cannot talk about pumps." in str(error)
 
     async def test_error_names_the_output_limit(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.truncate(PUMP))) as endpoint:
+        with ScriptedEndpoint(always(replies.truncate(PUMP))) as endpoint:
             error = await fault(endpoint, protocol, max_output_tokens=640)
         assert isinstance(error, InvalidResponse)
         assert "CANDOR_LLM__MAX_OUTPUT_TOKENS" in str(error)
@@ -258,34 +250,34 @@ class TestInvalidResponse:
         assert len(endpoint.requests) == 2, "one retry, for a shorter response"
 
     async def test_is_not_logged(self, protocol: Protocol, caplog: pytest.LogCaptureFixture) -> None:
-        with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.unauthorised())) as endpoint:
+        with ScriptedEndpoint(in_turn(replies.nonsense(), replies.unauthorised())) as endpoint:
             await fault(endpoint, protocol)
         assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
 
 
 class TestTransportError:
-    @pytest.mark.parametrize("passing", [scripted.server_error(500), scripted.server_error(503), scripted.drop()])
+    @pytest.mark.parametrize("passing", [replies.server_error(500), replies.server_error(503), replies.drop()])
     async def test_is_retried_if_transient(self, protocol: Protocol, passing: Reply) -> None:
         with ScriptedEndpoint(in_turn(passing, PUMP)) as endpoint:
             assert (await ask(endpoint, protocol)).coldest == -25
         assert len(endpoint.requests) == 2
 
     async def test_during_a_correction_keeps_the_conversation(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.server_error(), PUMP)) as endpoint:
+        with ScriptedEndpoint(in_turn(replies.nonsense(), replies.server_error(), PUMP)) as endpoint:
             completion = await build_llm(endpoint.settings(protocol)).complete(QUESTION, Pump)
         assert completion.usage.model_calls == 2
         assert [exchange.response for exchange in completion.exchanges] == ["purple monkey dishwasher", PUMP]
         assert endpoint.requests[1].messages == endpoint.requests[2].messages
 
     async def test_after_all_retries_quotes_the_endpoint(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.server_error())) as endpoint:
+        with ScriptedEndpoint(always(replies.server_error())) as endpoint:
             error = await fault(endpoint, protocol, retries=1)
         assert type(error) is LLMUnavailable
         assert "HTTP 500: the runner has terminated" in str(error)
         assert len(endpoint.requests) == 2
 
     async def test_names_a_broken_connection(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.drop())) as endpoint:
+        with ScriptedEndpoint(always(replies.drop())) as endpoint:
             error = await fault(endpoint, protocol, retries=0)
         assert type(error) is LLMUnavailable
         assert "broke" in str(error)
@@ -295,7 +287,7 @@ class TestTransportError:
         def limit_once(request: Request) -> Reply | str:
             # A date has whole seconds only: two seconds ahead may be little more than one.
             pause = "0.5" if form == "seconds" else formatdate(time.time() + 2, usegmt=True)
-            return scripted.rate_limited(pause) if request.number == 1 else PUMP
+            return replies.rate_limited(pause) if request.number == 1 else PUMP
 
         with ScriptedEndpoint(limit_once) as endpoint:
             await ask(endpoint, protocol)
@@ -303,7 +295,7 @@ class TestTransportError:
         assert second.at - first.at >= 0.5
 
     async def test_rate_limit_of_an_hour_is_final(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.rate_limited(3_600))) as endpoint:
+        with ScriptedEndpoint(always(replies.rate_limited(3_600))) as endpoint:
             error = await fault(endpoint, protocol)
         assert isinstance(error, LLMRateLimited)
         assert "3600 s" in str(error)
@@ -311,7 +303,7 @@ class TestTransportError:
         assert len(endpoint.requests) == 1
 
     async def test_is_retried_with_growing_pauses(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.server_error())) as endpoint:
+        with ScriptedEndpoint(always(replies.server_error())) as endpoint:
             retrying = RetryingEndpoint(build_client(endpoint.settings(protocol)), 3, first_pause_s=0.1)
             with pytest.raises(LLMUnavailable):
                 await retrying.send(EndpointRequest(tuple(QUESTION), Pump.model_json_schema(), None))
@@ -320,7 +312,7 @@ class TestTransportError:
         assert at[1] - at[0] >= 0.05
         assert at[3] - at[2] >= 0.2
 
-    @pytest.mark.parametrize("never", [scripted.hang(), scripted.drip()], ids=["silent", "dripping"])
+    @pytest.mark.parametrize("never", [replies.hang(), replies.drip()], ids=["silent", "dripping"])
     async def test_a_hanging_endpoint_times_out(self, protocol: Protocol, never: Reply) -> None:
         with ScriptedEndpoint(always(never)) as endpoint:
             failing = asyncio.create_task(fault(endpoint, protocol, timeout_s=300))
@@ -345,7 +337,7 @@ class TestTransportError:
         assert ("ollama serve" in str(caught.value)) == (protocol == "ollama")
 
     async def test_names_a_wrong_protocol(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.raw("<html>Welcome to nginx!</html>"))) as endpoint:
+        with ScriptedEndpoint(always(replies.raw("<html>Welcome to nginx!</html>"))) as endpoint:
             error = await fault(endpoint, protocol)
         assert isinstance(error, LLMRefused)
         assert "does not use the protocol" in str(error)
@@ -362,7 +354,7 @@ class TestRejection:
         assert "wrong" not in str(error)
 
     async def test_of_the_model_says_how_to_pull_it(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.model_missing())) as endpoint:
+        with ScriptedEndpoint(always(replies.model_missing())) as endpoint:
             error = await fault(endpoint, protocol)
         assert isinstance(error, LLMRefused)
         assert "CANDOR_LLM__MODEL" in str(error)
@@ -370,7 +362,7 @@ class TestRejection:
         assert len(endpoint.requests) == 1
 
     async def test_quotes_the_endpoint(self, protocol: Protocol) -> None:
-        with ScriptedEndpoint(always(scripted.fail(400, "schemas are not my thing"))) as endpoint:
+        with ScriptedEndpoint(always(replies.fail(400, "schemas are not my thing"))) as endpoint:
             error = await fault(endpoint, protocol)
         assert isinstance(error, LLMRefused)
         assert "schemas are not my thing" in str(error)

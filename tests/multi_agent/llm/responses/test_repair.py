@@ -14,8 +14,9 @@ from multi_agent.llm.llm import Completion, Message
 from multi_agent.llm.responses.repair import repair
 from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.observed import ObservedLLM
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_turn
+from support import replies
+from support.replies import PROTOCOLS, Protocol, Reply, always, in_turn
+from support.scripted_endpoint import ScriptedEndpoint
 
 QUESTION = [Message.system("You know pumps."), Message.user("Which pump works below -20 °C?")]
 
@@ -189,7 +190,7 @@ async def test_a_repaired_response_costs_one_call(protocol: Protocol) -> None:
     async def publish(event: Any) -> Any:
         published.append(event)
 
-    with ScriptedEndpoint(always(scripted.wrap_in_prose(body(note="cold")))) as endpoint:
+    with ScriptedEndpoint(always(replies.wrap_in_prose(body(note="cold")))) as endpoint:
         llm = CallerLLM(ObservedLLM(build_llm(endpoint.settings(protocol)), publish), "Guide")
         completion = await llm.complete(QUESTION, Pump)
     assert completion.value.coldest == -25

@@ -14,8 +14,9 @@ from multi_agent.errors import InvalidResponse
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import Message
 from multi_agent.llm.responses.repetition import find_endless
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import PROTOCOLS, Protocol, Reply, ScriptedEndpoint, always, in_pieces, in_turn
+from support import replies
+from support.replies import PROTOCOLS, Protocol, Reply, always, in_pieces, in_turn
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S
 
 ROOT = Path(__file__).parents[4]
@@ -149,7 +150,7 @@ async def test_a_caller_that_listens_sees_the_text_start_over(protocol: Protocol
 
 @pytest.mark.parametrize("loop", ["sentence", "spaces"])
 async def test_without_streaming_the_fault_names_the_loop(protocol: Protocol, loop: str) -> None:
-    limited = scripted.truncate(LOOPS[loop], keep=1)
+    limited = replies.truncate(LOOPS[loop], keep=1)
     with ScriptedEndpoint(in_turn(limited, ANSWER)) as endpoint:
         completion = await build_llm(endpoint.settings(protocol, stream=False)).complete(QUESTION, Answer)
     assert not any(request.body.get("stream") for request in endpoint.requests)
@@ -157,16 +158,16 @@ async def test_without_streaming_the_fault_names_the_loop(protocol: Protocol, lo
 
 
 async def test_the_output_limit_asks_for_a_shorter_response(protocol: Protocol) -> None:
-    with ScriptedEndpoint(in_turn(scripted.truncate(ANSWER), ANSWER)) as endpoint:
+    with ScriptedEndpoint(in_turn(replies.truncate(ANSWER), ANSWER)) as endpoint:
         completion = await build_llm(endpoint.settings(protocol)).complete(QUESTION, Answer)
     assert completion.exchanges[0].fault == "stopped: it reached the output limit"
     assert "Your last response was stopped because it reached the output limit." in endpoint.requests[1].prompt
 
 
 async def test_a_shorter_response_is_requested_once_per_call(protocol: Protocol) -> None:
-    replies: tuple[Any, ...] = (scripted.truncate(ANSWER), scripted.nonsense(), scripted.truncate(ANSWER), ANSWER)
+    played: tuple[Any, ...] = (replies.truncate(ANSWER), replies.nonsense(), replies.truncate(ANSWER), ANSWER)
     with (
-        ScriptedEndpoint(in_turn(*replies)) as endpoint,
+        ScriptedEndpoint(in_turn(*played)) as endpoint,
         pytest.raises(InvalidResponse, match="in 3 attempts: it reached the output limit"),
     ):
         await build_llm(endpoint.settings(protocol)).complete(QUESTION, Answer)
@@ -175,7 +176,7 @@ async def test_a_shorter_response_is_requested_once_per_call(protocol: Protocol)
 
 async def test_no_shorter_response_is_requested_without_retries(protocol: Protocol) -> None:
     with (
-        ScriptedEndpoint(always(scripted.truncate(ANSWER))) as endpoint,
+        ScriptedEndpoint(always(replies.truncate(ANSWER))) as endpoint,
         pytest.raises(InvalidResponse, match="in 1 attempt: "),
     ):
         await build_llm(endpoint.settings(protocol, response_retries=0)).complete(QUESTION, Answer)

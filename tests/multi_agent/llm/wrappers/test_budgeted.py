@@ -14,8 +14,9 @@ from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.llm.wrappers.journal import JournalingLLM, RecordedJournal
 from multi_agent.settings import Budget
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import ScriptedEndpoint, always, in_turn, say
+from support import replies
+from support.replies import always, in_turn, say
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, wait_for
 
 
@@ -49,7 +50,7 @@ async def test_model_calls_count_over_all_callers_of_a_run() -> None:
 
 async def test_calls_in_progress_count() -> None:
     spent = BudgetUsage()
-    with ScriptedEndpoint(always(scripted.delayed(GRAZ, 0.1))) as endpoint:
+    with ScriptedEndpoint(always(replies.delayed(GRAZ, 0.1))) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama", parallel=8)), Budget(model_calls=3), spent)
         ended = await asyncio.gather(*(llm.complete(QUESTION, City) for _ in range(8)), return_exceptions=True)
     assert len(endpoint.requests) == 3
@@ -58,7 +59,7 @@ async def test_calls_in_progress_count() -> None:
 
 
 async def test_retries_of_invalid_responses_count() -> None:
-    with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.nonsense(), GRAZ)) as endpoint:
+    with ScriptedEndpoint(in_turn(replies.nonsense(), replies.nonsense(), GRAZ)) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(model_calls=3), BudgetUsage())
         await llm.complete(QUESTION, City)
         assert "3 made" in await refusal(llm)
@@ -66,7 +67,7 @@ async def test_retries_of_invalid_responses_count() -> None:
 
 async def test_failed_calls_count() -> None:
     spent = BudgetUsage()
-    with ScriptedEndpoint(always(scripted.nonsense())) as endpoint:
+    with ScriptedEndpoint(always(replies.nonsense())) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama", response_retries=1)), Budget(model_calls=2), spent)
         with pytest.raises(InvalidResponse):
             await llm.complete(QUESTION, City)
@@ -76,7 +77,7 @@ async def test_failed_calls_count() -> None:
 
 async def test_cancelled_calls_count() -> None:
     spent = BudgetUsage()
-    with ScriptedEndpoint(always(scripted.hang())) as endpoint:
+    with ScriptedEndpoint(always(replies.hang())) as endpoint:
         llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(model_calls=1), spent)
         call = asyncio.create_task(llm.complete(QUESTION, City))
         await wait_for(lambda: endpoint.requests)

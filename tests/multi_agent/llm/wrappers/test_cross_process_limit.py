@@ -11,7 +11,8 @@ from pathlib import Path
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
-from support.scripted_endpoint import Request, Responder, ScriptedEndpoint, delayed, hang, held_until_together
+from support.replies import Request, Responder, delayed, hang, held_until_together
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, wait_for
 from vectorstore.models import FrozenModel
 

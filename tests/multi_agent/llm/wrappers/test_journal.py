@@ -15,8 +15,9 @@ from multi_agent.llm.llm import Message
 from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.journal import JournalingLLM, Occurrences, RecordedJournal, request_key
 from multi_agent.llm.wrappers.observed import Meter, ObservedLLM
-from support import scripted_endpoint as scripted
-from support.scripted_endpoint import ScriptedEndpoint, always, in_turn
+from support import replies
+from support.replies import always, in_turn
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import until
 
 
@@ -30,7 +31,7 @@ QUESTION = [Message.system("You know Austria."), Message.user("Where is the cloc
 
 async def test_an_answered_request_is_not_sent_again() -> None:
     journal = RecordedJournal()
-    with ScriptedEndpoint(in_turn(scripted.nonsense(), scripted.think_aloud(GRAZ, "Clock tower…"))) as endpoint:
+    with ScriptedEndpoint(in_turn(replies.nonsense(), replies.think_aloud(GRAZ, "Clock tower…"))) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
         first = await JournalingLLM(llm, journal).complete(QUESTION, City)
         again = await JournalingLLM(llm, journal).complete(QUESTION, City)
@@ -78,7 +79,7 @@ async def test_concurrent_equal_requests_get_different_numbers() -> None:
 
 async def test_a_failed_request_is_not_recorded_and_frees_its_number() -> None:
     journal = RecordedJournal()
-    with ScriptedEndpoint(in_turn(scripted.nonsense(), GRAZ)) as endpoint:
+    with ScriptedEndpoint(in_turn(replies.nonsense(), GRAZ)) as endpoint:
         run = JournalingLLM(build_llm(endpoint.settings("ollama", response_retries=0)), journal)
         with pytest.raises(InvalidResponse):
             await run.complete(QUESTION, City)
@@ -119,7 +120,7 @@ async def test_usage_counts_the_requests_of_a_repeated_step_once() -> None:
 
 async def test_a_failure_after_release_does_not_free_a_number_in_use() -> None:
     occurrences, journal = Occurrences(), RecordedJournal()
-    with ScriptedEndpoint(in_turn(scripted.delayed(scripted.nonsense(), 0.2), GRAZ, LINZ)) as endpoint:
+    with ScriptedEndpoint(in_turn(replies.delayed(replies.nonsense(), 0.2), GRAZ, LINZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama", response_retries=0))
         early, late = (JournalingLLM(llm, journal, occurrences) for _ in range(2))
         failing = asyncio.create_task(early.complete(QUESTION, City))

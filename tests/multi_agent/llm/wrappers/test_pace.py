@@ -16,7 +16,8 @@ from multi_agent.llm.wrappers.budgeted import BudgetUsage
 from multi_agent.llm.wrappers.journal import RecordedJournal
 from multi_agent.llm.wrappers.pace import Pace
 from multi_agent.settings import Budget
-from support.scripted_endpoint import ScriptedEndpoint, always
+from support.replies import always
+from support.scripted_endpoint import ScriptedEndpoint
 
 
 class City(BaseModel):

@@ -9,7 +9,8 @@ from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
 from multi_agent.llm.factory import build_llm
 from multi_agent.orchestrator.planning.proposal import Proposal, propose, without_question
 from multi_agent.plan import Plan, Step
-from support.scripted_endpoint import ScriptedEndpoint, always, in_turn
+from support.replies import always, in_turn
+from support.scripted_endpoint import ScriptedEndpoint
 
 REGISTRY = AgentRegistry.discover((BUILT_IN,))
 QUESTION = "In which city was the founder of Nordwind born?"

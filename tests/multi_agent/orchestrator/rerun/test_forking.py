@@ -24,7 +24,8 @@ from multi_agent.storage.recording import load_recording
 from multi_agent.storage.trace import Trace
 from support.database import make_engine
 from support.panel import EXTRACTION, INSPECTION, PLANNER, SYNTHESIS, Panel, planned, reading, role_of, step, synthesis
-from support.scripted_endpoint import Reply, Request, ScriptedEndpoint
+from support.replies import Reply, Request
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import wait_for
 
 QUESTION = "Down to which temperature does the Borea 12 work?"

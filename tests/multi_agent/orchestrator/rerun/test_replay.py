@@ -19,11 +19,12 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.rerun.replay import Replay, replay
 from multi_agent.storage.recording import load_recording
 from multi_agent.storage.trace import Trace
-from support import scripted_endpoint as endpoint
+from support import replies
 from support.handyman import TASK, calls, handyman, report, rounds
 from support.panel import EXTRACTION, Panel, Role, role_of
+from support.replies import Request
 from support.runs.kinds import KINDS, QUESTION, TOOLS
-from support.scripted_endpoint import Request, ScriptedEndpoint
+from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, wait_for
 
 MakePanel = Callable[..., Orchestrator]
@@ -74,7 +75,7 @@ async def test_every_kind_of_run_is_replayed_with_the_same_events(
 async def test_a_step_that_succeeded_at_the_second_try_is_replayed_with_its_first(
     panel: MakePanel, serve: Serve, trace: Trace
 ) -> None:
-    fails = _first_fails(endpoint.server_error())
+    fails = _first_fails(replies.server_error())
     live = panel(serve(Panel("-25 °C", roles={EXTRACTION: fails}), retries=0))
     answer = await live.research(QUESTION)
     types = [event.body.type for event in trace.events(answer.run_id)]
@@ -83,7 +84,7 @@ async def test_a_step_that_succeeded_at_the_second_try_is_replayed_with_its_firs
 
 
 async def test_a_cancelled_run_is_replayed_up_to_its_end(panel: MakePanel, trace: Trace) -> None:
-    with ScriptedEndpoint(Panel(roles={EXTRACTION: endpoint.always(endpoint.hang())})) as server:
+    with ScriptedEndpoint(Panel(roles={EXTRACTION: replies.always(replies.hang())})) as server:
         live = panel(server.settings("openai"))
         run = asyncio.create_task(live.research(QUESTION, run_id="run_cancelled"))
         await wait_for(lambda: any(role_of(request) == EXTRACTION for request in server.requests))
@@ -97,7 +98,7 @@ async def test_a_resumed_run_is_replayed(panel: MakePanel, trace: Trace) -> None
     usual = Panel("-25 °C")
 
     def extract(request: Request) -> Any:
-        return endpoint.hang() if hangs else json.dumps(usual.play(request))
+        return replies.hang() if hangs else json.dumps(usual.play(request))
 
     with ScriptedEndpoint(Panel("-25 °C", roles={EXTRACTION: extract})) as server:
         live = panel(server.settings("openai"))
