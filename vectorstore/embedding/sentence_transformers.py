@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,6 +61,7 @@ class SentenceTransformerEmbedder:
 
 
 def _load(folder: Path, settings: EmbeddingSettings) -> SentenceTransformer:
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is imported; see docs/concurrency.md
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -108,6 +109,15 @@ def test_a_model_in_a_folder_uses_its_prompts(exact: SentenceTransformerEmbedder
     np.testing.assert_allclose(prompted.embed_query("cats"), exact.embed_query("query: cats"), atol=1e-5)
     np.testing.assert_allclose(prompted.embed_passages(["cats"]), exact.embed_passages(["passage: cats"]), atol=1e-5)
     assert prompted.max_tokens == exact.max_tokens - len(["passage", ":"])
+
+
+def test_threads_of_pytorch_sleep_while_they_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    SentenceTransformerEmbedder(EmbeddingSettings())
+    assert os.environ["OMP_WAIT_POLICY"] == "passive"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    SentenceTransformerEmbedder(EmbeddingSettings())
+    assert os.environ["OMP_WAIT_POLICY"] == "active"
 
 
 class TestBundledEmbedder:
