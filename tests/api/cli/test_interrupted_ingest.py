@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from api.bootstrap import Candor
+from ingest.ledger.ledger import Ledger
 from support.waiting import LIMIT_S, until
 
 ROOT = Path(__file__).parents[3]
@@ -49,9 +51,19 @@ def ingesting(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def states(run: Callable) -> list[str]:
-    listed = run("documents", "--json")
-    return [each["state"] for each in listed.json] if listed.code == 0 else []
+@pytest.fixture
+def ledger(make_candor: Callable[..., Candor]) -> Ledger:
+    """The states of the files, read without commands, which would take the cores from the ingest."""
+    return make_candor().ledger
+
+
+def states(ledger: Ledger) -> list[str]:
+    return [record.state.value for record in ledger.list("documents")]
+
+
+def indexed(ledger: Ledger) -> set[str]:
+    """Return the content hashes of the indexed files."""
+    return {record.version for record in ledger.list("documents") if record.state == "indexed"}
 
 
 def press_ctrl_c(process: subprocess.Popen[str]) -> None:
@@ -59,14 +71,14 @@ def press_ctrl_c(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGINT)
 
 
-def test_ctrl_c_says_what_is_in_and_the_same_command_continues(run: Callable, many: Path) -> None:
+def test_ctrl_c_says_what_is_in_and_the_same_command_continues(run: Callable, many: Path, ledger: Ledger) -> None:
     with ingesting(many) as process:
-        until(lambda: "indexed" in states(run))
+        until(lambda: "indexed" in states(ledger))
         press_ctrl_c(process)
         _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, errors
     assert "Stopping. The next ingest reads the files that are left. Press Ctrl-C again to stop at once." in errors
-    after = states(run)
+    after = states(ledger)
     indexed = after.count("indexed")
     assert 0 < indexed < FILES
     assert set(after) <= SETTLED
@@ -74,42 +86,37 @@ def test_ctrl_c_says_what_is_in_and_the_same_command_continues(run: Callable, ma
     assert "Run the same command again to continue." in errors
     again = run("ingest", many, "--json")
     assert (again.code, again.json["unchanged"], again.json["indexed"]) == (0, indexed, FILES - indexed)
-    assert states(run) == ["indexed"] * FILES
+    assert states(ledger) == ["indexed"] * FILES
 
 
-def test_the_report_as_json_tells_that_the_ingest_was_interrupted(run: Callable, many: Path) -> None:
-    with ingesting(many, "--json") as process:
-        until(lambda: "indexed" in states(run))
-        press_ctrl_c(process)
-        output, _ = process.communicate(timeout=LIMIT_S)
-    assert (process.returncode, json.loads(output)["cancelled"]) == (130, True)
-
-
-def test_a_second_ctrl_c_stops_at_once_and_leaves_no_document_half_done(run: Callable, many: Path) -> None:
+def test_a_second_ctrl_c_stops_at_once_and_leaves_no_document_half_done(
+    run: Callable, many: Path, ledger: Ledger
+) -> None:
     with ingesting(many) as process:
         assert process.stderr
-        until(lambda: "embedding" in states(run))
+        until(lambda: "embedding" in states(ledger))
         press_ctrl_c(process)
         assert any("Press Ctrl-C again" in line for line in iter(process.stderr.readline, ""))
         press_ctrl_c(process)
         _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, errors
     assert "complete documents. Run the same command again to continue." in errors
-    assert set(states(run)) <= SETTLED
+    assert set(states(ledger)) <= SETTLED
     assert run("ingest", many, "--json").code == 0
-    assert states(run) == ["indexed"] * FILES
+    assert states(ledger) == ["indexed"] * FILES
 
 
-def test_an_interrupted_update_keeps_the_old_version(run: Callable, many: Path) -> None:
+def test_an_interrupted_update_keeps_the_old_version(run: Callable, many: Path, ledger: Ledger) -> None:
     run("ingest", many)
+    before = indexed(ledger)
     for file in many.iterdir():
         file.write_text(file.read_text().replace("Pump", "Turbine"))
-    with ingesting(many) as process:
-        until(lambda: "embedding" in states(run))
+    with ingesting(many, "--json") as process:
+        until(lambda: indexed(ledger) - before)
         press_ctrl_c(process)
-        process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 130
-    assert set(states(run)) == {"indexed"}
+        report, _ = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, json.loads(report)["cancelled"]) == (130, True)
+    assert set(states(ledger)) == {"indexed"}
     texts = [hit["text"] for hit in run("search", "Turbine Pump", "-n", "1000", "--json").json]
     assert any("Pump" in text for text in texts)
     assert any("Turbine" in text for text in texts)
