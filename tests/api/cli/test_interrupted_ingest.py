@@ -123,9 +123,7 @@ def test_a_command_waits_for_the_index_and_says_so(
     run: Callable, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edge_collection, "INDEX_AFTER", 1)
-    monkeypatch.setattr(
-        edge_collection.EdgeCollection, "index_in_background", lambda _: None
-    )
+    monkeypatch.setattr(edge_collection.EdgeCollection, "index_in_background", lambda _: None)
     ingested = run("ingest", many)
     assert (ingested.code, "The search index is being built" in ingested.err) == (0, True)
     [unindexed] = (tmp_path / "home").rglob("changes")
