@@ -5,6 +5,7 @@ which then replaces the shard:
 
     FOLDER/papers/shard.part/   the copy, until it is complete
     FOLDER/papers/shard.new/    the complete copy, until it has replaced FOLDER/papers/shard
+    FOLDER/papers/shard.old/    the replaced shard, until it is deleted
 
 The copy lacks what was written to the shard since. All of it is in the shard's write-ahead log, as long as the shard is
 not flushed. The copy gets this log, and the engine repeats the writes when it loads the copy.
@@ -38,7 +39,7 @@ class OptimizedCopy:
 
     def __init__(self, shard: Path) -> None:
         self._shard = shard
-        _remove_part(shard)
+        _remove_unused(shard)
         self._child = ChildProcess(
             f"{__name__}:main", arguments=[str(shard)], nice=_NICENESS, capture_output=True
         )  # fmt: skip
@@ -60,6 +61,7 @@ class OptimizedCopy:
         """Give the copy the write-ahead log of the shard. Nobody may write to the shard meanwhile."""
         shutil.rmtree(_part(self._shard) / LOG)
         _copy_log(self._shard)
+        write_through(_part(self._shard) / LOG)
 
     def replay(self) -> None:
         """Repeat the writes of the log in the copy, so that loading it takes less time."""
@@ -67,9 +69,8 @@ class OptimizedCopy:
 
     def use(self) -> None:
         """Replace the shard, which must be closed, by the copy."""
-        write_through(_part(self._shard) / LOG)
         _part(self._shard).rename(_new(self._shard))
-        complete_replacement(self._shard)
+        _complete_replacement(self._shard)
 
     def kill(self) -> None:
         """End the child process. Another thread may use the copy and gets StoreUnavailable."""
@@ -80,7 +81,7 @@ class OptimizedCopy:
 
     def __exit__(self, *_: object) -> None:
         self._child.close()
-        _remove_part(self._shard)
+        _remove_unused(self._shard)
 
     def _call(self, step: str) -> None:
         connection = self._child.connections[0]
@@ -95,16 +96,17 @@ class OptimizedCopy:
 
 
 def recover(shard: Path) -> None:
-    """Complete a replacement that was interrupted, and delete an incomplete copy."""
-    _remove_part(shard)
-    complete_replacement(shard)
+    """Complete a replacement that was interrupted, and delete what is not used."""
+    _complete_replacement(shard)
+    _remove_unused(shard)
 
 
-def complete_replacement(shard: Path) -> None:
-    """Complete a replacement, including one that was interrupted."""
-    new = _new(shard)
+def _complete_replacement(shard: Path) -> None:
+    new, old = _new(shard), _old(shard)
     if new.exists():
-        shutil.rmtree(shard, ignore_errors=True)
+        if shard.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            shard.rename(old)
         new.rename(shard)
 
 
@@ -188,9 +190,11 @@ def _next(file: IO[bytes], start: int, whence: int, size: int) -> int:
         return size
 
 
-def _remove_part(shard: Path) -> None:
-    if _part(shard).exists():
-        shutil.rmtree(_part(shard))
+def _remove_unused(shard: Path) -> None:
+    """Delete an unused copy and a replaced shard."""
+    for folder in (_part(shard), _old(shard)):
+        if folder.exists():
+            shutil.rmtree(folder)
 
 
 def _failure(shard: Path, reason: str) -> str:
@@ -203,3 +207,7 @@ def _part(shard: Path) -> Path:
 
 def _new(shard: Path) -> Path:
     return shard.with_name(f"{shard.name}.new")
+
+
+def _old(shard: Path) -> Path:
+    return shard.with_name(f"{shard.name}.old")

@@ -232,30 +232,32 @@ def test_writes_meanwhile_survive_a_kill(tmp_path: Path) -> None:
         assert [chunk.index for chunk in again.scan()] == list(range(100))
 
 
-@pytest.mark.parametrize("removed", [False, True])
-def test_an_interrupted_replacement_is_completed(papers: EdgeCollection, tmp_path: Path, *, removed: bool) -> None:
+@pytest.mark.parametrize("moved", [False, True])
+def test_an_interrupted_replacement_is_completed(papers: EdgeCollection, tmp_path: Path, *, moved: bool) -> None:
     shard = tmp_path / "papers" / edge_shard.SHARD
     papers.close()
     with optimizer.OptimizedCopy(shard) as copy:
         copy.copy()
         copy.optimize()
         (shard.with_name("shard.part")).rename(shard.with_name("shard.new"))
-    files = list((shard / "segments").rglob("*.json"))
-    for file in files if removed else files[:1]:
+    for file in (shard / "segments").rglob("*.json"):
         file.unlink()
+    if moved:
+        shard.rename(shard.with_name("shard.old"))
     with EdgeStore(tmp_path).open("papers") as again:
         assert again.count().chunks == 100
     assert sorted(file.name for file in shard.parent.iterdir()) == ["changes", "collection.json", "shard"]
 
 
-def test_an_incomplete_copy_is_deleted(papers: EdgeCollection, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["shard.part", "shard.old"])
+def test_an_incomplete_copy_or_a_replaced_shard_is_deleted(papers: EdgeCollection, tmp_path: Path, name: str) -> None:
     papers.close()
-    part = tmp_path / "papers" / "shard.part"
-    part.mkdir()
-    (part / "file").write_text("half")
+    unused = tmp_path / "papers" / name
+    unused.mkdir()
+    (unused / "file").write_text("half")
     with EdgeStore(tmp_path).open("papers") as again:
         assert again.count().chunks == 100
-    assert not part.exists()
+    assert not unused.exists()
 
 
 def assert_vector(papers: EdgeCollection, index: int, expected: Vectors) -> None:
