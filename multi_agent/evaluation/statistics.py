@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import product
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -31,8 +30,9 @@ if TYPE_CHECKING:
 
 RESAMPLES = 9_999
 _SEED = 20_250_101  # fixed: the same rows always give the same interval
-_MAX_EXACT = 14  # clusters; beyond, sign patterns are random
-_ROUNDING = 1e-9
+_PATTERNS = 2**14  # of signs: all of them for up to 14 clusters, random ones beyond
+_BATCH = 256  # resamples in memory at a time
+_DECIMALS = 9
 
 
 class Interval(FrozenModel):
@@ -212,21 +212,20 @@ def _bonett_price(sample: Sample, level: float) -> tuple[float, float]:
 def _bca(sample: Sample, level: float, possible: tuple[float, float] | None) -> tuple[float, float]:
     """Return the BCa interval of the mean; ``possible`` is the range of the values, None if they are unbounded."""
     import numpy as np
-    from scipy.special import ndtr, ndtri
+    from scipy.stats import bootstrap
 
-    n = len(sample.totals)
-    if n < 2 or np.ptp(sample.totals / sample.masses) < _ROUNDING:
+    if len(sample.totals) < 2 or np.ptp(sample.totals / sample.masses) < 10**-_DECIMALS:
         return _constant(sample, level, possible) if possible else (sample.mean, sample.mean)
-    means = _resample_means(sample)
-    below = np.mean(means < sample.mean) + np.mean(means == sample.mean) / 2  # ties count half
-    bias = ndtri(np.clip(below, 1 / len(means), 1 - 1 / len(means)))
-    left_out = (sample.totals.sum() - sample.totals) / (sample.masses.sum() - sample.masses)
-    spread = left_out.mean() - left_out
-    acceleration = (spread**3).sum() / (6 * (spread**2).sum() ** 1.5)
-    tails = ndtri(np.array([0.5 - level / 2, 0.5 + level / 2]))
-    shares = ndtr(bias + (bias + tails) / (1 - acceleration * (bias + tails)))
-    low, high = np.quantile(means, shares)
-    return float(low), float(high)
+    bounds = bootstrap(
+        (sample.totals, sample.masses),
+        lambda totals, masses, axis: totals.sum(axis) / masses.sum(axis),
+        paired=True,
+        confidence_level=level,
+        n_resamples=RESAMPLES,
+        batch=_BATCH,
+        rng=_SEED,
+    ).confidence_interval
+    return float(bounds.low), float(bounds.high)
 
 
 def _constant(sample: Sample, level: float, possible: tuple[float, float]) -> tuple[float, float]:
@@ -239,26 +238,20 @@ def _constant(sample: Sample, level: float, possible: tuple[float, float]) -> tu
     return sample.mean - unseen * (sample.mean - lowest), sample.mean + unseen * (highest - sample.mean)
 
 
-def _resample_means(sample: Sample) -> Floats:
-    """Return the means of samples of whole clusters, drawn with replacement."""
-    import numpy as np
-
-    n = len(sample.totals)
-    draws = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), RESAMPLES)
-    return np.asarray((draws @ sample.totals) / (draws @ sample.masses))
-
-
 def _sign_flips(sample: Sample) -> float:
     """Return how often random signs of the clusters give a difference at least as large."""
     import numpy as np
+    from scipy.stats import permutation_test
 
-    totals = sample.totals[np.abs(sample.totals) > _ROUNDING]
-    observed = abs(totals.sum()) - _ROUNDING
-    if not len(totals):
-        return 1.0
-    if len(totals) <= _MAX_EXACT:
-        signs = np.array(list(product((-1.0, 1.0), repeat=len(totals))))
-        return float(np.mean(np.abs(signs @ totals) >= observed))
-    signs = np.random.default_rng(_SEED).choice((-1.0, 1.0), (RESAMPLES, len(totals)))
-    as_large = int((np.abs(signs @ totals) >= observed).sum())
-    return (as_large + 1) / (RESAMPLES + 1)  # counts the observed pattern
+    totals = sample.totals[np.abs(sample.totals) > 10**-_DECIMALS]
+    if len(totals) < 2:
+        return 1.0  # either sign of one cluster is as large
+    found = permutation_test(
+        (totals,),
+        lambda signed, axis: np.round(signed.sum(axis), _DECIMALS),  # sums that differ only by rounding are equal
+        permutation_type="samples",
+        n_resamples=_PATTERNS,
+        batch=_BATCH,
+        rng=_SEED,
+    )
+    return float(found.pvalue)

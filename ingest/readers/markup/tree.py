@@ -1,11 +1,14 @@
-"""Parses HTML and XML as found in practice: unclosed elements, undefined entities, wrong encodings."""
+"""Parses HTML and XML as found in practice: unclosed elements, undefined entities, wrong encodings.
+
+lxml decides where unclosed elements of HTML end. The standard library's ``html.parser`` leaves that to its user, and
+takes quadratic time for unclosed comments.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html.entities import html5
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, TreeBuilder
@@ -14,6 +17,8 @@ from ingest.readers.shared.decoding import decode
 
 _MAX_DEPTH = 200  # of nested elements
 _NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "svg", "iframe", "object", "dialog"}
+_VOID = {"source", "track", "wbr"}
+"""Elements of HTML 5 without content. lxml does not know them and would put the text after them inside."""
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{2,40})""", re.IGNORECASE)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,31});")
 _GREEK_NAMES = (
@@ -41,9 +46,12 @@ def xml_tree(data: bytes, path: Path, warn: Callable[[str], None]) -> Element:
 
 def html_tree(source: str) -> Element:
     """Parse a page, or a fragment of one."""
-    reader = _HtmlReader()
-    reader.feed(source)
-    return reader.tree()
+    from lxml.etree import HTMLParser
+
+    parser = HTMLParser(target=_Builder(), huge_tree=True)
+    parser.feed(source.encode("utf-8", "replace").decode("utf-8"))  # lxml rejects lone surrogates
+    tree: Element = parser.close()
+    return tree
 
 
 def decode_html(data: bytes, path: Path) -> str:
@@ -82,67 +90,33 @@ def _entities(data: bytes) -> dict[str, str]:
     return {name: _GREEK.get(name) or html5.get(f"{name};", f" {name} ") for name in names}
 
 
-_ENDED_BY = {
-    "li": {"li"},
-    "p": {"p"},
-    "tr": {"tr", "td", "th"},
-    "td": {"td", "th"},
-    "th": {"td", "th"},
-    "dt": {"dt", "dd"},
-    "dd": {"dt", "dd"},
-}
-"""The open elements that end where another element begins, unless a table or list is between them."""
-
-
-class _HtmlReader(HTMLParser):
-    """Builds a tree from HTML: adds missing end tags and ignores end tags without a start."""
-
-    _VOID = frozenset({"br", "img", "hr", "col", "input", "wbr", "meta", "link", "source", "area"})
-    _FENCES = frozenset({"table", "ul", "ol", "dl"})
+class _Builder:
+    """Builds a tree of limited depth from the events of lxml's parser, which has no limit on its own."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self._builder = TreeBuilder()
-        self._open: list[str] = []
-        self._start("html", {})
+        self._builder.start("html", {})
+        self._depth = 1
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._builder.start(tag, attributes)
-        self._open.append(tag)
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if self._depth < _MAX_DEPTH:
+            self._builder.start(tag, dict(attributes))
+        self._depth += 1
+        if tag in _VOID:
+            self._close(tag)
 
-    def _end(self) -> None:
-        self._builder.end(self._open.pop())
+    def end(self, tag: str) -> None:
+        if tag not in _VOID:
+            self._close(tag)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        ended = _ENDED_BY.get(tag, set())
-        while ended and (reached := self._nearest(ended)) is not None:
-            while len(self._open) > reached:
-                self._end()
-        if len(self._open) < _MAX_DEPTH:
-            self._start(tag, {name: value or "" for name, value in attrs})
-            if tag in self._VOID:
-                self._end()
+    def _close(self, tag: str) -> None:
+        self._depth -= 1
+        if self._depth < _MAX_DEPTH:
+            self._builder.end(tag)
 
-    def _nearest(self, tags: set[str]) -> int | None:
-        for index in range(len(self._open) - 1, 0, -1):
-            if self._open[index] in tags:
-                return index
-            if self._open[index] in self._FENCES:
-                return None
-        return None
+    def data(self, text: str) -> None:
+        self._builder.data(text)
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._open[1:] and tag not in self._VOID:
-            while self._open[-1] != tag:
-                self._end()
-            self._end()
-
-    def handle_data(self, data: str) -> None:
-        self._builder.data(data)
-
-    def tree(self) -> Element:
-        """Return the tree of the text fed so far."""
-        self.close()
-        while self._open:
-            self._end()
+    def close(self) -> Element:
+        self._builder.end("html")
         return self._builder.close()

@@ -21,7 +21,7 @@ def documents(workplace: Workplace) -> Workplace:
     workplace.write("pumps.md", PUMPS)
     workplace.write("prices.csv", "Pump,Price\nBorea 12,9900\n")
     workplace.write("damaged.csv", bytes(range(256)) * 4)
-    workplace.write("page.html", "")
+    workplace.write("notes.adoc", "")
     ingest(workplace)
     return workplace
 
@@ -53,7 +53,7 @@ def test_every_document_names_its_reader(documents: Workplace) -> None:
     stored = {record.name: record.parser.split(" ")[0] for record in documents.ledger.list("papers")}
     assert stored == {
         "pumps.md": "markdown/1", "prices.csv": "separated_values/1", "damaged.csv": "separated_values/1",
-        "page.html": "html/1",
+        "notes.adoc": "asciidoc/1",
     }  # fmt: skip
 
 

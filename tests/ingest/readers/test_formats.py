@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -225,6 +226,25 @@ def test_a_page_has_merged_cells_but_no_menus(parser: Parser, tmp_path: Path) ->
         ("table", "| Model | Power | Power |\n| --- | --- | --- |\n| A | low | 3 |\n| A | high | 9 |"),
     ]
     assert document.metadata == {"language": "fi", "authors": "Äijä"}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<p>One<p>Two<ul><li>a<ul><li>b</ul><li>c</ul>", "One\n\nTwo\n\n- a\n  - b\n- c"),
+        ("<p>one<wbr>word, <b>bold <i>both</b> none</i></p>", "oneword, bold both none"),
+        ("<div>" * 5000 + "deep" + "</div>" * 5000 + "<p>after", "deep\n\nafter"),
+        ("<b>" * 5000 + "deep", "deep"),
+        ("<p>text" + "<!--" * 200_000, "text"),
+    ],
+    ids=["unclosed", "overlapping", "deep", "unclosed and deep", "unclosed comments"],
+)
+def test_a_page_with_errors_is_read_like_in_a_browser(
+    parser: Parser, tmp_path: Path, source: str, expected: str
+) -> None:
+    started = process_time()
+    assert parser.parse(write(tmp_path / "a.html", source)).text == expected
+    assert process_time() - started < 5
 
 
 def test_a_web_page_saved_as_one_file_is_read_as_a_page(parser: Parser, tmp_path: Path) -> None:
