@@ -76,7 +76,7 @@ class ServiceSettings(SettingsGroup):
         "Default: `uploads` in the data folder."
     )  # fmt: skip
     takeover_s: float = Field(
-        default=15, ge=1, description="Seconds without a sign of life after which other processes take over the jobs "
+        default=15, ge=1, description="Seconds without a heartbeat after which other processes take over the jobs "
         "of a process. Applies with a Postgres database and a Qdrant server."
     )  # fmt: skip
     require_key: bool = Field(

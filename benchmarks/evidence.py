@@ -33,7 +33,7 @@ from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.llm.llm import Usage
 from multi_agent.request import Request
 from support.files import write_pdf
-from support.service import RunningService
+from support.service import RunningService, with_service
 
 COLLECTION, RUN, QUESTION = "reports", "run_evidence", "What does the report say?"
 QUOTES = 7
@@ -49,7 +49,7 @@ def main() -> None:
     if found is None:
         raise SystemExit("Chromium is not installed (on Debian: apt-get install chromium).")
     with tempfile.TemporaryDirectory(prefix="candor-evidence-") as folder:
-        candor = Candor(load_settings(Path(folder) / "home"))
+        candor = Candor(with_service(load_settings(Path(folder) / "home"), research_process=True))
         document = _answered_run(candor, Path(folder))
         with RunningService(candor) as service, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])

@@ -26,8 +26,8 @@ from rich.table import Table
 
 from vectorstore.edge import EdgeStore
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
+from vectorstore.qdrant_server.connection import ServerConnection
 from vectorstore.server import ServerStore
-from vectorstore.server_connection import ServerConnection
 from vectorstore.store import Collection, Vectors, VectorStore
 
 DIMENSION = 384

@@ -99,7 +99,7 @@ def measure_sql() -> None:
 
 
 def show(name: str, sizes: list[int], small: int, large: int) -> None:
-    """Print the sizes and what one more passage takes."""
+    """Print both sizes and the bytes per additional passage."""
     each = (sizes[1] - sizes[0]) / (large - small)
     print(f"{name}: {sizes[0] / 1e6:,.0f} MB, {sizes[1] / 1e6:,.0f} MB; {each:,.0f} bytes for one more passage")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from vectorstore.settings import EmbeddingSettings
 # No limit of time per example, and none for generating them: the machine may be slow or busy.
 settings.register_profile("patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+# PyTorch's threads spin while they wait for each other. On a machine with more busy processes than cores, that takes
+# two to four times the CPU time of the computation. Read when PyTorch is imported, also by child processes.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,7 @@
 """The vector store in a Qdrant server or cluster, through ``qdrant-client``.
 
 A collection of Candor is a Qdrant collection with its specification in the metadata. Other collections on the server
-are ignored. ``server_connection.py`` repeats requests, and ``server_errors.py`` explains errors. ``qdrant_schema.py``
-defines payloads and filters.
+are ignored. ``qdrant_server/`` sends requests. ``qdrant_schema.py`` defines payloads and filters.
 """
 
 from __future__ import annotations
@@ -26,22 +25,19 @@ from vectorstore.qdrant_schema import (
     DENSE,
     INDEXED_FIELDS,
     MAX_LANGUAGES,
-    ORDER_FIELDS,
-    POSITION,
     Payload,
     chunk_language,
-    excluded_keywords,
     from_payload,
     rank,
     require_same_spec,
-    required_keywords,
     sort_ids,
     to_hits,
     to_payload,
     validate_query,
     validate_vectors,
 )
-from vectorstore.server_connection import ServerConnection, limit_connecting
+from vectorstore.qdrant_server.connection import ServerConnection, limit_connecting
+from vectorstore.qdrant_server.requests import create_index, properties, read_page, to_filter, upsert
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import EVERYTHING, Collection, T, Vectors, require_spec
 from vectorstore.text.bm25 import Bm25Encoder
@@ -54,7 +50,6 @@ if TYPE_CHECKING:
 METADATA = "candor"  # the metadata key of the specification
 OWNER = "candor_owner"  # the metadata key of the database that owns the collection
 BATCH = 128  # points per request; a server accepts at most 32 MB
-PAGE = 5_000  # ids per request
 LANGUAGES_TTL_S = 60  # how long a search may miss a language that another process has added
 OVERSAMPLING = 2.0  # candidates that are compared by their full vectors, if the collection is quantized
 
@@ -167,11 +162,11 @@ class ServerStore:
         from qdrant_client.http.exceptions import UnexpectedResponse
 
         metadata = {METADATA: spec.model_dump()} | ({OWNER: self._owner.id} if self._owner else {})
-        properties = _properties(spec.dimension, self._settings)
+        wanted = properties(spec.dimension, self._settings)
 
         def create(client: QdrantClient) -> None:
             try:
-                client.create_collection(spec.name, **properties, metadata=metadata)
+                client.create_collection(spec.name, **wanted, metadata=metadata)
             except UnexpectedResponse as error:
                 if error.status_code != 409:  # created by an earlier attempt or another process
                     raise
@@ -183,7 +178,7 @@ class ServerStore:
 
         keyword = models.PayloadSchemaType.KEYWORD
         for field in INDEXED_FIELDS:
-            self._server.call(partial(_create_index, name, field, keyword))
+            self._server.call(partial(create_index, name, field, keyword))
 
 
 class ServerCollection:
@@ -209,17 +204,17 @@ class ServerCollection:
         for start in range(0, len(chunks), BATCH):
             rows = vectors[start : start + BATCH].tolist()
             points = [self._point(chunk, row) for chunk, row in zip(chunks[start : start + BATCH], rows, strict=True)]
-            self._write(partial(_upsert, self._spec.name, points))
+            self._write(partial(upsert, self._spec.name, points))
 
     def delete(self, where: ChunkFilter) -> None:
         """Delete the selected chunks. Durable on return."""
-        self._write(lambda client: client.delete(self._spec.name, _filter(where), wait=True))
+        self._write(lambda client: client.delete(self._spec.name, to_filter(where), wait=True))
 
     def search(
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
         validate_query(self._spec, mode, vector)
-        points = self._rank(mode, text, vector, max(limit, CANDIDATES), _filter(where))
+        points = self._rank(mode, text, vector, max(limit, CANDIDATES), to_filter(where))
         ranking = rank(((str(point.id), point.score) for point in points), limit)
         payloads = self._payloads([chunk_id for chunk_id, _ in ranking])
         return to_hits(ranking, payloads)
@@ -231,7 +226,7 @@ class ServerCollection:
             yield from (from_payload(payloads[chunk_id]) for chunk_id in batch if chunk_id in payloads)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
-        selected = _filter(where)
+        selected = to_filter(where)
         chunks = self._server.call(lambda client: client.count(self._spec.name, selected, exact=True)).count
         documents = self._server.call(
             lambda client: client.facet(
@@ -343,60 +338,13 @@ class ServerCollection:
 
     def _ordered_ids(self, where: ChunkFilter) -> list[str]:
         found: list[models.Record] = []
-        read = partial(_read_page, self._spec.name, _filter(where))
+        read = partial(read_page, self._spec.name, to_filter(where))
         records, following = self._server.call(read)
         found += records
         while following is not None:
             records, following = self._server.call(partial(read, after=following))
             found += records
         return sort_ids((str(record.id), record.payload or {}) for record in found)
-
-
-def _properties(dimension: int, settings: VectorStoreSettings) -> dict[str, Any]:
-    """Return the properties of a new collection."""
-    from qdrant_client import models
-
-    on_disk = "vectors" in settings.on_disk
-    int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
-    quantized = models.ScalarQuantization(scalar=int8) if settings.quantization == "int8" else None
-    dense = models.VectorParams(size=dimension, distance=models.Distance.COSINE, on_disk=on_disk)
-    index = models.SparseIndexParams(on_disk=on_disk)
-    return {
-        "vectors_config": {DENSE: dense.model_copy(update={"quantization_config": quantized})},
-        "sparse_vectors_config": {BM25: models.SparseVectorParams(modifier=models.Modifier.IDF, index=index)},
-        "on_disk_payload": "payload" in settings.on_disk,
-        "shard_number": settings.shards,
-        "replication_factor": settings.replicas,
-        "write_consistency_factor": settings.write_consistency,
-    }
-
-
-def _filter(where: ChunkFilter) -> models.Filter:
-    from qdrant_client import models
-
-    def match(pairs: list[tuple[str, list[str]]]) -> list[models.Condition]:
-        return [models.FieldCondition(key=key, match=models.MatchAny(any=keywords)) for key, keywords in pairs]
-
-    required = match(required_keywords(where))
-    if where.positions:
-        first, last = where.positions
-        required.append(models.FieldCondition(key=POSITION, range=models.Range(gte=first, lte=last)))
-    return models.Filter(must=required, must_not=match(excluded_keywords(where)))
-
-
-def _read_page(
-    name: str, where: models.Filter, client: QdrantClient, after: Any = None
-) -> tuple[list[models.Record], Any]:
-    """Return points with the fields that order them, and the id that the next page begins with."""
-    return client.scroll(name, where, limit=PAGE, offset=after, with_payload=list(ORDER_FIELDS))
-
-
-def _upsert(name: str, points: list[models.PointStruct], client: QdrantClient) -> None:
-    client.upsert(name, points, wait=True)
-
-
-def _create_index(name: str, field: str, kind: models.PayloadSchemaType, client: QdrantClient) -> None:
-    client.create_payload_index(name, field, kind, wait=True)
 
 
 def _dense(vector: Any) -> Vectors:

@@ -52,10 +52,10 @@ class EmbeddingSettings(SettingsGroup):
     )
     precision: Literal["auto", "bfloat16", "float32"] = Field(
         default="auto",
-        description="number format for embedding passages; auto is bfloat16 if the CPU supports it, otherwise float32",
+        description="number format of the weights; auto is bfloat16 if the CPU computes it, otherwise float32",
     )
     device: str = Field(default="cpu", description="PyTorch device, such as cpu, cuda or mps")
-    batch_size: int = Field(default=8, gt=0, description="passages per batch; larger batches are faster only on a GPU")
+    batch_size: int = Field(default=16, gt=0, description="passages per batch; larger batches are faster only on a GPU")
 
 
 class VectorStoreSettings(SettingsGroup):

@@ -1,4 +1,4 @@
-"""The other processes that share the jobs: signs of life, takeover of dead processes, cancellation across processes.
+"""The other processes that share the jobs: heartbeats, takeover of dead processes, cancellation across processes.
 
 A process renews its row every second, or more often if ``service.takeover_s`` is short. One that could not do so for
 more than half of that time stops its jobs, because others will take them over. It joins again as soon as it reaches the
@@ -161,17 +161,17 @@ class Peers:
                 self._cancelled = frozenset(beat.cancelled)
                 self._report(self._processes.take_over())
             except Exception as error:  # noqa: BLE001 (without this thread, the process would lose its jobs)
-                log.warning("No sign of life could be stored; it is tried again: %s", error)
+                log.warning("The heartbeat could not be stored and is retried: %s", error)
 
     def _report(self, dead: Sequence[Process]) -> None:
         for each in dead:
             log.warning(
-                "Process %s (%d on %s) gave no sign of life for %.0f s. Its jobs are handed out again.",
+                "Process %s (%d on %s) stored no heartbeat for %.0f s. Its jobs are handed out again.",
                 each.id, each.process, each.host, self._takeover_s,
             )  # fmt: skip
 
     async def _watch(self, jobs: Members) -> None:
-        """Do what follows from the signs of life: cancel jobs, or stop all of them."""
+        """Cancel jobs that were cancelled elsewhere, or stop all jobs, depending on the last heartbeat."""
         cancelling: dict[str, asyncio.Task[None]] = {}
         while True:
             self._states = jobs.states()
@@ -185,7 +185,7 @@ class Peers:
     async def _join_again(self, jobs: Members) -> None:
         """Stop all jobs, then join again once the database can be reached."""
         log.warning(
-            "This process gave no sign of life for %.0f s. It stops its jobs; others may continue them.",
+            "This process stored no heartbeat for %.0f s. It stops its jobs; others may continue them.",
             time.monotonic() - self._last_beat,
         )
         await jobs.suspend()

@@ -38,7 +38,7 @@ def fence(engine: sql.Engine, process_id: str) -> Callable[[], None]:
         if not alive:
             connection.close()
             raise Fenced(
-                "This process gave no sign of life for too long, so other processes took over its jobs. It joins them "
+                "This process stored no heartbeat for too long, so other processes took over its jobs. It joins them "
                 "again in a moment. Repeat the request."
             )
 

@@ -32,7 +32,7 @@ class Process(FrozenModel):
     process: int = Field(description="process id on its host")
     queues: tuple[str, ...] = Field(description="kinds of job that it takes")
     started_at: AwareDatetime
-    seen_at: AwareDatetime = Field(description="its last sign of life")
+    seen_at: AwareDatetime = Field(description="time of its last heartbeat")
 
 
 def read_process(row: sql.Row[tuple[object, ...]]) -> Process:

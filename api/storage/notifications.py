@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 5.0
-# A connection that breaks without a word, for example at a firewall, is noticed within 25 seconds.
+# A firewall can drop a connection without closing it. Keepalives detect this within 25 seconds.
 _KEEPALIVE = {"connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
 

@@ -86,9 +86,8 @@ def requests() -> Iterator[Callable[[int], Batch]]:
     """Start a service with a scripted model in a new data folder."""
     logging.getLogger("aiohttp.server").disabled = True  # the scripted model does not play the trial of a setup
     with tempfile.TemporaryDirectory() as home, ScriptedEndpoint(model) as endpoint:
-        settings = Settings(
-            home=Path(home), llm=endpoint.settings("openai"), service=ServiceSettings(concurrent_runs=2)
-        )
+        service = ServiceSettings(concurrent_runs=2, research_process=True)
+        settings = Settings(home=Path(home), llm=endpoint.settings("openai"), service=service)
         with RunningService(Candor(settings)) as service:
             yield lambda seed: search_all(_properties(service.url), seed, EXAMPLES)
 

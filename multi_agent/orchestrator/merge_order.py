@@ -14,7 +14,7 @@ from multi_agent.events import Event, RunResumed, StepFinished
 
 
 class MergeOrder:
-    """The order in which a run finished its steps before; empty for a new run.
+    """The order in which an interrupted run finished its steps. A new run has no order.
 
     ``origin`` are the events of the run that this one repeats. They count until the run itself has finished more steps.
     """

@@ -1,4 +1,4 @@
-"""Trace ids that follow from the id of a run, so that a resumed run continues its trace."""
+"""Trace ids, derived from run ids so that a resumed run continues its trace."""
 
 from __future__ import annotations
 

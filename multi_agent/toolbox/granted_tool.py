@@ -115,7 +115,7 @@ class GrantedTool:
             result = self._quotable(await self._call_with_timeout(given), entry)
             ended = entry.model_copy(update={"result": result})
         except ToolError as error:
-            ended = entry.model_copy(update={"error": readable(str(error)) or "It failed without a word."})
+            ended = entry.model_copy(update={"error": readable(str(error)) or "The tool failed without a message."})
         ended = ended.model_copy(update={"seconds": time.perf_counter() - started})
         context.calls.record(context.run_id, ended)
         return ended

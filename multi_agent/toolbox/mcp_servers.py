@@ -164,7 +164,7 @@ class _Connection:
             text = json.dumps(result.structured_content, ensure_ascii=False)
         shown = excerpt(self._hide(text), 0, self._settings.result_characters)
         if result.is_error:
-            raise ToolError(shown or "The tool failed without a word.")
+            raise ToolError(shown or "The tool failed without a message.")
         return ToolResult(text=shown)
 
     async def close(self) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from support import service
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SCRIPT, RunningService, model
 from support.waiting import LIMIT_S
-from vectorstore.embedding.embedder import Embedder
+from vectorstore.embedding.embedder import Embedder, make_embedder
 
 
 class Result(NamedTuple):
@@ -38,11 +39,13 @@ class Result(NamedTuple):
 
 
 Run = Callable[..., Result]
+_load_once = cache(make_embedder)
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """``run("ask", "Why?", "--json")``."""
+    """``run("ask", "Why?", "--json")``. All commands share the loaded embedding models."""
+    monkeypatch.setattr("vectorstore.embedding.embedder.make_embedder", _load_once)
 
     def call(*arguments: str | Path) -> Result:
         monkeypatch.setattr(sys, "argv", ["candor", *map(str, arguments)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vectorstore.embedding.bundled import bundled_model
+from vectorstore.embedding.model_folder import bundled_model
 
 
 def write_model(folder: Path, *, dimension: int = 32, max_tokens: int = 128, seed: int = 0) -> Path:

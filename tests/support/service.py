@@ -19,6 +19,7 @@ import httpx
 from api.bootstrap import Candor
 from api.http.app import make_app
 from api.http.server import Server, listen, url_of
+from api.settings import Settings
 from support.panel import SYNTHESIS, Panel, role_of
 from support.replies import Reply, Request, held_until
 from support.waiting import LIMIT_S, until
@@ -38,11 +39,16 @@ SCRIPT = "<script>alert('the document')</script>"
 class RunningService:
     """The service of ``candor serve`` in a thread. ``url`` has no trailing slash.
 
+    Runs research in this process, because a research process imports libraries for seconds. Tests of that process
+    choose it: ``ServiceSettings(research_process=True)``.
+
     with RunningService(candor) as service:
         httpx.get(f"{service.url}/healthz")
     """
 
     def __init__(self, candor: Candor, port: int = 0) -> None:
+        if "research_process" not in candor.settings.service.model_fields_set:
+            candor.settings = with_service(candor.settings, research_process=False)
         self._listener = listen("127.0.0.1", port)
         settings = candor.settings.service
         self.url = url_of(self._listener, secure=settings.certfile is not None).rstrip("/")
@@ -62,6 +68,11 @@ class RunningService:
         self._thread.join(LIMIT_S)
         if self._thread.is_alive():
             raise AssertionError(f"The service did not stop within {LIMIT_S} s. All threads:\n{stacks()}")
+
+
+def with_service(settings: Settings, **changes: Any) -> Settings:
+    """Return the settings with changed settings of the service."""
+    return settings.model_copy(update={"service": settings.service.model_copy(update=changes)})
 
 
 def stacks() -> str:

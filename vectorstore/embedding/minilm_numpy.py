@@ -1,8 +1,7 @@
 """all-MiniLM-L6-v2 in NumPy: embeds a query in milliseconds, without importing PyTorch.
 
-Importing PyTorch and sentence-transformers takes about five seconds, too long for a search from the command line. They
-are much faster for many passages (``minilm_torch.py``). The model is BERT's encoder with mean pooling (Devlin et al.,
-2019; Reimers and Gurevych, 2019).
+Importing sentence-transformers takes about five seconds, too long for a search from the command line. For many passages
+it is much faster. The model is BERT's encoder with mean pooling (Devlin et al., 2019; Reimers and Gurevych, 2019).
 """
 
 from __future__ import annotations

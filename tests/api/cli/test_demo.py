@@ -1,12 +1,16 @@
 """The demo, as `make demo` runs it: real ingest, search and verification, with replayed model responses.
 
+It ingests the sample documents once. Tests that run it again do so on a copy of its data folder.
 pdfplumber checks the evidence on PDF pages independently of Candor's own parser.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,10 +23,12 @@ import multi_agent.agents
 from api.cli.demo import demo_questions, split_by_question
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.journal import RecordedJournal
+from support.files import copy_folder
 from support.panel import Panel
 
 Run = Callable[..., Any]
-RECORDING = Path(__file__).parents[3] / "sample_docs" / "recording.jsonl"
+ROOT = Path(__file__).parents[3]
+RECORDING = ROOT / "sample_docs" / "recording.jsonl"
 
 NEW_AGENT = """
 from multi_agent.agent import AgentCard
@@ -33,14 +39,22 @@ class Translator:
 """
 
 
-@pytest.fixture
-def demo(run: Run, tmp_path: Path) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The result that `candor demo --json` prints."""
-    result = run("demo", "--json", "--home", tmp_path / "demo")
-    assert result.code == 0, result.err
-    assert "replayed from a recording" in result.err
-    assert "Warning" not in result.err, "a prompt has changed since the recording"
-    return dict(result.json)
+    command = [sys.executable, "-m", "api.cli", "demo", "--json", "--home", tmp_path_factory.mktemp("demo")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "replayed from a recording" in result.stderr
+    assert "Warning" not in result.stderr, "a prompt has changed since the recording"
+    return dict(json.loads(result.stdout))
+
+
+@pytest.fixture
+def home(demo: dict[str, Any], tmp_path: Path) -> Path:
+    """A copy of the demo's data folder."""
+    return copy_folder(demo["home"], tmp_path / "demo")
 
 
 def words(text: str) -> str:
@@ -83,18 +97,29 @@ def test_every_quote_is_at_its_span_and_on_its_page(demo: dict[str, Any], run: R
     assert cited_pages > 0
 
 
-def test_a_second_demo_gives_the_same_answers(demo: dict[str, Any], run: Run) -> None:
-    again = run("demo", "--json", "--home", demo["home"]).json
+def test_a_second_demo_gives_the_same_answers(demo: dict[str, Any], home: Path, run: Run) -> None:
+    again = run("demo", "--json", "--home", home).json
     assert [answer["answer"] for answer in again["answers"]] == [answer["answer"] for answer in demo["answers"]]
 
 
-def test_a_changed_prompt_replays_with_a_warning(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runs_of_the_demo_are_replayed(
+    demo: dict[str, Any], home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CANDOR_STORE__EMBEDDING__PRECISION", "float32")
+    for answer in demo["answers"]:
+        replayed = run("replay", answer["run_id"], "--home", home)
+        assert replayed.code == 0, replayed.out + replayed.err
+
+
+def test_a_changed_prompt_replays_with_a_warning(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = tmp_path / "multi_agent"
     shutil.copytree(Path(multi_agent.__file__).parent / "prompts", package / "prompts")
     extractor = package / "prompts" / "extractor.md"
     extractor.write_text(extractor.read_text().replace("# System\n", "# System\nWork carefully.\n", 1))
     monkeypatch.setattr("multi_agent.prompt.files", lambda _: package)
-    result = run("demo", "--json", "--home", tmp_path / "demo")
+    result = run("demo", "--json", "--home", home)
     assert result.code == 0, result.err
     assert [answer["status"] for answer in result.json["answers"]] == ["answered", "answered", "insufficient"]
     assert "2:02:08" in result.json["answers"][0]["answer"]
@@ -104,24 +129,28 @@ def test_a_changed_prompt_replays_with_a_warning(run: Run, tmp_path: Path, monke
     assert all(call["key"] != call["recorded_key"] for call in drifted)
 
 
-def test_a_new_built_in_agent_replays_with_a_warning(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_built_in_agent_replays_with_a_warning(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The planner's prompts list all agents."""
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "translator.py").write_text(NEW_AGENT)
     monkeypatch.setattr(multi_agent.agents, "__path__", [*multi_agent.agents.__path__, str(tmp_path / "agents")])
-    result = run("demo", "--json", "--home", tmp_path / "demo")
+    result = run("demo", "--json", "--home", home)
     assert result.code == 0, result.err
     assert [answer["status"] for answer in result.json["answers"]] == ["answered", "answered", "insufficient"]
     assert {call["caller"] for call in result.json["drifted"]} == {"Planner"}
     assert "1 of Planner (PlannerResponse), 1 of Planner (RevisionResponse)" in result.err
 
 
-def test_a_recording_that_lacks_a_call_is_an_error(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_that_lacks_a_call_is_an_error(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recording = tmp_path / "recording.jsonl"
     entries = RecordedJournal.load(RECORDING).entries
     RecordedJournal(entry for entry in entries if entry.caller != "Analyst").dump(recording)
     monkeypatch.setattr("api.cli.demo.RECORDING", str(recording))
-    result = run("demo", "--json", "--home", tmp_path / "demo")
+    result = run("demo", "--json", "--home", home)
     assert result.code == 1
     first, second, _ = result.json["answers"]
     assert (first["status"], second["status"]) == ("failed", "answered")
@@ -141,25 +170,26 @@ def test_a_live_demo_is_recorded_and_replays(
     run: Run,
     serve: Callable[..., EndpointSettings],
     use_model: Callable[[EndpointSettings], None],
+    home: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     use_model(serve(Panel("2:02:08")))
     recording = tmp_path / "recording.jsonl"
-    live = run("demo", "--live", "--record", recording, "--json", "--home", tmp_path / "demo")
+    live = run("demo", "--live", "--record", recording, "--json", "--home", home)
     assert live.code == 0, live.err
     calls = sum(answer["usage"]["model_calls"] for answer in live.json["answers"])
     assert len(recording.read_text().splitlines()) == calls
     monkeypatch.setattr("api.cli.demo.RECORDING", str(recording))
-    replayed = run("demo", "--json", "--home", tmp_path / "demo").json
+    replayed = run("demo", "--json", "--home", home).json
     assert [answer["evidence"] for answer in replayed["answers"]] == [
         answer["evidence"] for answer in live.json["answers"]
     ]
     assert (live.json["drifted"], replayed["drifted"]) == ([], [])
 
 
-def test_one_question_is_selected_by_its_number(run: Run, tmp_path: Path) -> None:
-    chosen = run("demo", "--question", "2", "--json", "--home", tmp_path / "demo").json
+def test_one_question_is_selected_by_its_number(run: Run, home: Path, tmp_path: Path) -> None:
+    chosen = run("demo", "--question", "2", "--json", "--home", home).json
     assert [answer["question"] for answer in chosen["answers"]] == [demo_questions()[1]]
     refused = run("demo", "--live", "--question", "2", "--record", tmp_path / "recording.jsonl")
     assert refused.code == 2

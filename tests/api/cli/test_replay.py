@@ -76,12 +76,3 @@ def test_a_deleted_collection_is_the_cause(run: Run, earlier: str) -> None:
     replayed = run("replay", earlier, "--json")
     assert replayed.code == 1
     assert (replayed.json["causes"][0]["kind"], replayed.json["causes"][0]["name"]) == ("document", "pumps")
-
-
-def test_the_runs_of_the_demo_are_replayed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = tmp_path / "demo"
-    answers = run("demo", "--json", "--home", home).json["answers"]
-    monkeypatch.setenv("CANDOR_STORE__EMBEDDING__PRECISION", "float32")
-    for answer in answers:
-        replayed = run("replay", answer["run_id"], "--home", home)
-        assert replayed.code == 0, replayed.out + replayed.err

@@ -98,9 +98,10 @@ def test_a_model_that_is_not_listed_is_refused(http: httpx.Client) -> None:
         assert http.get(f"/v1/models/{name}").status_code == 404
 
 
-def test_an_agent_with_a_disabled_tool_is_not_listed(candor: Candor, http: httpx.Client) -> None:
-    http.post("/v1/agents", json=LISTED[2])
-    assert "papers:Finder" in names_of(http)
+def test_an_agent_with_a_disabled_tool_is_not_listed(candor: Candor) -> None:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        http.post("/v1/agents", json=LISTED[2])
+        assert "papers:Finder" in names_of(http)
     settings = candor.settings.model_copy(update={"tools": ToolSettings(disabled=("search_documents",))})
     limited = Candor(settings)
     limited.embedder = candor.embedder

@@ -1,4 +1,4 @@
-"""A process that cannot give signs of life stops its jobs, and joins the others again."""
+"""A process that cannot store its heartbeat stops its jobs, and joins the others again."""
 
 from __future__ import annotations
 

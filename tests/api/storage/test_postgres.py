@@ -12,6 +12,7 @@ import pytest
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
+from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
 from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import Terminal, calls, report, rounds
@@ -82,14 +83,15 @@ def test_the_jobs_of_the_service_are_in_postgres(
     make_candor: Callable[..., Candor],
     serve: Callable[..., EndpointSettings],
 ) -> None:
-    candor = make_candor(database_url=postgres, llm=serve(model))
+    separate = ServiceSettings(research_process=True)
+    candor = make_candor(database_url=postgres, llm=serve(model), service=separate)
     run_ingest(candor, [folder], "served", progress=False)
     asked = {"question": NEVER, "collection": "served", "wait": False}
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         left = http.post("/v1/research", json=asked).json()["run_id"]
         follow(http, left, limit=1)
 
-    candor = make_candor(database_url=postgres, llm=candor.settings.llm)
+    candor = make_candor(database_url=postgres, llm=candor.settings.llm, service=separate)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         answer = http.post("/v1/research", json={"question": QUESTION, "collection": "served"}).json()
         assert answer["status"] == "answered"

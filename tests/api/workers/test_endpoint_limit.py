@@ -10,6 +10,7 @@ import httpx
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
+from api.settings import ServiceSettings
 from multi_agent.llm.llm import Message
 from support.replies import always, delayed, held_until_together
 from support.scripted_endpoint import ScriptedEndpoint
@@ -22,9 +23,10 @@ RUNS, PARALLEL = 6, 2
 
 def test_all_runs_of_the_service_share_one_limit(make_candor: Callable[..., Candor], folder: Path) -> None:
     with ScriptedEndpoint(held_until_together(PARALLEL, model)) as endpoint:
-        candor = make_candor(llm=endpoint.settings("openai", parallel=PARALLEL), service={"concurrent_runs": RUNS})
+        service = ServiceSettings(concurrent_runs=RUNS, research_process=True)
+        candor = make_candor(llm=endpoint.settings("openai", parallel=PARALLEL), service=service)
         run_ingest(candor, [folder], "papers", progress=False)
-        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        with RunningService(candor) as running, httpx.Client(base_url=running.url, timeout=LIMIT_S) as http:
             run_ids = [
                 http.post("/v1/research", json={"question": f"{SLOWLY} ({number})", "wait": False}).json()["run_id"]
                 for number in range(RUNS)

@@ -27,6 +27,8 @@ from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, ServiceProcess, follow
 from support.waiting import LIMIT_S, until
 
+SEPARATE = ServiceSettings(research_process=True)
+
 
 class Model:
     """Plays the panel. It leaves the last request of each run unanswered until ``answer_last`` is set."""
@@ -58,7 +60,7 @@ def endpoint(model: Model) -> Iterator[ScriptedEndpoint]:
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folder: Path) -> Candor:
-    candor = make_candor(llm=endpoint.settings("openai"))
+    candor = make_candor(llm=endpoint.settings("openai"), service=SEPARATE)
     run_ingest(candor, [folder], "papers", progress=False)
     return candor
 
@@ -197,7 +199,7 @@ def test_an_error_of_the_store_fails_the_run(make_candor: Callable[..., Candor],
         return panel(request)
 
     with ScriptedEndpoint(deleting_model) as endpoint:
-        candor = make_candor(llm=endpoint.settings("openai"))
+        candor = make_candor(llm=endpoint.settings("openai"), service=SEPARATE)
         run_ingest(candor, [folder], "papers", progress=False)
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             run_id = ask(http)

@@ -1,4 +1,4 @@
-"""An ingest that is killed with SIGKILL at 30 random moments ends in the same index as an undisturbed one.
+"""An ingest that is killed with SIGKILL at random moments ends in the same index as an undisturbed one.
 
 It parses in child processes, as the command line does. They must exit when the ingest is killed.
 """
@@ -28,12 +28,12 @@ from ingest.ledger.records import DocumentState
 from ingest.ledger.versions import LiveCollection
 from support import killable_ingest
 from support.database import make_engine
-from support.files import write_docx, write_xlsx
+from support.files import copy_folder, write_docx, write_xlsx
 from support.waiting import until
 from vectorstore.edge import EdgeStore
 from vectorstore.models import Chunk
 
-TRIALS, KILLS = 10, 3  # ingests, and how often each is killed before it is left to finish
+TRIALS, KILLS = 4, 3  # ingests, and how often each is killed before it is left to finish
 MARK = "XDG_TEST_OF_KILLING"  # of the ingests of one test and their child processes, which get variables of this prefix
 
 pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the ingest"), pytest.mark.timeout(1800)]
@@ -171,11 +171,6 @@ def read_index(home: Path, *, live: bool = False) -> Index:
     return Index(documents, texts, chunks, vectors, ledger.hidden(killable_ingest.NAME))
 
 
-def copy(home: Path, to: Path) -> Path:
-    subprocess.run(["cp", "-r", "--sparse=always", home, to], check=True)
-    return to
-
-
 def assert_searches_see_one_version_of_every_document(home: Path, before: Index, after: Index) -> None:
     """Searches see all chunks of the first version of a document, or all of the second."""
     seen: dict[str, set[str]] = {}
@@ -201,7 +196,7 @@ def test_killed_ingests_end_in_the_index_of_an_undisturbed_one(ingests: Ingests,
     assert ingests.run(base)[0] == 0
     before = read_index(base)
     write_second(ingests.documents)
-    undisturbed = copy(base, tmp_path / "undisturbed")
+    undisturbed = copy_folder(base, tmp_path / "undisturbed")
     (undisturbed / "embedded.jsonl").unlink()
     with ThreadPoolExecutor(1) as beside:
         running = beside.submit(ingests.run, undisturbed)
@@ -217,7 +212,7 @@ def test_killed_ingests_end_in_the_index_of_an_undisturbed_one(ingests: Ingests,
 
     moments, killed = random.Random(), 0
     for trial in range(TRIALS):
-        home = copy(base, tmp_path / f"trial-{trial}")
+        home = copy_folder(base, tmp_path / f"trial-{trial}")
         for attempt in range(KILLS):
             (home / "embedded.jsonl").unlink(missing_ok=True)
             code, took = ingests.run(home, kill_after=moments.uniform(0, seconds))

@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from support.waiting import LIMIT_S
-from vectorstore.embedding.bundled import bundled_model
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.embedding.minilm_numpy import MiniLM
 from vectorstore.embedding.minilm_process import MiniLMProcess
+from vectorstore.embedding.model_folder import bundled_model
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import EmbeddingSettings
 

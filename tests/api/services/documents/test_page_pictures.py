@@ -21,7 +21,7 @@ from support.files import write_chart
 from support.panel import READING, TRIAGE, Panel, fast, synthesis
 from support.replies import Reply, Request
 from support.scripted_endpoint import ScriptedEndpoint
-from support.service import RunningService, follow
+from support.service import RunningService, follow, with_service
 from support.waiting import LIMIT_S
 
 CAPTION = "Sales of the Borea 12 by quarter, in thousands."
@@ -149,6 +149,7 @@ def test_vision_on_without_support_fails_the_run_before_the_first_request(
 
 
 def test_pictures_work_over_http_with_a_separate_research_process(candor: Candor, model: Model) -> None:
+    candor.settings = with_service(candor.settings, research_process=True)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         asked = http.post("/v1/research", json={"question": QUESTION, "wait": False}).json()["run_id"]
         follow(http, asked)

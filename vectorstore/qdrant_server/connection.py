@@ -1,4 +1,4 @@
-"""Requests to a Qdrant server or cluster. They are repeated while no node can answer them."""
+"""The connection to a Qdrant server or cluster. It retries requests while no node can answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import tenacity
 
-from vectorstore.server_errors import explain, is_transient, require_version
+from vectorstore.qdrant_server.errors import explain, is_transient, require_version
 from vectorstore.settings import without_password
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class ServerConnection:
         self._checked: set[str] = set()  # nodes whose version is known to be supported
 
     def call(self, request: Callable[[QdrantClient], T], *, retry: bool = True) -> T:
-        """Return ``request(client)``, which must be idempotent. Raises StoreError.
+        """Send an idempotent request and return its result. Raises StoreError.
 
-        Tries every node. While none can answer, repeats the request, but not without ``retry``. When requests have
-        failed for ``retry_s``, further ones are not repeated until one succeeds.
+        Try every node. With ``retry``, try again until one answers, for at most ``retry_s``. After that, later requests
+        try each node once until one succeeds.
         """
         nodes = cycle((*range(self._last, len(self._urls)), *range(self._last)))
 

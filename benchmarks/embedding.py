@@ -1,0 +1,114 @@
+"""Measure the embedding of passages: Candor's default against plain sentence-transformers and OpenVINO.
+
+    python -m benchmarks.embedding [--passages 600] [--rounds 3] [--model all-MiniLM-L6-v2]
+
+The floor is `SentenceTransformer.encode` in float32 with its default batch of 32. OpenVINO takes the place of PyTorch
+in the same model, if it is installed. The passages are cut from the repository's documentation. All ways run in turn,
+in one process. Prints the fastest round of each, and the least cosine of its vectors to those of the floor.
+
+`ONEDNN_MAX_CPU_ISA=AVX2` measures a processor without bfloat16, for PyTorch only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from sentence_transformers import SentenceTransformer
+from transformers.modeling_outputs import BaseModelOutput
+
+from vectorstore.embedding.model_folder import find_model
+from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbedder
+from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
+from vectorstore.store import Vectors
+
+ROOT = Path(__file__).parents[1]
+LENGTHS = (20, 200)  # words of the shortest and the longest passage
+FLOOR = "sentence-transformers, float32"
+
+Embed = Callable[[Sequence[str]], Vectors]
+
+
+class OpenVINOModel(torch.nn.Module):
+    """The transformer of a sentence-transformers model, computed by OpenVINO in the precision that it chooses."""
+
+    def __init__(self, model: Any, example: dict[str, torch.Tensor]) -> None:
+        import openvino
+
+        super().__init__()
+        self.config, self.dtype = model.config, torch.float32
+        converted = openvino.convert_model(model, example_input=example)
+        self._names = [each.get_any_name() for each in converted.inputs]
+        self._compiled = openvino.compile_model(converted, "CPU")
+
+    def forward(self, **inputs: torch.Tensor) -> BaseModelOutput:
+        result = self._compiled({name: inputs[name].numpy() for name in self._names})
+        return BaseModelOutput(last_hidden_state=torch.from_numpy(result[0]))
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--passages", type=int, default=600)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--model", default=DEFAULT_MODEL, help="a name or folder, as in the settings")
+    chosen = options.parse_args()
+    texts = passages(chosen.passages)
+    ways = make_ways(chosen.model)
+    seconds = dict.fromkeys(ways, float("inf"))
+    cpu, vectors = dict(seconds), {}
+    for _ in range(chosen.rounds):
+        for name, embed in ways.items():
+            began, began_cpu = time.perf_counter(), time.process_time()
+            vectors[name] = embed(texts)
+            seconds[name] = min(seconds[name], time.perf_counter() - began)
+            cpu[name] = min(cpu[name], time.process_time() - began_cpu)
+    table = Table("embedding", "seconds", "of the floor", "CPU seconds", "of the floor", "least cosine")
+    for name in ways:
+        cosine = np.sum(vectors[name] * vectors[FLOOR], axis=1).min()
+        table.add_row(
+            name, f"{seconds[name]:.2f}", f"{seconds[name] / seconds[FLOOR]:.2f}",
+            f"{cpu[name]:.2f}", f"{cpu[name] / cpu[FLOOR]:.2f}", f"{cosine:.5f}",
+        )  # fmt: skip
+    Console(width=140).print(f"{len(texts)} passages, {torch.get_num_threads()} threads", table)
+
+
+def passages(count: int) -> list[str]:
+    """Return passages of different lengths, always the same."""
+    words = " ".join(file.read_text() for file in sorted((ROOT / "docs").glob("*.md"))).split()
+    random = np.random.default_rng(0)
+    starts = random.integers(0, len(words) - LENGTHS[1], count)
+    return [" ".join(words[start : start + random.integers(*LENGTHS)]) for start in starts]
+
+
+def make_ways(name: str) -> dict[str, Embed]:
+    """Return the ways of embedding, by name. The first is the floor."""
+    exact = EmbeddingSettings(model=name, precision="float32")
+    floor = SentenceTransformer(str(find_model(name)), device="cpu", local_files_only=True)
+    ways = {
+        FLOOR: encoder(floor),
+        "Candor": SentenceTransformerEmbedder(EmbeddingSettings(model=name)).embed_passages,
+        "Candor, float32": SentenceTransformerEmbedder(exact).embed_passages,
+    }
+    if importlib.util.find_spec("openvino"):
+        model = SentenceTransformer(str(find_model(name)), device="cpu", local_files_only=True)
+        example = {key: value for key, value in model.preprocess(["heat pump"]).items() if torch.is_tensor(value)}
+        model[0].model = OpenVINOModel(model[0].model, example)
+        ways["OpenVINO in sentence-transformers"] = encoder(model)
+    return ways
+
+
+def encoder(model: SentenceTransformer) -> Embed:
+    """Return the library's own way to embed passages."""
+    return lambda texts: model.encode_document(list(texts), normalize_embeddings=True, show_progress_bar=False)
+
+
+if __name__ == "__main__":
+    main()

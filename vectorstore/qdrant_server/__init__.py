@@ -1,0 +1,1 @@
+"""The connection to a Qdrant server: requests, retries, and errors with a remedy."""
