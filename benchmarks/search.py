@@ -79,7 +79,7 @@ def compare(
             (name, measure(ours, mode, where, queries), measure(theirs, mode, where, queries[:LOCAL_QUERIES]))
             for name, mode, where in cases
         ]
-    return [("hybrid, before optimize()", unoptimized, rows[0][2]), *rows]
+    return [("hybrid, while the index is built", unoptimized, rows[0][2]), *rows]
 
 
 def fill(name: str, collection: Collection, chunks: Sequence[Chunk], vectors: Vectors) -> None:

@@ -1,9 +1,10 @@
-"""Measure how much disk and memory a passage takes, in the embedded store, on a Qdrant server and in the SQL database.
+"""Measure how much disk and memory a passage takes on a Qdrant server and in the SQL database.
 
     PYTHONPATH=tests python -m benchmarks.sizes                      # 5,000 and 20,000 chunks of 384 dimensions
 
-The store is measured at two sizes. Their difference leaves out what a collection takes at any size, such as logs of
-32 MB. The texts are random and about as long as full passages. The SQL part is measured with the sample documents.
+``scale.py`` measures the embedded store. The server is measured at two sizes. Their difference leaves out what a
+collection takes at any size, such as logs of 32 MB. The texts are random and about as long as full passages. The SQL
+part is measured with the sample documents.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from api.cli.ingest import run_ingest
 from api.settings import Settings
 from benchmarks.search import DIMENSION, clustered_vectors, random_chunk, random_texts
 from support.qdrant import running_qdrant
-from vectorstore.edge import EdgeStore
 from vectorstore.models import Chunk, CollectionSpec
 from vectorstore.server import ServerStore, connect
 from vectorstore.store import Vectors, VectorStore
@@ -39,19 +39,8 @@ def main() -> None:
     chunks = [random_chunk(number, text) for number, text in enumerate(random_texts(rng, large))]
     vectors = clustered_vectors(rng, large)
     print(f"characters a passage: {np.mean([len(chunk.text) for chunk in chunks]):,.0f}")
-    measure_embedded(chunks, vectors, small)
     measure_server(chunks, vectors, small)
     measure_sql()
-
-
-def measure_embedded(chunks: list[Chunk], vectors: Vectors, small: int) -> None:
-    """Print the disk of a passage in Qdrant Edge."""
-    sizes = []
-    for count in (small, len(chunks)):
-        with tempfile.TemporaryDirectory() as folder:
-            fill(EdgeStore(Path(folder)), chunks[:count], vectors[:count])
-            sizes.append(size_of(Path(folder)))
-    show("embedded, disk", sizes, small, len(chunks))
 
 
 def measure_server(chunks: list[Chunk], vectors: Vectors, small: int) -> None:

@@ -60,7 +60,7 @@ class EmbeddedStore:
         ``give_way`` is called before each of their requests; it may wait for more urgent work of this process.
         Raises StoreUnavailable.
         """
-        self._shared = SharedStore(self._edge)
+        self._shared = SharedStore(EdgeStore(self._folder, serving=True))
         try:
             with StoreServer(self._shared, self._folder, give_way):
                 yield

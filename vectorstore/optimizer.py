@@ -1,113 +1,200 @@
-"""Optimizes the shard of an embedded collection in another process.
+"""Optimizes the shard of an embedded collection in another process, while the collection is searched and written.
 
 The engine holds the interpreter lock while it optimizes: 20 s for 42,000 chunks. So a child process optimizes a copy,
 which then replaces the shard:
 
-    FOLDER/papers/shard.part/   the copy, until the child process has completed it
+    FOLDER/papers/shard.part/   the copy, until it is complete
     FOLDER/papers/shard.new/    the complete copy, until it has replaced FOLDER/papers/shard
+    FOLDER/papers/shard.old/    the replaced shard, until it is deleted
+
+The copy lacks what was written to the shard since. All of it is in the shard's write-ahead log, as long as the shard is
+not flushed. The copy gets this log, and the engine repeats the writes when it loads the copy.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import IO, Self
 
 from vectorstore.child_process import ChildProcess
-from vectorstore.disk import disk_errors
+from vectorstore.disk import disk_errors, write_through
 from vectorstore.errors import StoreUnavailable
 
+LOG = "wal"
 _NICENESS = 5
 _EXIT_TIMEOUT_S = 5.0
-_BLOCK = 2**16
+_BLOCK = 2**18
 
 
-def optimize_copy(shard: Path) -> None:
-    """Optimize a copy of the shard. Nobody may write to the shard meanwhile. Raises StoreUnavailable."""
-    remove_part(shard)
-    target = f"{__name__}:main"
-    with ChildProcess(target, arguments=[str(shard)], nice=_NICENESS, capture_output=True) as child:
+class OptimizedCopy:
+    """A copy of a shard, made and optimized by a child process. All calls raise StoreUnavailable.
+
+    At the end of the block, the process ends and an unused copy is deleted.
+    """
+
+    def __init__(self, shard: Path) -> None:
+        self._shard = shard
+        _remove_unused(shard)
+        self._child = ChildProcess(
+            f"{__name__}:main", arguments=[str(shard)], nice=_NICENESS, capture_output=True
+        )  # fmt: skip
+
+    @property
+    def pid(self) -> int:
+        """The id of the child process."""
+        return self._child.pid
+
+    def copy(self) -> None:
+        """Copy the shard. Nobody may write to it meanwhile, and nobody may flush it from now on."""
+        self._call("copy")
+
+    def optimize(self) -> None:
+        """Optimize the copy."""
+        self._call("optimize")
+
+    def take_log(self) -> None:
+        """Give the copy the write-ahead log of the shard. Nobody may write to the shard meanwhile."""
+        shutil.rmtree(_part(self._shard) / LOG)
+        _copy_log(self._shard)
+        write_through(_part(self._shard) / LOG)
+
+    def replay(self) -> None:
+        """Repeat the writes of the log in the copy, so that loading it takes less time."""
+        self._call("replay")
+
+    def use(self) -> None:
+        """Replace the shard, which must be closed, by the copy."""
+        _part(self._shard).rename(_new(self._shard))
+        _complete_replacement(self._shard)
+
+    def kill(self) -> None:
+        """End the child process. Another thread may use the copy and gets StoreUnavailable."""
+        self._child.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.close()
+        _remove_unused(self._shard)
+
+    def _call(self, step: str) -> None:
+        connection = self._child.connections[0]
         try:
-            failure = child.connections[0].recv()
-        except EOFError:
-            ended = child.wait(_EXIT_TIMEOUT_S)
-            failure = _failure(shard, f"its process ended ({ended}). {child.last_output_line()}".strip())
-    if failure:
-        remove_part(shard)
-        raise StoreUnavailable(failure)
+            connection.send(step)
+            failure = connection.recv()
+        except (EOFError, OSError):
+            ended = self._child.wait(_EXIT_TIMEOUT_S)
+            failure = _failure(self._shard, f"its process ended ({ended}). {self._child.last_output_line()}".strip())
+        if failure:
+            raise StoreUnavailable(failure)
 
 
-def use_copy(shard: Path) -> None:
-    """Replace the shard, which must be closed, by the copy of ``optimize_copy``."""
-    _part(shard).rename(_new(shard))
-    complete_replacement(shard)
+def recover(shard: Path) -> None:
+    """Complete a replacement that was interrupted, and delete what is not used."""
+    _complete_replacement(shard)
+    _remove_unused(shard)
 
 
-def complete_replacement(shard: Path) -> None:
-    """Complete a replacement, including one that was interrupted."""
-    new = _new(shard)
+def _complete_replacement(shard: Path) -> None:
+    new, old = _new(shard), _old(shard)
     if new.exists():
-        shutil.rmtree(shard, ignore_errors=True)
+        if shard.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            shard.rename(old)
         new.rename(shard)
 
 
-def remove_part(shard: Path) -> None:
-    """Delete an unused copy."""
-    if _part(shard).exists():
-        shutil.rmtree(_part(shard))
-
-
 def main(connection: Connection, folder: str) -> None:
-    """Run in the child process. Send the reason of a failure, or an empty text."""
+    """Run in the child process. Answer each step with the reason of a failure, or an empty text."""
     for number in (signal.SIGINT, signal.SIGTERM):  # may be sent to the whole program; this process ends with it
         signal.signal(number, signal.SIG_IGN)
-    try:
-        _optimize(Path(folder))
-    except StoreUnavailable as error:
-        connection.send(str(error))
-    else:
-        connection.send("")
+    shard = Path(folder)
+    steps = {"copy": _copy, "optimize": _optimize, "replay": _replay}
+    while True:
+        try:
+            steps[connection.recv()](shard)
+        except StoreUnavailable as error:
+            connection.send(str(error))
+        else:
+            connection.send("")
+
+
+def _copy(shard: Path) -> None:
+    with disk_errors(_part(shard)):
+        shutil.copytree(shard, _part(shard), copy_function=_copy_sparse, ignore=shutil.ignore_patterns(LOG))
+        _copy_log(shard)
+
+
+def _copy_log(shard: Path) -> None:
+    """Copy the write-ahead log, except for a file that a thread of the engine prepares and renames meanwhile."""
+    target = _part(shard) / LOG
+    target.mkdir()
+    for file in (shard / LOG).iterdir():
+        if not file.name.startswith("tmp-"):
+            _copy_sparse(str(file), str(target / file.name))
 
 
 def _optimize(shard: Path) -> None:
+    _load_and_flush(shard, optimize=True)
+
+
+def _replay(shard: Path) -> None:
+    _load_and_flush(shard, optimize=False)
+
+
+def _load_and_flush(shard: Path, *, optimize: bool) -> None:
+    """Load the copy, which repeats the writes of its log, and flush it."""
     import qdrant_edge as qdrant
 
     part = _part(shard)
     with disk_errors(part):
-        shutil.copytree(shard, part, copy_function=_copy_sparse)
         try:
             copy = qdrant.EdgeShard.load(str(part))
-            copy.optimize()
+            if optimize:
+                copy.optimize()
             copy.flush()
             copy.close()
         except Exception as error:
             if type(error) is not Exception:  # the engine's own errors
                 raise
             raise StoreUnavailable(_failure(shard, str(error))) from error
-        _write_through(part)
+        write_through(part)
 
 
 def _copy_sparse(source: str, target: str) -> None:
-    """Copy a file as a sparse file. The engine allocates files of 32 MiB, which are mostly zeros."""
-    with open(source, "rb") as read, open(target, "wb") as written:
-        while block := read.read(_BLOCK):
-            if block.strip(b"\0"):
-                written.write(block)
-            else:
-                written.seek(len(block), os.SEEK_CUR)
-        written.truncate()
+    """Copy a file without its holes. The engine maps files of 32 MiB, and most of a small one is holes."""
+    with open(source, "rb", buffering=0) as read, open(target, "wb", buffering=0) as written:
+        size, end = os.fstat(read.fileno()).st_size, 0
+        while (start := _next(read, end, os.SEEK_DATA, size)) < size:
+            end = _next(read, start, os.SEEK_HOLE, size)
+            read.seek(start)
+            written.seek(start)
+            while start < end:
+                start += written.write(read.read(min(_BLOCK, end - start)))
+        written.truncate(size)
 
 
-def _write_through(folder: Path) -> None:
-    """Flush all files to disk with fsync."""
-    for path in (folder, *folder.rglob("*")):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _next(file: IO[bytes], start: int, whence: int, size: int) -> int:
+    """Return where the next data or the next hole begins, or ``size`` if there is none."""
+    try:
+        return file.seek(start, whence)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return size
+
+
+def _remove_unused(shard: Path) -> None:
+    """Delete an unused copy and a replaced shard."""
+    for folder in (_part(shard), _old(shard)):
+        if folder.exists():
+            shutil.rmtree(folder)
 
 
 def _failure(shard: Path, reason: str) -> str:
@@ -120,3 +207,7 @@ def _part(shard: Path) -> Path:
 
 def _new(shard: Path) -> Path:
     return shard.with_name(f"{shard.name}.new")
+
+
+def _old(shard: Path) -> Path:
+    return shard.with_name(f"{shard.name}.old")

@@ -264,7 +264,9 @@ class ServerCollection:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
         return read(self)
 
-    def optimize(self) -> None:
+    def optimize(
+        self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
         """Do nothing. The server builds indexes in the background."""
 
     def close(self) -> None:

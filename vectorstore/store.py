@@ -91,8 +91,14 @@ class Collection(Protocol):
         """
         ...
 
-    def optimize(self) -> None:
-        """Build indexes after a large upsert. Searches work without them, but are slower."""
+    def optimize(
+        self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Wait until the search index is built, if many chunks wait for it. ``on_build`` is called before the wait.
+
+        The store builds the index in the background after writes, and ``close`` gives up an unfinished one. So a
+        process that ends calls this after its last write. Searches work without the index, but are slower.
+        """
         ...
 
     def close(self) -> None:

@@ -67,9 +67,11 @@ class CollectionWrapper:
         """Return ``read(view)``, where the view shows the collection as of one moment."""
         return self._collection.consistent_read(read)
 
-    def optimize(self) -> None:
-        """Build indexes."""
-        self._collection.optimize()
+    def optimize(
+        self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Wait until the search index is built, if many chunks wait for it."""
+        self._collection.optimize(on_build, cancelled)
 
     def close(self) -> None:
         """Close the wrapped collection."""

@@ -53,7 +53,8 @@ def run_ingest(
     try:
         with _until_interrupted(stop) as stopped, _bar(shown=progress) as show:
             report = candor.ingest.ingest(
-                request, show, on_plan=_print_notices, on_reembedded=_print_reembedded, cancelled=stopped.is_set
+                request, show, on_plan=_print_notices, on_reembedded=_print_reembedded, on_index=_print_indexing,
+                cancelled=stopped.is_set,
             )  # fmt: skip
     except KeyboardInterrupt:
         print_message(
@@ -211,6 +212,13 @@ def _print_reembedded(report: ReembedReport) -> None:
     print_message(
         f"{report.change.collection}: {count(report.rebuilt, 'document')} embedded again with {report.change.now!r}: "
         f"{count(report.chunks, 'passage')} ({report.embedded} embedded) in {report.seconds:.1f} s"
+    )
+
+
+def _print_indexing() -> None:
+    print_message(
+        "All files are read. The search index is being built, which takes minutes for a large collection. Searches "
+        "work without it, but are slower. Ctrl-C leaves it to the next ingest."
     )
 
 

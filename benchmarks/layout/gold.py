@@ -49,8 +49,12 @@ class Gold:
 
     def pages_of(self, document: str) -> frozenset[int]:
         """Return the pages of the document with gold data and the pages before them, where a table may begin."""
-        pages = {page for name, page in self._places() if name == document}
-        return frozenset(pages | {page - 1 for page in pages if page > 1})
+        pages = self.labelled_pages_of(document)
+        return pages | {page - 1 for page in pages if page > 1}
+
+    def labelled_pages_of(self, document: str) -> frozenset[int]:
+        """Return the pages of the document with gold data."""
+        return frozenset(page for name, page in self._places() if name == document)
 
     @property
     def documents(self) -> list[str]:

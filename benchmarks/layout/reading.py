@@ -1,10 +1,10 @@
-"""Adapters for the libraries: each reads tables (rows of cells) and headings from a PDF, with page numbers."""
+"""Adapters for the libraries: each reads tables (rows of cells), headings and text from a PDF, with page numbers."""
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The output of a library for one document. ``headings`` is None if the library does not detect headings."""
+    """The output of a library for one document. None stands for what the library does not detect."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[Table, ...] | None
     headings: tuple[Text, ...] | None = None
     others: tuple[Text, ...] = field(default=())
     """Texts outside tables that are not headings, for the list of failures."""
+    texts: Mapping[int, str] = field(default_factory=dict)
+    """The text of each page that was read, in reading order."""
 
 
 Read = Callable[[Path, Collection[int]], Reading]
@@ -71,6 +73,7 @@ def reading_of(document: ParsedDocument) -> Reading:
         ),
         headings=tuple(Text(_page_at(block.start, pages), _text(document, block)) for block in headings),
         others=tuple(Text(_page_at(block.start, pages), _text(document, block), str(block.kind)) for block in others),
+        texts={span.number: document.text[span.start : span.end] for span in document.pages},
     )
 
 
@@ -92,16 +95,45 @@ def _rows(text: str, block: Block, pages: Sequence[tuple[int, int]]) -> Iterator
 
 
 def pdfplumber(path: Path, pages: Collection[int]) -> Reading:
-    """Read tables with pdfplumber's ``extract_tables`` and its default settings. It does not detect headings."""
+    """Read with pdfplumber's default settings, which rely on drawn lines for tables. It does not detect headings."""
+    return _pdfplumber(path, pages, {})
+
+
+def pdfplumber_text(path: Path, pages: Collection[int]) -> Reading:
+    """Read with pdfplumber's other strategy: columns and rows of tables from the alignment of words."""
+    return _pdfplumber(path, pages, {"vertical_strategy": "text", "horizontal_strategy": "text"})
+
+
+def _pdfplumber(path: Path, pages: Collection[int], settings: Mapping[str, str]) -> Reading:
     library = _library("pdfplumber")
     tables: list[Table] = []
+    texts: dict[int, str] = {}
     with library.open(path) as document:
         for page in document.pages:
             if page.page_number in pages:
-                grids = page.extract_tables()
+                grids = page.extract_tables(dict(settings))
                 tables += (tuple(Row(page.page_number, tuple(_filled(row))) for row in grid) for grid in grids)
+                texts[page.page_number] = page.extract_text()
             page.close()
-    return Reading(join_pages(tables))
+    return Reading(join_pages(tables), texts=texts)
+
+
+def docling_parse(path: Path, pages: Collection[int]) -> Reading:
+    """Read with docling's PDF backend: lines of text. docling finds tables and headings with models."""
+    library = _library("docling_parse.pdf_parser")
+    skip = library.ContentLevel.SKIP  # what is not text costs several times the lines
+    parts = ("char_cells", "word_cells", "shapes", "bitmaps")
+    content = library.ContentConfig(**{f"{part}_content_level": skip for part in parts})
+    document = library.DoclingPdfParser().load(path)
+    lines = {number: document.get_page(number, content_config=content).textline_cells for number in sorted(pages)}
+    texts = {number: "\n".join(line.text for line in found) for number, found in lines.items()}
+    return Reading(tables=None, texts=texts)
+
+
+def pdfium(path: Path, pages: Collection[int]) -> Reading:
+    """Read the plain text with PDFium, the engine of Candor's reader: its floor."""
+    document = _library("pypdfium2").PdfDocument(path)
+    return Reading(None, texts={number: document[number - 1].get_textpage().get_text_range() for number in pages})
 
 
 def _filled(row: Iterable[str | None]) -> Iterator[str]:
@@ -131,6 +163,7 @@ def kreuzberg(path: Path, pages: Collection[int]) -> Reading:
             for node in nodes
             if node["content"].get("node_type") == "heading"
         ),
+        texts={page["page_number"]: page["content"] for page in result.pages or ()},
     )
 
 
@@ -171,4 +204,12 @@ def join_pages(tables: Sequence[Table]) -> tuple[Table, ...]:
     return tuple(joined)
 
 
-READERS: dict[str, Read] = {"candor": candor, "pdfplumber": pdfplumber, "kreuzberg": kreuzberg, "docling": docling}
+READERS: dict[str, Read] = {
+    "candor": candor,
+    "pdfium": pdfium,
+    "pdfplumber": pdfplumber,
+    "pdfplumber-text": pdfplumber_text,
+    "docling-parse": docling_parse,
+    "kreuzberg": kreuzberg,
+    "docling": docling,
+}

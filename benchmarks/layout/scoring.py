@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
+from benchmarks.formats import order_kept, word_recall, words_of
 from benchmarks.layout.gold import Cell, Page
 from benchmarks.layout.reading import Reading, Row, Table, Text
 
@@ -46,9 +47,23 @@ class PageResult:
     """The entries of ``not_headings`` that a wrong heading block contains."""
 
 
+@dataclass(frozen=True, slots=True)
+class WordResult:
+    """The share of a page's words that were read, and the share of those that are in order. None for too few words."""
+
+    words: float | None
+    order: float | None
+
+
+def score_words(recognised: str, read: str) -> WordResult:
+    """Compare the text of a page with the text that was recognised on its picture."""
+    reference, found = words_of(recognised), words_of(read)
+    return WordResult(word_recall(reference, found), order_kept(reference, found))
+
+
 def score_cell(cell: Cell, reading: Reading) -> CellResult:
     """Score the best match of the cell in the tables of its page."""
-    matches = list(_matches(cell, reading.tables))
+    matches = list(_matches(cell, reading.tables or ()))
     heads = [[_has_words(head, column) for head in cell.columns] for column in matches]
     under_head = any(not found or found[-1] for found in heads)
     return CellResult(
@@ -88,7 +103,7 @@ def _has_words(head: str, text: str) -> bool:
 
 def _read_instead(cell: Cell, reading: Reading) -> Iterator[str]:
     """Yield the parsed text around the cell: rows with its value or label, or other texts with the value."""
-    rows = [(table, row) for table in reading.tables for row in table if row.page == cell.page]
+    rows = [(table, row) for table in reading.tables or () for row in table if row.page == cell.page]
     with_value = [(table, row) for table, row in rows if any(_value(text) == _value(cell.value) for text in row.cells)]
     for table, row in with_value[:2]:
         column = next(index for index, text in enumerate(row.cells) if _value(text) == _value(cell.value))

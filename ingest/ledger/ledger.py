@@ -48,6 +48,7 @@ from vectorstore.models import PageSpan
 _BLOCKS = TypeAdapter(tuple[Block, ...])
 _PAGES = TypeAdapter(tuple[PageSpan, ...])
 _SHOWN = 5
+_REFERENCES = 5_000  # names or ids per query; SQLite allows 32,766 values, and each is used twice
 
 # Statements that every search executes, so they are built only once.
 _HIDDEN = select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == bindparam("collection"))
@@ -244,6 +245,20 @@ class Ledger:
         """Return the documents of a collection, sorted by name. ``state`` filters them."""
         query = select(DOCUMENTS).where(DOCUMENTS.c.collection == collection).order_by(DOCUMENTS.c.name, DOCUMENTS.c.id)
         return self._records(query if state is None else query.where(DOCUMENTS.c.state == state))
+
+    def searchable(self, collection: str, references: Sequence[str]) -> builtins.list[str]:
+        """Return the ids of the indexed documents with these ids or names, sorted by name."""
+        columns, found = DOCUMENTS.c, {}
+        with database(), self._engine.connect() as connection:
+            for start in range(0, len(references), _REFERENCES):
+                some = references[start : start + _REFERENCES]
+                query = select(columns.id, columns.name).where(
+                    columns.collection == collection,
+                    columns.chunks > 0,
+                    or_(columns.id.in_(some), columns.name.in_(some)),
+                )
+                found.update({row.id: (row.name, row.id) for row in connection.execute(query)})
+        return sorted(found, key=found.__getitem__)
 
     def counts(self) -> dict[str, dict[DocumentState, Count]]:
         """Count documents and chunks by collection and state."""

@@ -14,7 +14,6 @@ from pydantic import Field
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentState, DocumentSummary
 from ingest.pipeline.chunks import chunk_id
-from ingest.pipeline.pipeline import OPTIMIZE_FROM
 from ingest.pipeline.reports import IngestReport, Progress
 from ingest.pipeline.stored_text import StoredTextIngest
 from vectorstore.errors import CollectionLocked
@@ -107,8 +106,6 @@ def repair(
     if difference.unlisted:
         _delete_removed(collection, known)
     written = documents.write(difference.missing, progress, cancelled)
-    if written.chunks >= OPTIMIZE_FROM:
-        collection.optimize()
     return report.model_copy(
         update={
             "restored": written.documents,

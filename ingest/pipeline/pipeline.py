@@ -30,7 +30,6 @@ from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Collection
 
-OPTIMIZE_FROM = 1000  # chunks written in one ingest; with fewer, rebuilding the indexes takes longer than it saves
 _AHEAD = 2  # files read ahead per thread; limits the memory that parsed documents take
 
 
@@ -206,8 +205,6 @@ class IngestPipeline:
                     remove_document(self._collection, self._ledger, known, "gone from disk")
                     state.removed[known.id] = known.name
             delete_hidden_chunks(self._collection, self._ledger, self._name)
-            if state.chunks >= OPTIMIZE_FROM:
-                self._collection.optimize()
 
 
 def _documents_of(state: IngestState) -> Iterator[str]:

@@ -98,7 +98,7 @@ class Reembedding:
         if written.cancelled:
             return None
         delete_hidden_chunks(self._successor, self._ledger, self._staged)
-        self._successor.optimize()
+        self._successor.optimize(cancelled=cancelled)  # before searches use it
         seconds = round(time.perf_counter() - started, 3)
         return ReembedReport(
             change=self._change, rebuilt=written.documents, chunks=written.chunks, embedded=written.embedded,

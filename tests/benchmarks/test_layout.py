@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.layout.gold import Cell, Page, load
 from benchmarks.layout.reading import Reading, Row, Text, join_pages, reading_of
-from benchmarks.layout.scoring import score_cell, score_page
+from benchmarks.layout.scoring import WordResult, score_cell, score_page, score_words
 from ingest.readers.shared.document_builder import DocumentBuilder
 
 ROWS = (
@@ -94,3 +94,16 @@ def test_a_missing_set_is_empty(tmp_path: Path) -> None:
     (tmp_path / "annual_headings.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     gold = load("annual", tmp_path, gold=tmp_path)
     assert (gold.documents, gold.pages_of("a.pdf"), gold.pages[0].optional) == (["a.pdf"], {2, 3}, ())
+
+
+def test_words_are_compared_with_the_recognised_text_of_the_page() -> None:
+    assert score_words("Net sales rose by 4.5 %", "Net sales rose by 4.5 %") == WordResult(1.0, 1.0)
+    result = score_words("one two three four", "two one three")
+    assert result.words == pytest.approx(3 / 4)
+    assert result.order == pytest.approx(2 / 3)
+    assert score_words("", "two").words is None
+
+
+def test_a_library_without_tables_has_no_score_for_them() -> None:
+    assert score_cell(cell("Profit", (), "900"), Reading(tables=None)).in_row is False
+    assert reading().texts[1].startswith("Results")

@@ -15,17 +15,17 @@ from vectorstore import optimizer
 
 @contextmanager
 def stopped_optimizers() -> Iterator[list[int]]:
-    """Stop each process that optimizes when it starts. Yield their ids; continue them at the end of the block."""
+    """Stop each process that optimizes when it has made the copy. Yield their ids; continue them at the end."""
     pids: list[int] = []
 
-    class Stopped(optimizer.ChildProcess):
-        def __init__(self, *arguments: object, **options: object) -> None:
-            super().__init__(*arguments, **options)  # type: ignore[arg-type]
-            os.kill(self.pid, signal.SIGSTOP)
-            pids.append(self.pid)
+    def copy_and_stop(self: optimizer.OptimizedCopy) -> None:
+        copy(self)
+        os.kill(self.pid, signal.SIGSTOP)
+        pids.append(self.pid)
 
+    copy = optimizer.OptimizedCopy.copy
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(optimizer, "ChildProcess", Stopped)
+        patch.setattr(optimizer.OptimizedCopy, "copy", copy_and_stop)
         try:
             yield pids
         finally:

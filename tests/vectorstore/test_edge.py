@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import qdrant_edge as qdrant
 
 from support.chunks import SPEC, make_chunk, make_vectors
 from vectorstore.edge import EdgeStore
 from vectorstore.errors import CollectionClosed, CollectionLocked, StoreUnavailable
-from vectorstore.models import SearchMode
+from vectorstore.models import ChunkFilter, SearchMode
 
 PROJECT = Path(__file__).parents[2]
 BATCH = 100
@@ -127,6 +129,40 @@ class TestFailures:
             collection.upsert([make_chunk("it can be written again", document="/docs/b.md")], make_vectors(1))
             assert collection.count().chunks == len(kept) + 1
 
+    def test_payloads_of_earlier_versions_are_read(self, tmp_path: Path) -> None:
+        chunk = make_chunk("heat pump")
+        with EdgeStore(tmp_path).create(SPEC) as collection:
+            collection.upsert([chunk], make_vectors(1))
+            payload = chunk.model_dump(mode="json", exclude={"origin"}) | {"folders": [], "terms": [], "language": "en"}
+            old = qdrant.Point(chunk.id, {"dense": [0.1] * SPEC.dimension}, payload)
+            collection._require_open().update(qdrant.UpdateOperation.upsert_points([old]))
+            assert list(collection.scan()) == [chunk]
+
+    def test_acknowledged_chunks_survive_a_power_cut(self, tmp_path: Path) -> None:
+        """After a power cut, the segments may be as of the last flush. The log is as of the last upsert."""
+        shard, copy = tmp_path / "papers" / "shard", tmp_path / "copy"
+        with EdgeStore(tmp_path).create(SPEC) as collection:
+            collection.upsert([make_chunk(f"{i}", index=i) for i in range(10)], make_vectors(10))
+            collection._flush()
+            shutil.copytree(shard, copy)
+            collection.upsert([make_chunk(f"{i}", index=i) for i in range(10, 30)], make_vectors(20))
+            collection.delete(ChunkFilter(positions=(0, 4)))
+            shutil.rmtree(copy / "wal")
+            shutil.copytree(shard / "wal", copy / "wal")
+        shutil.rmtree(shard)
+        copy.rename(shard)
+        with EdgeStore(tmp_path).open("papers") as collection:
+            assert [chunk.index for chunk in collection.scan()] == list(range(5, 30))
+
+    def test_each_upsert_writes_the_log_to_the_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        synced: list[str] = []
+        monkeypatch.setattr(os, "fsync", lambda number: synced.append(os.readlink(f"/proc/self/fd/{number}")))
+        with EdgeStore(tmp_path).create(SPEC) as collection:
+            synced.clear()
+            collection.upsert([make_chunk("text")], make_vectors(1))
+            log = tmp_path / "papers/shard/wal"
+            assert set(synced) == {str(log), *map(str, log.iterdir())}
+
     def test_an_incomplete_collection_does_not_exist(self, tmp_path: Path) -> None:
         store = EdgeStore(tmp_path)
         store.create(SPEC).close()
@@ -147,7 +183,7 @@ class TestFailures:
             collection._reserve = more_than_available  # as if the disk had filled up
             for write in (
                 lambda: collection.upsert([make_chunk("new", index=1)], make_vectors(1)),
-                collection.optimize,
+                collection._build_index,
             ):
                 with pytest.raises(StoreUnavailable, match="Stored data is kept"):
                     write()

@@ -13,6 +13,7 @@ from qdrant_client import QdrantClient
 
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.qdrant import QdrantNode, memory_store, needs_qdrant, running_qdrant
+from vectorstore import edge_collection
 from vectorstore.edge import EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
@@ -364,7 +365,8 @@ class TestSearching:
             thread.join()
         assert found == [3] * 80
 
-    def test_optimizing_keeps_the_results(self, papers: Collection) -> None:
+    def test_optimizing_keeps_the_results(self, papers: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(edge_collection, "INDEX_AFTER", 1)
         before = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5)
         papers.optimize()
         assert papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == before

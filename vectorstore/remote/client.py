@@ -37,7 +37,6 @@ from vectorstore.remote.messages import (
     Hello,
     ListCollections,
     Open,
-    Optimize,
     ReadVectors,
     Reply,
     Request,
@@ -175,9 +174,10 @@ class RemoteCollection:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
         return read(self)
 
-    def optimize(self) -> None:
-        """Build indexes after a large upsert."""
-        self._call(Optimize())
+    def optimize(
+        self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Do nothing. The serving process builds the index in the background."""
 
     def close(self) -> None:
         """Release the collection. May be called again."""

@@ -24,7 +24,7 @@ from vectorstore.errors import (
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, FrozenModel, SearchMode
 from vectorstore.store import Vectors
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
 
 BATCH = 256
@@ -136,14 +136,8 @@ class FindMissing(FrozenModel):
     ids: tuple[str, ...]
 
 
-class Optimize(FrozenModel):
-    """Build indexes."""
-
-    op: Literal["optimize"] = "optimize"
-
-
 StoreRequest = Create | Open | Find | ListCollections | Drop
-CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | FindMissing | Optimize
+CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | FindMissing
 Request = StoreRequest | CollectionRequest
 
 

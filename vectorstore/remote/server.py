@@ -45,7 +45,6 @@ from vectorstore.remote.messages import (
     Hello,
     ListCollections,
     Open,
-    Optimize,
     ReadVectors,
     Reply,
     Scan,
@@ -241,9 +240,6 @@ def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Ite
             yield Reply(ids=tuple(found)), b"".join(map(to_body, found.values()))
         case FindMissing():
             yield _json(collection.missing(request.ids))
-        case Optimize():
-            collection.optimize()
-            yield _json(None)
         case _:
             assert_never(request)
 

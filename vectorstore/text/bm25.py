@@ -63,6 +63,8 @@ def _model(stemmer: str | None) -> qdrant.Bm25:
 
 def _with_bigrams(text: str) -> str:
     """Replace each run of a script without spaces by its overlapping character bigrams."""
+    if text.isascii():
+        return text
     return _UNSPACED.sub(lambda run: f" {' '.join(_bigrams(run.group()))} ", text)
 
 

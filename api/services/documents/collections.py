@@ -144,7 +144,10 @@ class Collections:
         from vectorstore.retrieval import Retriever
 
         retriever = Retriever(collection, self.load_embedder())
-        return CollectionLibrary(name, lambda: self.catalogue(name), retriever, partial(self._draw_page, name))
+        return CollectionLibrary(
+            name, lambda: self.catalogue(name), retriever, partial(self._draw_page, name),
+            partial(self.ledger.searchable, name),
+        )  # fmt: skip
 
     def catalogue(self, name: str) -> list[CatalogueEntry]:
         """Return the searchable documents of a collection."""

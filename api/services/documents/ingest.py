@@ -153,6 +153,7 @@ class IngestService:
         *,
         on_plan: Callable[[Plan], None] = lambda _: None,
         on_reembedded: Callable[[ReembedReport], None] = lambda _: None,
+        on_index: Callable[[], None] = lambda: None,
         cancelled: Callable[[], bool] = lambda: False,
         open_collection: Callable[[CollectionSpec], AbstractContextManager[Collection]] | None = None,
         within: Boundary | None = None,
@@ -161,8 +162,9 @@ class IngestService:
 
         Searches continue during the ingest and return each document in either its old or its new version. After
         ``cancelled`` returns true, the ingest stops within seconds, even within a file, and the next ingest continues.
-        ``open_collection`` replaces the store's ``create`` if this process keeps collections open. ``within`` restricts
-        the folders to read from. None allows all.
+        ``open_collection`` replaces the store's ``create`` if this process keeps collections open. Otherwise the ingest
+        waits until the search index is built, after a call of ``on_index``. ``within`` restricts the folders to read
+        from. None allows all.
 
         Restores documents that are missing from the store from their stored text, also those outside the paths.
 
@@ -211,13 +213,15 @@ class IngestService:
                 report = pipeline.ingest(
                     prepared.plan, prepared.known, progress, cancelled=cancelled, planning_seconds=prepared.seconds
                 )  # fmt: skip
-                if report.cancelled or not (prepared.difference or prepared.model_change):
-                    return report
-                documents = StoredTextIngest(
-                    request.collection, collection, self._ledger, prepared.chunker, self._embedder,
-                    self._settings.embed_batch, check,
-                )  # fmt: skip
-                return repair(report, collection, self._ledger, documents, progress, cancelled)
+                if not report.cancelled and (prepared.difference or prepared.model_change):
+                    documents = StoredTextIngest(
+                        request.collection, collection, self._ledger, prepared.chunker, self._embedder,
+                        self._settings.embed_batch, check,
+                    )  # fmt: skip
+                    report = repair(report, collection, self._ledger, documents, progress, cancelled)
+                if not (report.cancelled or open_collection):
+                    collection.optimize(on_index, cancelled)
+                return report
 
     def _prepare(self, request: IngestRequest, within: Boundary | None) -> _PreparedIngest:
         """Walk the files, read the ledger and check the embedding model, each once."""

@@ -31,6 +31,8 @@ class CollectionLibrary:
     retriever: Retriever
     draw: Callable[[Chunk, int], bytes] = no_pictures
     """Returns a page of the chunk's document as PNG."""
+    find_ids: Callable[[Sequence[str]], Sequence[str]] | None = None
+    """Returns the ids of the searchable documents with these names or ids. None looks through the catalogue."""
 
     def index(self) -> Mapping[str, str]:
         spec = self.retriever.spec
@@ -55,9 +57,14 @@ class CollectionLibrary:
         """Return the filter for these documents, or None if none exists, because an empty filter matches everything."""
         if not documents:
             return EVERYTHING
+        ids = self._ids(documents)
+        return ChunkFilter(documents=tuple(ids)) if ids else None
+
+    def _ids(self, documents: Sequence[str]) -> Sequence[str]:
+        if self.find_ids:
+            return self.find_ids(documents)
         named = set(documents)
-        ids = tuple(entry.id for entry in self.catalogue() if entry.name in named or entry.id in named)
-        return ChunkFilter(documents=ids) if ids else None
+        return [entry.id for entry in self.catalogue() if entry.name in named or entry.id in named]
 
 
 def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:

@@ -7,7 +7,6 @@ model is installed. ``spacy_stub.py`` provides a substitute, so nothing is downl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html.parser import HTMLParser
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import groupby
@@ -19,6 +18,8 @@ from ingest.document import ParsedDocument
 from ingest.errors import CorruptDocument, EmptyDocument, UnknownParser, UnsupportedFormat
 from ingest.parsers.unstructured import spacy_stub
 from ingest.reader import ParserOptions
+from ingest.readers.markup.element_writer import words
+from ingest.readers.markup.tree import html_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 
 if TYPE_CHECKING:
@@ -115,26 +116,5 @@ def _write_one(element: Element, into: DocumentBuilder) -> None:
 
 
 def _rows(html: str) -> Iterator[list[str]]:
-    reader = _TableReader()
-    reader.feed(html)
-    yield from reader.rows
-
-
-class _TableReader(HTMLParser):
-    """Reads the HTML tables of unstructured, which have no nested tables and no merged cells."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag == "tr":
-            self.rows.append([])
-        elif tag in ("td", "th"):
-            self.rows[-1].append("")
-        elif tag == "br" and self.rows and self.rows[-1]:
-            self.rows[-1][-1] += " "
-
-    def handle_data(self, data: str) -> None:
-        if self.rows and self.rows[-1]:
-            self.rows[-1][-1] += data
+    for row in html_tree(html).iter("tr"):
+        yield [words(cell) for cell in row if cell.tag in ("td", "th")]

@@ -16,6 +16,7 @@ import pytest
 from api.bootstrap import Candor
 from ingest.ledger.ledger import Ledger
 from support.waiting import LIMIT_S, until
+from vectorstore import edge_collection
 
 ROOT = Path(__file__).parents[3]
 FILES = 14
@@ -123,3 +124,14 @@ def test_an_interrupted_update_keeps_the_old_version(run: Callable, many: Path, 
     assert run("ingest", many).code == 0
     texts = [hit["text"] for hit in run("search", "Turbine Pump", "-n", "1000", "--json").json]
     assert not any("Pump" in text for text in texts)
+
+
+def test_a_command_waits_for_the_index_and_says_so(
+    run: Callable, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge_collection, "INDEX_AFTER", 1)
+    monkeypatch.setattr(edge_collection.EdgeCollection, "index_in_background", lambda _: None)
+    ingested = run("ingest", many)
+    assert (ingested.code, "The search index is being built" in ingested.err) == (0, True)
+    [unindexed] = (tmp_path / "home").rglob("changes")
+    assert unindexed.read_text() == "0"

@@ -1,4 +1,4 @@
-"""The service while an ingest optimizes a collection."""
+"""The service while the index of a collection is built."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pytest
 
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
-from ingest.pipeline import pipeline
 from support.optimizing import stopped_optimizers
 from support.service import RunningService
 from support.waiting import LIMIT_S, until
+from vectorstore import edge_collection
 
 NAMES = ("pumps.md", "soup.md")
 
 
-def test_requests_are_answered_while_a_collection_is_optimized(
+def test_requests_are_answered_and_an_ingest_ends_meanwhile(
     make_candor: Callable[..., Candor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "OPTIMIZE_FROM", 1)
+    monkeypatch.setattr(edge_collection, "INDEX_AFTER", 1)
     folder = tmp_path / "files"
     folder.mkdir()
     for name in NAMES:
@@ -34,6 +34,5 @@ def test_requests_are_answered_while_a_collection_is_optimized(
             assert http.get("/healthz").status_code == 200
             found = http.post("/v1/search", json={"query": "Is it cold?", "collection": "papers"}).json()
             assert {each["name"] for each in found} == set(NAMES)
-            assert http.get(f"/v1/jobs/{job['id']}").json()["status"] == "running"
-        until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] == "done")
+            until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] == "done")
         assert len(http.post("/v1/search", json={"query": "Is it cold?", "collection": "papers"}).json()) == len(found)

@@ -41,6 +41,15 @@ def test_a_record_replaces_the_one_before(ledger: Ledger) -> None:
     assert [(r.state, r.reason) for r in ledger.list("papers")] == [(DocumentState.FAILED, "damaged")]
 
 
+def test_searchable_documents_are_found_by_name_and_id(ledger: Ledger) -> None:
+    listed = [record("b.md"), record("a.md"), record("c.md", chunks=0), record("d.md"), record("a.md", "recipes")]
+    for each in listed:
+        ledger.record(each)
+    b, a, _, d, _ = (each.id for each in listed)
+    assert ledger.searchable("papers", ["b.md", a, "a.md", "c.md", "unknown"]) == [a, b]
+    assert ledger.searchable("papers", [d, *(f"unknown {number}" for number in range(40_000))]) == [d]
+
+
 def test_a_failed_ingest_keeps_the_parsed_text(ledger: Ledger) -> None:
     builder = DocumentBuilder()
     builder.page(1)

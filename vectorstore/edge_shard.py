@@ -1,0 +1,78 @@
+"""Creates and loads shards of Qdrant Edge, and translates filters and errors.
+
+Only this module, ``edge_collection.py`` and ``optimizer.py`` use the engine, its errors and its files.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import qdrant_edge as qdrant
+
+from vectorstore.errors import StoreUnavailable
+from vectorstore.models import ChunkFilter, CollectionSpec
+from vectorstore.optimizer import recover
+from vectorstore.qdrant_schema import BM25, DENSE, INDEXED_FIELDS, POSITION, excluded_keywords, required_keywords
+
+SHARD = "shard"
+
+
+def create_shard(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
+    """Create the shard of a new collection. First deletes the files of an interrupted attempt."""
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir()
+    config = qdrant.EdgeConfig(
+        vectors={DENSE: qdrant.EdgeVectorParams(size=spec.dimension, distance=qdrant.Distance.Cosine)},
+        sparse_vectors={BM25: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+    )
+    with engine_errors("create", path):
+        shard = qdrant.EdgeShard.create(str(path / SHARD), config)
+        _create_indexes(shard)
+        shard.flush()
+        return shard
+
+
+def load_shard(path: Path) -> qdrant.EdgeShard:
+    """Load the shard of a collection. Completes a replacement by an optimized copy."""
+    recover(path / SHARD)
+    with engine_errors("load", path):
+        shard = qdrant.EdgeShard.load(str(path / SHARD))
+        _create_indexes(shard)  # fields that an earlier version did not index
+        return shard
+
+
+def to_filter(where: ChunkFilter) -> qdrant.Filter:
+    """Return the filter of the engine."""
+
+    def match(pairs: list[tuple[str, list[str]]]) -> list[Any]:
+        return [qdrant.FieldCondition(key, match=qdrant.MatchAny(keywords)) for key, keywords in pairs]
+
+    required = match(required_keywords(where))
+    if where.positions:
+        first, last = where.positions
+        required.append(qdrant.FieldCondition(POSITION, range=qdrant.RangeFloat(gte=first, lte=last)))
+    return qdrant.Filter(must=required, must_not=match(excluded_keywords(where)))
+
+
+@contextmanager
+def engine_errors(action: str, path: Path) -> Iterator[None]:
+    """Raise StoreUnavailable for an error of the engine in the block."""
+    try:
+        yield
+    except Exception as error:
+        # The engine raises plain Exception for its errors; a subclass is a mistake in the calling module.
+        if type(error) is not Exception:
+            raise
+        raise StoreUnavailable(
+            f"Could not {action} collection {path.name!r} in {str(path.parent)!r}: {error}"
+        ) from error
+
+
+def _create_indexes(shard: qdrant.EdgeShard) -> None:
+    for field in INDEXED_FIELDS:
+        shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Keyword))
