@@ -208,7 +208,8 @@ def passages(shard: Path) -> Iterator[Passage]:
 
 def passage_of(payload: dict[str, Any]) -> Passage:
     """Return the passage of a point of Qdrant."""
-    return Passage(payload["document_id"], payload["index"], payload["metadata"].get(EDITION, ""))
+    metadata = json.loads(payload["chunk"]).get("metadata", {})
+    return Passage(payload["document_id"], payload["index"], metadata.get(EDITION, ""))
 
 
 def check_service(http: httpx.Client, submitted: Submitted) -> Iterator[str]:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.types.string import TextLoader
 
 from benchmarks.chaos import checker
-from benchmarks.chaos.checker import EDITION, Passage, passage_of
+from benchmarks.chaos.checker import Passage, passage_of
 from benchmarks.chaos.submitted import Submitted
 
 PAGE = 1000
@@ -78,12 +78,12 @@ def _faulty_collections(database: Postgres, qdrant: str) -> Iterator[str]:
 
 
 def _passages(qdrant: str, name: str) -> Iterator[Passage]:
-    body: dict[str, Any] = {"limit": PAGE, "with_payload": ["document_id", "index", f"metadata.{EDITION}"]}
+    body: dict[str, Any] = {"limit": PAGE, "with_payload": ["document_id", "index", "chunk"]}
     while True:
         answer = httpx.post(f"{qdrant}/collections/{name}/points/scroll", json=body, timeout=60).raise_for_status()
         result = answer.json()["result"]
         for point in result["points"]:
-            yield passage_of({"metadata": {}, **point["payload"]})
+            yield passage_of(point["payload"])
         if (offset := result["next_page_offset"]) is None:
             return
         body["offset"] = offset
