@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,13 @@ settings.load_profile("patient")
 # PyTorch's threads spin while they wait for each other. On a machine with more busy processes than cores, that takes
 # two to four times the CPU time of the computation. Read when PyTorch is imported, also by child processes.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Reject tests with the same id, because pytest-xdist runs only one of them."""
+    repeated = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if repeated:
+        raise pytest.UsageError(f"Several tests have the same id: {', '.join(repeated)}.")
 
 
 @pytest.fixture(autouse=True)

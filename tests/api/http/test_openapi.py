@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.generation import GenerationMode
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
@@ -43,7 +45,8 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iter
 
 
 DESCRIPTION = describe_api()
-schema = schemathesis.openapi.from_dict(DESCRIPTION)
+OPERATIONS = {each.ok().label: each.ok() for each in schemathesis.openapi.from_dict(DESCRIPTION).get_all_operations()}
+"""By method and path. The parametrization of schemathesis gives all tests one id, and pytest-xdist runs one per id."""
 
 
 @pytest.mark.parametrize("operation", list(operations(DESCRIPTION)), ids=lambda operation: operation["summary"])
@@ -73,13 +76,17 @@ def _with_model(described: dict[str, Any]) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
-@schema.parametrize()
-@settings(
-    max_examples=int(os.environ.get("SCHEMA_EXAMPLES", "3")),
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-def test_every_response_is_as_described(case: schemathesis.Case, fuzzed: str) -> None:
-    check_response(case, case.call(base_url=fuzzed, timeout=LIMIT_S))
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_every_response_is_as_described(label: str, fuzzed: str) -> None:
+    @given(st.one_of(OPERATIONS[label].as_strategy(generation_mode=mode) for mode in GenerationMode))
+    @settings(
+        max_examples=int(os.environ.get("SCHEMA_EXAMPLES", "4")),
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    def check(case: schemathesis.Case) -> None:
+        check_response(case, case.call(base_url=fuzzed, timeout=LIMIT_S))
+
+    check()

@@ -230,7 +230,7 @@ async def test_an_outcome_that_was_not_stored_is_stored_later(
     damage(settings, "DROP TRIGGER full_disk")
     assert (await wait_until_ended(jobs, "first")).status is ends
     assert len(handler.started) == (content == "0.0"), "it does not run again"
-    assert not jobs._unstored
+    await wait_for(lambda: not jobs._unstored)  # shortly after DBOS has stored it
 
 
 async def test_the_end_of_a_job_is_cleaned_up_when_the_database_is_writable_again(
