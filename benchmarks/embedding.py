@@ -1,10 +1,10 @@
-"""Measure the embedding of passages: Candor's default against plain sentence-transformers and OpenVINO.
+"""Compare how fast Candor, plain sentence-transformers and OpenVINO embed passages.
 
     python -m benchmarks.embedding [--passages 600] [--rounds 3] [--model all-MiniLM-L6-v2]
 
 The floor is `SentenceTransformer.encode` in float32 with its default batch of 32. OpenVINO takes the place of PyTorch
-in the same model, if it is installed. The passages are cut from the repository's documentation. All ways run in turn,
-in one process. Prints the fastest round of each, and the least cosine of its vectors to those of the floor.
+in the same model, if it is installed. The passages are cut from the repository's documentation. The variants run in
+turn, in one process. Prints the fastest round of each, and the least cosine of its vectors to those of the floor.
 
 `ONEDNN_MAX_CPU_ISA=AVX2` measures a processor without bfloat16, for PyTorch only.
 """
@@ -61,17 +61,17 @@ def main() -> None:
     options.add_argument("--model", default=DEFAULT_MODEL, help="a name or folder, as in the settings")
     chosen = options.parse_args()
     texts = passages(chosen.passages)
-    ways = make_ways(chosen.model)
-    seconds = dict.fromkeys(ways, float("inf"))
+    variants = make_variants(chosen.model)
+    seconds = dict.fromkeys(variants, float("inf"))
     cpu, vectors = dict(seconds), {}
     for _ in range(chosen.rounds):
-        for name, embed in ways.items():
+        for name, embed in variants.items():
             began, began_cpu = time.perf_counter(), time.process_time()
             vectors[name] = embed(texts)
             seconds[name] = min(seconds[name], time.perf_counter() - began)
             cpu[name] = min(cpu[name], time.process_time() - began_cpu)
     table = Table("embedding", "seconds", "of the floor", "CPU seconds", "of the floor", "least cosine")
-    for name in ways:
+    for name in variants:
         cosine = np.sum(vectors[name] * vectors[FLOOR], axis=1).min()
         table.add_row(
             name, f"{seconds[name]:.2f}", f"{seconds[name] / seconds[FLOOR]:.2f}",
@@ -88,11 +88,11 @@ def passages(count: int) -> list[str]:
     return [" ".join(words[start : start + random.integers(*LENGTHS)]) for start in starts]
 
 
-def make_ways(name: str) -> dict[str, Embed]:
-    """Return the ways of embedding, by name. The first is the floor."""
+def make_variants(name: str) -> dict[str, Embed]:
+    """Return the embedding functions by variant. The first is the floor."""
     exact = EmbeddingSettings(model=name, precision="float32")
     floor = SentenceTransformer(str(find_model(name)), device="cpu", local_files_only=True)
-    ways = {
+    variants = {
         FLOOR: encoder(floor),
         "Candor": SentenceTransformerEmbedder(EmbeddingSettings(model=name)).embed_passages,
         "Candor, float32": SentenceTransformerEmbedder(exact).embed_passages,
@@ -101,12 +101,12 @@ def make_ways(name: str) -> dict[str, Embed]:
         model = SentenceTransformer(str(find_model(name)), device="cpu", local_files_only=True)
         example = {key: value for key, value in model.preprocess(["heat pump"]).items() if torch.is_tensor(value)}
         model[0].model = OpenVINOModel(model[0].model, example)
-        ways["OpenVINO in sentence-transformers"] = encoder(model)
-    return ways
+        variants["OpenVINO in sentence-transformers"] = encoder(model)
+    return variants
 
 
 def encoder(model: SentenceTransformer) -> Embed:
-    """Return the library's own way to embed passages."""
+    """Return the library's own function for passages."""
     return lambda texts: model.encode_document(list(texts), normalize_embeddings=True, show_progress_bar=False)
 
 

@@ -27,7 +27,7 @@ RESERVE = 256 * 2**20  # the engine maps files of 32 MiB: on a full disk the pro
 class EdgeStore:
     """Collections in a local folder. Writes fail when less than ``reserve`` bytes of disk space are free.
 
-    A process that is ``serving`` keeps collections open. It also builds indexes that other processes left unbuilt.
+    Set ``serving`` in a process that keeps collections open. It completes index builds that other processes aborted.
     """
 
     def __init__(self, folder: Path, *, reserve: int = RESERVE, serving: bool = False) -> None:

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,8 +27,7 @@ from vectorstore.qdrant_schema import (
     ORDER_FIELDS,
     Payload,
     chunk_language,
-    from_payload,
-    rank,
+    read_chunks,
     sort_ids,
     to_hits,
     to_payload,
@@ -43,7 +41,7 @@ from vectorstore.text.languages import LANGUAGE
 log = logging.getLogger(__name__)
 
 BATCH = 256  # points per call; bounds memory, and what is lost when the process dies
-FLUSH_AFTER = 10_000  # changes in the write-ahead log, which loading the shard repeats in about a second
+FLUSH_AFTER = 10_000  # changes in the write-ahead log; loading the shard replays them in about a second
 INDEX_AFTER = 16 * 2**20  # bytes of new vectors; each search reads them all. The engine indexes from 10 MB.
 INDEX_AFTER_SHARE = 16  # … or this fraction of a larger collection, because a build takes 0.3 ms for each of its chunks
 
@@ -110,15 +108,10 @@ class EdgeCollection:
         request = self._request(mode, text, vector, depth, to_filter(where))
         with self._engine("search") as shard:
             points = shard.query(request)
-        ranking = rank(((str(point.id), point.score) for point in points), limit)
-        payloads = self._payloads([chunk_id for chunk_id, _ in ranking])
-        return to_hits(ranking, payloads)
+        return to_hits(((str(point.id), point.score) for point in points), limit, self._payloads)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        ids = iter(self._ordered_ids(where))
-        while batch := list(islice(ids, BATCH)):
-            payloads = self._payloads(batch)
-            yield from (from_payload(payloads[chunk_id]) for chunk_id in batch if chunk_id in payloads)
+        return read_chunks(self._ordered_ids(where), BATCH, self._payloads)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         selected = to_filter(where)
@@ -169,7 +162,7 @@ class EdgeCollection:
     def close(self) -> None:
         """Wait for active calls, then flush and release the collection. May be called again.
 
-        An index that is being built is given up. The count of changes is kept, so the next writer builds it.
+        Abort an index build. The count of changes is stored, so that the next writer builds the index.
         """
         with self._idle:
             shard, self._open_shard = self._open_shard, None  # from now on, calls raise CollectionClosed
@@ -288,7 +281,7 @@ class EdgeCollection:
         """Make earlier writes survive a power cut; they survive the end of the process without it."""
         if self._unflushed >= FLUSH_AFTER and self._copy is None:
             self._flush()
-        else:  # takes 2 ms instead of 200; loading the shard repeats the writes in the log
+        else:  # takes 2 ms instead of 200; loading the shard replays the log
             with disk_errors(self._path):
                 write_through(self._path / SHARD / LOG)
 

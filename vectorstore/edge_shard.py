@@ -1,4 +1,4 @@
-"""Creates and loads shards of Qdrant Edge, and translates filters and errors.
+"""Create and load shards of Qdrant Edge, and translate filters and errors.
 
 Only this module, ``edge_collection.py`` and ``optimizer.py`` use the engine, its errors and its files.
 """
@@ -65,7 +65,7 @@ def engine_errors(action: str, path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # The engine raises plain Exception for its errors; a subclass is a mistake in the calling module.
+        # The engine raises Exception itself. A subclass is a bug in the calling module.
         if type(error) is not Exception:
             raise
         raise StoreUnavailable(

@@ -1,4 +1,4 @@
-"""When the index of an embedded collection is built: the count of changes, and the thread that builds it."""
+"""Index builds of an embedded collection: the count of changes since the last build, and a background thread."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ChangeCount:
 
 
 class BackgroundWork:
-    """Runs ``work`` in a thread after each ``start``. An error is passed to ``on_error`` and to ``wait``."""
+    """Runs ``work`` in a thread. If it raises an error, ``on_error`` gets it and ``wait`` raises it again."""
 
     def __init__(self, name: str, work: Callable[[], None], on_error: Callable[[Exception], None]) -> None:
         self._name, self._work, self._on_error = name, work, on_error
@@ -41,11 +41,11 @@ class BackgroundWork:
 
     @property
     def running(self) -> bool:
-        """Whether the work is under way."""
+        """Whether the thread is running."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the work unless it is under way."""
+        """Start the thread unless it is running."""
         with self._lock:
             if not self.running:
                 self._error = None
@@ -53,7 +53,7 @@ class BackgroundWork:
                 self._thread.start()
 
     def wait(self, cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Wait until the work has ended or ``cancelled`` returns true. Raises the error of the work."""
+        """Wait until the thread ends or ``cancelled`` returns true. Raise the error of the work."""
         while self._thread and self._thread.is_alive():
             if cancelled():
                 return
@@ -62,7 +62,7 @@ class BackgroundWork:
             raise self._error
 
     def join(self) -> None:
-        """Wait until the work has ended, with or without an error."""
+        """Wait until the thread ends. Raise no error."""
         if self._thread:
             self._thread.join()
 

@@ -8,7 +8,7 @@ which then replaces the shard:
     FOLDER/papers/shard.old/    the replaced shard, until it is deleted
 
 The copy lacks what was written to the shard since. All of it is in the shard's write-ahead log, as long as the shard is
-not flushed. The copy gets this log, and the engine repeats the writes when it loads the copy.
+not flushed. The copy gets this log, and the engine replays it when it loads the copy.
 """
 
 from __future__ import annotations
@@ -44,11 +44,6 @@ class OptimizedCopy:
             f"{__name__}:main", arguments=[str(shard)], nice=_NICENESS, capture_output=True
         )  # fmt: skip
 
-    @property
-    def pid(self) -> int:
-        """The id of the child process."""
-        return self._child.pid
-
     def copy(self) -> None:
         """Copy the shard. Nobody may write to it meanwhile, and nobody may flush it from now on."""
         self._call("copy")
@@ -64,7 +59,7 @@ class OptimizedCopy:
         write_through(_part(self._shard) / LOG)
 
     def replay(self) -> None:
-        """Repeat the writes of the log in the copy, so that loading it takes less time."""
+        """Replay the log in the copy, so that loading it takes less time."""
         self._call("replay")
 
     def use(self) -> None:
@@ -149,7 +144,7 @@ def _replay(shard: Path) -> None:
 
 
 def _load_and_flush(shard: Path, *, optimize: bool) -> None:
-    """Load the copy, which repeats the writes of its log, and flush it."""
+    """Load the copy and flush it. Loading replays its write-ahead log."""
     import qdrant_edge as qdrant
 
     part = _part(shard)

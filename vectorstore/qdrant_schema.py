@@ -7,8 +7,9 @@ The stores only translate the definitions for their clients.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
@@ -35,6 +36,8 @@ ORDER_FIELDS = ("name", "document_id", POSITION)
 MAX_LANGUAGES = 200  # more than the detector knows
 
 Payload = dict[str, Any]
+ReadPayloads = Callable[[Sequence[str]], Mapping[str, Payload]]
+"""Return the payloads of the chunks with these ids, without those that do not exist."""
 
 
 def to_payload(chunk: Chunk) -> Payload:
@@ -58,7 +61,7 @@ def from_payload(payload: Payload) -> Chunk:
     """Return the chunk from which ``to_payload`` created the payload."""
     if CHUNK in payload:
         return Chunk.model_validate_json(payload[CHUNK])
-    # Until November 2026, each field of the chunk was a field of the payload.
+    # Versions before November 2026 stored each field of the chunk as a field of the payload.
     return Chunk.model_validate({key: value for key, value in payload.items() if key not in (FOLDERS, TERMS, LANGUAGE)})
 
 
@@ -100,11 +103,21 @@ def rank(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, flo
     return sorted(scored, key=lambda point: (-point[1], point[0]))[:limit]
 
 
-def to_hits(ranking: Iterable[tuple[str, float]], payloads: Mapping[str, Payload]) -> list[Hit]:
-    """Return the ranked chunks. Leaves out chunks deleted between the search and the read of the payloads."""
+def to_hits(scored: Iterable[tuple[str, float]], limit: int, read: ReadPayloads) -> list[Hit]:
+    """Return the best ``limit`` chunks. Leaves out chunks deleted between the search and the read of the payloads."""
+    ranking = rank(scored, limit)
+    payloads = read([chunk_id for chunk_id, _ in ranking])
     return [
         Hit(chunk=from_payload(payloads[chunk_id]), score=score) for chunk_id, score in ranking if chunk_id in payloads
     ]
+
+
+def read_chunks(ids: Iterable[str], batch: int, read: ReadPayloads) -> Iterator[Chunk]:
+    """Yield the chunks with these ids. Leaves out chunks deleted meanwhile."""
+    left = iter(ids)
+    while some := list(islice(left, batch)):
+        payloads = read(some)
+        yield from (from_payload(payloads[chunk_id]) for chunk_id in some if chunk_id in payloads)
 
 
 def sort_ids(points: Iterable[tuple[str, Payload]]) -> list[str]:

@@ -10,7 +10,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -27,8 +26,7 @@ from vectorstore.qdrant_schema import (
     MAX_LANGUAGES,
     Payload,
     chunk_language,
-    from_payload,
-    rank,
+    read_chunks,
     require_same_spec,
     sort_ids,
     to_hits,
@@ -215,15 +213,10 @@ class ServerCollection:
     ) -> list[Hit]:
         validate_query(self._spec, mode, vector)
         points = self._rank(mode, text, vector, max(limit, CANDIDATES), to_filter(where))
-        ranking = rank(((str(point.id), point.score) for point in points), limit)
-        payloads = self._payloads([chunk_id for chunk_id, _ in ranking])
-        return to_hits(ranking, payloads)
+        return to_hits(((str(point.id), point.score) for point in points), limit, self._payloads)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        ids = iter(self._ordered_ids(where))
-        while batch := list(islice(ids, BATCH)):
-            payloads = self._payloads(batch)
-            yield from (from_payload(payloads[chunk_id]) for chunk_id in batch if chunk_id in payloads)
+        return read_chunks(self._ordered_ids(where), BATCH, self._payloads)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         selected = to_filter(where)

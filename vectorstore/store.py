@@ -96,8 +96,8 @@ class Collection(Protocol):
     ) -> None:
         """Wait until the search index is built, if many chunks wait for it. ``on_build`` is called before the wait.
 
-        The store builds the index in the background after writes, and ``close`` gives up an unfinished one. So a
-        process that ends calls this after its last write. Searches work without the index, but are slower.
+        The store builds the index in the background after writes, and ``close`` aborts an unfinished build. Call this
+        after the last write of a process that ends. Searches work without the index, but are slower.
         """
         ...
 

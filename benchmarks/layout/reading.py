@@ -1,4 +1,4 @@
-"""Adapters for the libraries: each reads tables (rows of cells), headings and text from a PDF, with page numbers."""
+"""Adapters for the compared libraries. Each reads tables (rows of cells), headings and text of a PDF, by page."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ def stopped_optimizers() -> Iterator[list[int]]:
 
     def copy_and_stop(self: optimizer.OptimizedCopy) -> None:
         copy(self)
-        os.kill(self.pid, signal.SIGSTOP)
-        pids.append(self.pid)
+        os.kill(self._child.pid, signal.SIGSTOP)
+        pids.append(self._child.pid)
 
     copy = optimizer.OptimizedCopy.copy
     with pytest.MonkeyPatch.context() as patch:

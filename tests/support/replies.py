@@ -1,4 +1,4 @@
-"""Requests to the scripted endpoint, and its replies: texts, failures, pauses and streams.
+"""Requests that the scripted endpoint receives, and its replies: texts, errors, delays and streams.
 
     in_turn(server_error(), held_until(event, '{"city": "Graz"}'))
 
@@ -173,7 +173,7 @@ def refuse(words: str) -> Reply:
 
 
 def fail(status: int, message: str, headers: Mapping[str, str] | None = None) -> Reply:
-    """Answer with an HTTP error in the form of the protocol."""
+    """Return an HTTP error in the protocol's format."""
     return Reply(text=message, status=status, headers=headers or {})
 
 

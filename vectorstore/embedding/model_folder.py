@@ -1,6 +1,6 @@
 """Finds the folder of an embedding model: the bundled package, a folder, the cache of the Hugging Face hub, or the hub.
 
-A model that is on this machine is never looked up on the network.
+If the model is on this machine, no request is sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BUNDLE_LANGUAGES = frozenset({ENGLISH})
 
 
 def find_model(name: str) -> Path:
-    """Return the folder of a model, which is downloaded if it is missing. Raises EmbeddingModelError."""
+    """Return the folder of a model. Download the model if it is missing. Raises EmbeddingModelError."""
     if name == DEFAULT_MODEL:
         return bundled_model()
     folder = Path(name).expanduser()
