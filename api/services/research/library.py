@@ -76,7 +76,7 @@ def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
             title=document.title,
             chunks=document.chunks,
             pages=document.pages,
-            facts=tuple(document.facts[name].value for name in _LISTED if name in document.facts),
+            facts=tuple(document.facts[name]["value"] for name in _LISTED if name in document.facts),
             language=str(document.metadata.get(LANGUAGE, "")),
             path=document.path,
             type=document.type,
@@ -84,6 +84,5 @@ def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
             tags=document.tags,
             version=document.version[:16],
         )
-        for document in ledger.list(collection)
-        if document.chunks
+        for document in ledger.catalogue(collection)
     ]
