@@ -73,7 +73,6 @@ def fill(home: Path, number: int) -> None:
             candor.ledger.publish(documents)
             chunks = [_chunk(each.record, text) for each, text in zip(documents, texts, strict=True)]
             collection.upsert(chunks, clustered_vectors(rng, len(texts)))
-        collection.optimize()
 
 
 def _publication(number: int, text: str) -> Publication:

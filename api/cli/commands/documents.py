@@ -47,7 +47,7 @@ def list_all(
     found = documents.list(collection, state, limit=shown + 1)
     show_documents(make_console(), found[:shown])
     if len(found) > shown:
-        print_message(f"These are the first {count(shown, 'document')}. Use --limit or --state to see others.")
+        print_message(f"There are more than {count(shown, 'document')}. Use --limit or --state to see others.")
 
 
 @app.command("tag")
