@@ -53,9 +53,9 @@ def main() -> None:
 def _commands() -> dict[str, list[str]]:
     return {
         "candor documents": [*_CLI, "documents", "-c", _NAME],
-        "candor documents --json": [*_CLI, "documents", "-c", _NAME, "--json"],
+        "candor documents --limit 1000 --json": [*_CLI, "documents", "-c", _NAME, "--limit", "1000", "--json"],
         "candor search": [*_CLI, "search", "a heat pump", "-c", _NAME],
-        "candor search --type txt": [*_CLI, "search", "a heat pump", "-c", _NAME, "--type", "txt"],
+        "candor search --folder 042": [*_CLI, "search", "a heat pump", "-c", _NAME, "--folder", "042"],
         "GET /v1/documents": ["-m", "benchmarks.listing", "get", "/v1/documents"],
         "GET /v1/collections": ["-m", "benchmarks.listing", "get", "/v1/collections"],
         "the planner's list": ["-m", "benchmarks.listing", "planner", ""],

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import builtins
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -64,6 +64,7 @@ from ingest.ledger.rows import (
 )
 from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, IDENTITY, PASSAGES, TAGS, TEXTS, database
 from ingest.ledger.tags import change_tags, copy_tags, read_tags
+from vectorstore.text.languages import LANGUAGE
 
 _SHOWN = 5
 _REFERENCES = 5_000  # names or ids per query; SQLite allows 32,766 values, and each is used twice
@@ -265,19 +266,19 @@ class Ledger:
             query = query.where(or_(columns.name > name, and_(columns.name == name, columns.id > after)))
         return self._records(query.order_by(columns.name, columns.id).limit(limit))
 
-    def catalogue(self, collection: str) -> builtins.list[IndexedDocument]:
-        """Return the searchable documents of a collection, sorted by name."""
+    def catalogue(self, collection: str) -> Iterator[IndexedDocument]:
+        """Iterate over the searchable documents of a collection, sorted by name."""
         columns = DOCUMENTS.c
-        fields = IndexedDocument._fields[:-1]
+        language = columns["metadata"][LANGUAGE].as_string()
         query = (
-            select(*(columns[name] for name in fields))
+            select(*(language if name == "language" else columns[name] for name in IndexedDocument._fields[:-1]))
             .where(columns.collection == collection, columns.chunks > 0)
             .order_by(columns.name, columns.id)
         )
         with database(), self._engine.connect() as connection:
-            rows = connection.execute(query).all()
-            tags = read_tags(connection, collection, [row.id for row in rows])
-        return [IndexedDocument._make((*row, tags.get(row.id, ()))) for row in rows]
+            tags = read_tags(connection, collection)
+            for row in connection.execute(query):
+                yield IndexedDocument._make((*row, tags.get(row.id, ())))
 
     def members(self, collection: str, container: str) -> builtins.list[DocumentRecord]:
         """Return the documents in a container, given by its path, without those that were removed."""

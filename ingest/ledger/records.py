@@ -7,7 +7,6 @@ from calendar import monthrange
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from enum import StrEnum
-from pathlib import PurePath
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
@@ -136,7 +135,7 @@ class IndexedDocument(NamedTuple):
     version: str
     modified: float
     mime_type: str
-    metadata: dict[str, Scalar]
+    language: str | None
     facts: dict[str, dict[str, str]]
     tags: tuple[str, ...]
 
@@ -190,7 +189,8 @@ class DocumentText(FrozenModel):
 
 def file_type(name: str, mime_type: str) -> str:
     """Return the suffix of a file's name in lower case, else its MIME type."""
-    return PurePath(name).suffix.removeprefix(".").casefold() or mime_type
+    stem, _, suffix = name.rpartition("/")[2].rpartition(".")
+    return suffix.casefold() if stem and suffix else mime_type
 
 
 def document_date(stated: Sequence[str], modified: float) -> date | None:

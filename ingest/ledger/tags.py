@@ -31,11 +31,13 @@ def tag_names(written: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def read_tags(connection: Connection, collection: str, documents: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the tags of those of the documents that have tags, by document id."""
+def read_tags(
+    connection: Connection, collection: str, documents: Sequence[str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return the tags of every tagged document, at least of those among ``documents``, by document id."""
     found: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
     query = select(TAGS.c.id, TAGS.c.tag).where(TAGS.c.collection == collection).order_by(TAGS.c.id, TAGS.c.tag)
-    if len(documents) <= _FEW:
+    if documents is not None and len(documents) <= _FEW:
         query = query.where(TAGS.c.id.in_(documents))
     for document, tag in connection.execute(query):
         found[document] += (tag,)

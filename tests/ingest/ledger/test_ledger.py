@@ -163,13 +163,13 @@ def test_the_catalogue_describes_searchable_documents_as_their_records_do(ledger
     ledger.discover(documents)
     ledger.tag("papers", [documents[0].id], add=["taxes"])
     records = [each for each in ledger.list("papers") if each.chunks]
-    described = ledger.catalogue("papers")
-    fields = ("id", "name", "path", "title", "chunks", "pages", "version", "metadata", "tags", "type", "dated")
+    described = list(ledger.catalogue("papers"))
+    fields = ("id", "name", "path", "title", "chunks", "pages", "version", "tags", "type", "dated")
     assert [[getattr(each, name) for name in fields] for each in described] == [
         [getattr(each, name) for name in fields] for each in records
     ]
-    assert [(each.type, str(each.dated), each.tags) for each in described] == [
-        ("text/plain", "2023-11-14", ()), ("pdf", "2024-06-30", ("taxes",)),
+    assert [(each.type, str(each.dated), each.tags, each.language) for each in described] == [
+        ("text/plain", "2023-11-14", (), None), ("pdf", "2024-06-30", ("taxes",), "de"),
     ]  # fmt: skip
     assert described[1].facts[PERIOD]["value"] == "2024-06"
 
