@@ -8,7 +8,8 @@ continues.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 
 from ingest.chunking.chunker import Chunker
 from ingest.containers.unpack import expand
@@ -160,11 +161,12 @@ class IngestPipeline:
 
     def _read_all(self, state: IngestState) -> None:
         """Read every file of the plan. Embed whenever there are enough chunks for a batch."""
-        for documents in self._results(state):
-            self._documents.process(documents, state)
-            self._containers.close_finished(state)
-            if sum(len(waiting.chunks) for waiting in state.waiting) >= self._batch:
-                self._store_waiting(state)
+        with closing(self._results(state)) as results:  # otherwise, a second Ctrl-C is lost in its garbage collection
+            for documents in results:
+                self._documents.process(documents, state)
+                self._containers.close_finished(state)
+                if sum(len(waiting.chunks) for waiting in state.waiting) >= self._batch:
+                    self._store_waiting(state)
         while state.waiting and not state.check_cancelled():  # a message is added after its last attachment was stored
             self._store_waiting(state)
 
@@ -172,7 +174,7 @@ class IngestPipeline:
         self._documents.store_waiting(state)
         self._containers.close_finished(state)
 
-    def _results(self, state: IngestState) -> Iterator[list[DocumentInProgress]]:
+    def _results(self, state: IngestState) -> Generator[list[DocumentInProgress]]:
         """Yield the files that have been read. Others are read meanwhile."""
         upcoming = iter(state.to_read)
         with ReadAhead(self._documents.read, self._threads) as ahead:
