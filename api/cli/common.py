@@ -126,7 +126,8 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     from multi_agent.sources import is_unreadable
 
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    print("".join(_escape(each) if is_unreadable(each) else each for each in text), flush=True)
+    escapes = {ord(each): _escape(each) for each in set(text) if is_unreadable(each)}
+    print(text.translate(escapes) if escapes else text, flush=True)
 
 
 def _escape(character: str) -> str:

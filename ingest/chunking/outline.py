@@ -26,6 +26,7 @@ class Outline:
         self._budget = budget
         self._parsed = parsed
         self._name = name
+        self._counted: dict[str, int] = {}
         self._contexts: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {}
 
     @cached_property
@@ -41,7 +42,7 @@ class Outline:
         stated = [self._parsed.facts[TITLE].printed] if TITLE in self._parsed.facts else []
         named = next((title for title in (*stated, *guessed) if _WORD.search(title)), stem)
         length = _TITLE_LENGTH
-        while self._count([_shortened(named, length)])[0] > self._budget // _CONTEXT_SHARE and length > 1:
+        while self._tokens(_shortened(named, length)) > self._budget // _CONTEXT_SHARE and length > 1:
             length //= 2
         return _shortened(named, length)
 
@@ -50,8 +51,8 @@ class Outline:
         """Issuer and period as printed, unless the title contains them. Empty if the context line has no room."""
         facts = [self._parsed.facts[name].printed for name in (ISSUER, PERIOD) if name in self._parsed.facts]
         lacking = ", ".join(fact for fact in facts if _letters(fact) not in _letters(self.title))
-        tokens = self._count([f"{self.title} › {lacking}"])[0]
-        return lacking if tokens <= self._budget // _CONTEXT_SHARE else ""
+        fits = lacking and self._tokens(f"{self.title} › {lacking}") <= self._budget // _CONTEXT_SHARE
+        return lacking if fits else ""
 
     def _first_heading(self) -> str:
         """Return the first heading if it is near the start and short enough for a title, otherwise ``""``."""
@@ -78,7 +79,7 @@ class Outline:
         """Return the section path and the tokens of its context line. Drops outer headings until the line fits."""
         if section not in self._contexts:
             path = " › ".join(part for part in (self.title, self.about, *section) if part)
-            tokens = self._count([path])[0] if path else 0
+            tokens = self._tokens(path) if path else 0
             fits = not section or tokens <= self._budget // _CONTEXT_SHARE
             self._contexts[section] = (section, tokens) if fits else self.context(section[1:])
         return self._contexts[section]
@@ -86,6 +87,12 @@ class Outline:
     def room(self, section: tuple[str, ...]) -> int:
         """Return the number of tokens left for the text below the context line."""
         return self._budget - self.context(section)[1]
+
+    def _tokens(self, text: str) -> int:
+        """Count the tokens of a context line, each line once."""
+        if text not in self._counted:
+            [self._counted[text]] = self._count([text])
+        return self._counted[text]
 
     def _of(self, block: Block) -> str:
         return self._parsed.text[block.start : block.end]

@@ -15,19 +15,14 @@ from __future__ import annotations
 
 import builtins
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import TypeAdapter
 from sqlalchemy import (
-    ColumnElement,
-    Connection,
     Engine,
-    Row,
-    RowMapping,
     Select,
-    Table,
+    and_,
     bindparam,
     case,
     delete,
@@ -38,15 +33,39 @@ from sqlalchemy import (
     update,
 )
 
-from ingest.document import Block, ParsedDocument
+from ingest.document import ParsedDocument
 from ingest.errors import AmbiguousDocument, DocumentNotFound
-from ingest.ledger.records import STARTED, Count, DocumentRecord, DocumentState, DocumentSummary, DocumentText, Stage
+from ingest.ledger.records import (
+    STARTED,
+    Count,
+    DocumentRecord,
+    DocumentState,
+    DocumentSummary,
+    DocumentText,
+    IndexedDocument,
+    Publication,
+    Stage,
+    Touched,
+)
+from ingest.ledger.rows import (
+    BLOCKS,
+    PAGES,
+    delete_rows,
+    hide_versions,
+    insert_rows,
+    is_document,
+    is_given,
+    remove_documents,
+    to_record,
+    to_row,
+    to_summary,
+    to_text_row,
+    unhide_versions,
+)
 from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, IDENTITY, PASSAGES, TAGS, TEXTS, database
 from ingest.ledger.tags import change_tags, copy_tags, read_tags
-from vectorstore.models import PageSpan
+from vectorstore.text.languages import LANGUAGE
 
-_BLOCKS = TypeAdapter(tuple[Block, ...])
-_PAGES = TypeAdapter(tuple[PageSpan, ...])
 _SHOWN = 5
 _REFERENCES = 5_000  # names or ids per query; SQLite allows 32,766 values, and each is used twice
 
@@ -64,31 +83,24 @@ class Ledger:
     def record(self, record: DocumentRecord, parsed: ParsedDocument | None = None) -> None:
         """Replace the record of a file. Without ``parsed``, its stored text stays."""
         with database(), self._engine.begin() as connection:
-            connection.execute(delete(DOCUMENTS).where(*_is(DOCUMENTS, record.collection, record.id)))
-            connection.execute(insert(DOCUMENTS).values(_row(record)))
+            connection.execute(delete(DOCUMENTS).where(*is_document(DOCUMENTS, record.collection, record.id)))
+            connection.execute(insert(DOCUMENTS).values(to_row(record)))
             if parsed:
-                connection.execute(delete(TEXTS).where(*_is(TEXTS, record.collection, record.id)))
-                connection.execute(insert(TEXTS).values(_text_row(record, parsed)))
+                connection.execute(delete(TEXTS).where(*is_document(TEXTS, record.collection, record.id)))
+                connection.execute(insert(TEXTS).values(to_text_row(record, parsed)))
 
     def discover(self, records: Sequence[DocumentRecord]) -> None:
         """Replace many records in one transaction. Stored texts stay."""
         with database(), self._engine.begin() as connection:
-            if records:
-                keys = [{"record_collection": record.collection, "record_id": record.id} for record in records]
-                one = (
-                    DOCUMENTS.c.collection == bindparam("record_collection"),
-                    DOCUMENTS.c.id == bindparam("record_id"),
-                )
-                connection.execute(delete(DOCUMENTS).where(*one), keys)
-                connection.execute(insert(DOCUMENTS), [_row(record) for record in records])
+            delete_rows(connection, DOCUMENTS, records)
+            insert_rows(connection, DOCUMENTS, [to_row(record) for record in records])
 
-    def advance(self, collection: str, document: str, state: DocumentState, stage: Stage, attempts: int) -> None:
-        """Update the state, stage and number of attempts of a file."""
-        values: dict[str, Any] = {
-            "state": state, "stage": stage, "attempts": attempts, "updated_at": datetime.now(UTC)
-        }  # fmt: skip
-        with database(), self._engine.begin() as connection:
-            connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(values))
+    def advance(self, collection: str, state: DocumentState, stage: Stage, attempts: Mapping[str, int]) -> None:
+        """Update the state and stage of files, and their numbers of attempts, which are given by document id."""
+        values = {"state": state, "stage": stage, "updated_at": datetime.now(UTC), "attempts": bindparam("tried")}
+        self._update(
+            values, [{"of": collection, "one": document, "tried": tried} for document, tried in attempts.items()]
+        )
 
     def requeue_unfinished(self, collection: str) -> None:
         """Reset the files that an interrupted ingest left in an intermediate state.
@@ -106,46 +118,39 @@ class Ledger:
         with database(), self._engine.begin() as connection:
             connection.execute(update(DOCUMENTS).where(*started).values(values))
 
-    def touch(self, collection: str, document: str, *, name: str, modified: float, read_at: float) -> None:
-        """Record that the content of the file is the indexed content, and record its current name."""
-        values: dict[str, Any] = {
-            "state": DocumentState.INDEXED, "stage": Stage.STORING, "reason": "", "name": name,
-            "modified": modified, "read_at": read_at, "updated_at": datetime.now(UTC),
+    def touch(self, collection: str, files: Sequence[Touched]) -> None:
+        """Record that the contents of the files are the indexed contents, and record their current names."""
+        values = {
+            "state": DocumentState.INDEXED, "stage": Stage.STORING, "reason": "", "updated_at": datetime.now(UTC),
+            "name": bindparam("called"), "modified": bindparam("changed"), "read_at": bindparam("opened"),
         }  # fmt: skip
-        with database(), self._engine.begin() as connection:
-            connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(values))
+        rows = [
+            {"of": collection, "one": each.id, "called": each.name, "changed": each.modified, "opened": each.read_at}
+            for each in files
+        ]
+        self._update(values, rows)
 
-    def publish(
-        self,
-        record: DocumentRecord,
-        parsed: ParsedDocument | None = None,
-        *,
-        superseded: str = "",
-        moved_from: DocumentSummary | None = None,
-    ) -> None:
-        """Show an indexed version to searches and hide the ``superseded`` one, in one transaction.
-
-        ``moved_from`` is the document with the same content whose file was moved to this path. It is removed.
-        """
+    def publish(self, documents: Sequence[Publication]) -> None:
+        """Show indexed versions to searches and hide those that they replace, in one transaction."""
+        records = [each.record for each in documents]
+        moved = [(each.record, each.moved_from) for each in documents if each.moved_from]
         with database(), self._engine.begin() as connection:
             for table in (DOCUMENTS, TEXTS):
-                connection.execute(delete(table).where(*_is(table, record.collection, record.id)))
-            connection.execute(insert(DOCUMENTS).values(_row(record)))
-            if parsed:
-                connection.execute(insert(TEXTS).values(_text_row(record, parsed)))
-            connection.execute(delete(HIDDEN).where(*_is_version(record.collection, record.index_version)))
-            if superseded:
-                _hide(connection, record.collection, record.id, superseded)
-            if moved_from:
-                copy_tags(connection, record.collection, moved_from.id, record.id)
-                _remove(
-                    connection, record.collection, moved_from.id, moved_from.index_version, f"moved to {record.path}"
-                )
+                delete_rows(connection, table, records)
+            insert_rows(connection, DOCUMENTS, [to_row(record) for record in records])
+            insert_rows(connection, TEXTS, [to_text_row(each.record, each.parsed) for each in documents if each.parsed])
+            for collection in dict.fromkeys(record.collection for record in records):
+                here = [each for each in documents if each.record.collection == collection]
+                unhide_versions(connection, collection, [each.record.index_version for each in here])
+                hide_versions(connection, collection, {each.superseded: each.record.id for each in here})
+            for record, former in moved:
+                copy_tags(connection, record.collection, {record.id: former.id})
+                remove_documents(connection, record.collection, [former], f"moved to {record.path}")
 
-    def remove(self, collection: str, document: str, version: str, reason: str) -> None:
-        """Mark a document as removed and hide its chunks."""
+    def remove(self, collection: str, documents: Sequence[DocumentRecord | DocumentSummary], reason: str) -> None:
+        """Mark documents as removed and hide their chunks, in one transaction."""
         with database(), self._engine.begin() as connection:
-            _remove(connection, collection, document, version, reason)
+            remove_documents(connection, collection, documents, reason)
 
     def tag(
         self, collection: str, documents: Sequence[str], *, add: Sequence[str] = (), remove: Sequence[str] = ()
@@ -154,21 +159,23 @@ class Ledger:
         with database(), self._engine.begin() as connection:
             change_tags(connection, collection, documents, add=add, remove=remove)
 
-    def inherit_tags(self, collection: str, container: str, member: str) -> None:
-        """Add the tags of a container to a member of it."""
+    def inherit_tags(self, collection: str, containers: Mapping[str, str]) -> None:
+        """Add the tags of containers to their members. ``containers`` maps members to containers."""
         with database(), self._engine.begin() as connection:
-            copy_tags(connection, collection, container, member)
+            copy_tags(connection, collection, containers)
 
-    def hide(self, collection: str, document: str, version: str) -> None:
-        """Hide an indexed version from searches. Call it before its first chunk is written."""
+    def hide(self, collection: str, versions: Mapping[str, str]) -> None:
+        """Hide indexed versions from searches. ``versions`` maps them to documents.
+
+        Call it before their first chunk is written.
+        """
         with database(), self._engine.begin() as connection:
-            _hide(connection, collection, document, version)
+            hide_versions(connection, collection, versions)
 
     def unhide(self, collection: str, versions: Sequence[str]) -> None:
         """Delete the entries of hidden versions whose chunks were deleted from the store."""
         with database(), self._engine.begin() as connection:
-            for version in versions:
-                connection.execute(delete(HIDDEN).where(*_is_version(collection, version)))
+            unhide_versions(connection, collection, versions)
 
     def hidden(self, collection: str) -> dict[str, str]:
         """Return the document of each hidden version. Only versions being written or deleted are hidden."""
@@ -209,11 +216,11 @@ class Ledger:
             DOCUMENTS.c.collection == collection
         )
         with database(), self._engine.connect() as connection:
-            return {row.id: _summary(row) for row in connection.execute(query)}
+            return {row.id: to_summary(row) for row in connection.execute(query)}
 
     def get(self, collection: str, document: str) -> DocumentRecord | None:
         """Return the record of a document by its full id, or None."""
-        found = self._records(select(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)))
+        found = self._records(select(DOCUMENTS).where(*is_document(DOCUMENTS, collection, document)))
         return found[0] if found else None
 
     def find(self, collection: str, reference: str) -> DocumentRecord:
@@ -223,7 +230,9 @@ class Ledger:
         """
         columns = DOCUMENTS.c
         within = select(DOCUMENTS).where(columns.collection == collection).order_by(columns.name)
-        exact = or_(columns.id == reference, columns.path == reference, columns.name == reference)
+        if known := self.get(collection, reference):  # does not read the other documents
+            return known
+        exact = or_(columns.path == reference, columns.name == reference)
         found = self._records(within.where(exact)) or self._records(
             within.where(
                 or_(
@@ -241,10 +250,43 @@ class Ledger:
             raise AmbiguousDocument(f"{reference!r} matches {len(found)} documents: {shown}. Use the id of one.")
         return found[0]
 
-    def list(self, collection: str, state: DocumentState | None = None) -> list[DocumentRecord]:
-        """Return the documents of a collection, sorted by name. ``state`` filters them."""
-        query = select(DOCUMENTS).where(DOCUMENTS.c.collection == collection).order_by(DOCUMENTS.c.name, DOCUMENTS.c.id)
-        return self._records(query if state is None else query.where(DOCUMENTS.c.state == state))
+    def list(
+        self, collection: str, state: DocumentState | None = None, *, limit: int | None = None, after: str = ""
+    ) -> list[DocumentRecord]:
+        """Return the documents of a collection, sorted by name. ``state`` filters them.
+
+        With ``limit``, return at most so many, beginning behind the document with the id ``after``.
+        """
+        columns = DOCUMENTS.c
+        query = select(DOCUMENTS).where(columns.collection == collection)
+        if state is not None:
+            query = query.where(columns.state == state)
+        if after:
+            name = select(columns.name).where(*is_document(DOCUMENTS, collection, after)).scalar_subquery()
+            query = query.where(or_(columns.name > name, and_(columns.name == name, columns.id > after)))
+        return self._records(query.order_by(columns.name, columns.id).limit(limit))
+
+    def catalogue(self, collection: str) -> Iterator[IndexedDocument]:
+        """Iterate over the searchable documents of a collection, sorted by name."""
+        columns = DOCUMENTS.c
+        language = columns["metadata"][LANGUAGE].as_string()
+        query = (
+            select(*(language if name == "language" else columns[name] for name in IndexedDocument._fields[:-1]))
+            .where(columns.collection == collection, columns.chunks > 0)
+            .order_by(columns.name, columns.id)
+        )
+        with database(), self._engine.connect() as connection:
+            tags = read_tags(connection, collection)
+            for row in connection.execute(query):
+                yield IndexedDocument._make((*row, tags.get(row.id, ())))
+
+    def members(self, collection: str, container: str) -> builtins.list[DocumentRecord]:
+        """Return the documents in a container, given by its path, without those that were removed."""
+        columns = DOCUMENTS.c
+        query = select(DOCUMENTS).where(
+            columns.collection == collection, columns.container == container, columns.state != DocumentState.REMOVED
+        )
+        return self._records(query)
 
     def searchable(self, collection: str, references: Sequence[str]) -> builtins.list[str]:
         """Return the ids of the indexed documents with these ids or names, sorted by name."""
@@ -287,13 +329,13 @@ class Ledger:
     def text(self, collection: str, document: str) -> DocumentText:
         """Return the parsed text of a document by its full id. Raises DocumentNotFound if there is none."""
         with database(), self._engine.connect() as connection:
-            row = connection.execute(select(TEXTS).where(*_is(TEXTS, collection, document))).mappings().first()
+            row = connection.execute(select(TEXTS).where(*is_document(TEXTS, collection, document))).mappings().first()
         if row is None:
             raise DocumentNotFound(f"Document {document!r} in collection {collection!r} has no parsed text.")
         return DocumentText(
             text=row["text"],
-            blocks=_BLOCKS.validate_python(row["blocks"]),
-            pages=_PAGES.validate_python(row["pages"]),
+            blocks=BLOCKS.validate_python(row["blocks"]),
+            pages=PAGES.validate_python(row["pages"]),
         )
 
     def forget(self, collection: str) -> None:
@@ -302,62 +344,14 @@ class Ledger:
             for table in (DOCUMENTS, TAGS, TEXTS, HIDDEN, CHANGES, PASSAGES):
                 connection.execute(delete(table).where(table.c.collection == collection))
 
+    def _update(self, values: dict[str, Any], rows: Sequence[Mapping[str, object]]) -> None:
+        """Update documents in one transaction. Each row names the document and the values of one."""
+        if rows:
+            with database(), self._engine.begin() as connection:
+                connection.execute(update(DOCUMENTS).where(*is_given(DOCUMENTS)).values(values), rows)
+
     def _records(self, query: Select[Any]) -> builtins.list[DocumentRecord]:
         with database(), self._engine.connect() as connection:
             rows = connection.execute(query).mappings().all()
-            tags = read_tags(connection, rows[0]["collection"]) if rows else {}
-        return [_record(row, tags.get(row["id"], ())) for row in rows]
-
-
-def _is(table: Table, collection: str, document: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return table.c.collection == collection, table.c.id == document
-
-
-def _is_version(collection: str, version: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return HIDDEN.c.collection == collection, HIDDEN.c.edition == version
-
-
-def _hide(connection: Connection, collection: str, document: str, version: str) -> None:
-    if version:
-        connection.execute(delete(HIDDEN).where(*_is_version(collection, version)))
-        connection.execute(insert(HIDDEN).values(collection=collection, edition=version, document=document))
-        incremented = update(CHANGES).where(CHANGES.c.collection == collection).values(number=CHANGES.c.number + 1)
-        if not connection.execute(incremented).rowcount:
-            connection.execute(insert(CHANGES).values(collection=collection, number=1))
-
-
-def _remove(connection: Connection, collection: str, document: str, version: str, reason: str) -> None:
-    removed: dict[str, Any] = {
-        "state": DocumentState.REMOVED, "reason": reason, "chunks": 0, "tokens": 0, "updated_at": datetime.now(UTC)
-    }  # fmt: skip
-    connection.execute(update(DOCUMENTS).where(*_is(DOCUMENTS, collection, document)).values(removed))
-    connection.execute(delete(TEXTS).where(*_is(TEXTS, collection, document)))
-    _hide(connection, collection, document, version)
-
-
-def _row(record: DocumentRecord) -> dict[str, Any]:
-    return record.model_dump(exclude={"tags"})
-
-
-def _record(row: RowMapping, tags: tuple[str, ...]) -> DocumentRecord:
-    return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"]), "tags": tags})
-
-
-def _summary(row: Row[Any]) -> DocumentSummary:
-    summary = DocumentSummary._make(row)
-    return summary._replace(state=DocumentState(summary.state), stage=Stage(summary.stage))
-
-
-def _utc(time: datetime) -> datetime:
-    """Add the time zone that SQLite does not store."""
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def _text_row(record: DocumentRecord, parsed: ParsedDocument) -> dict[str, object]:
-    return {
-        "collection": record.collection,
-        "id": record.id,
-        "text": parsed.text,
-        "blocks": _BLOCKS.dump_python(parsed.blocks, mode="json"),
-        "pages": _PAGES.dump_python(parsed.pages, mode="json"),
-    }
+            tags = read_tags(connection, rows[0]["collection"], [row["id"] for row in rows]) if rows else {}
+        return [to_record(row, tags.get(row["id"], ())) for row in rows]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from calendar import monthrange
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from enum import StrEnum
-from pathlib import PurePath
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
 from pydantic import Field
 
-from ingest.document import DATE, PERIOD, Block, Fact
+from ingest.document import DATE, PERIOD, Block, Fact, ParsedDocument
 from vectorstore.models import FrozenModel, PageSpan, Scalar
 
 _DOCUMENT_NAMESPACE = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
@@ -82,7 +82,7 @@ class DocumentRecord(FrozenModel):
     @property
     def type(self) -> str:
         """The type of the file: the suffix of its name in lower case, else its MIME type."""
-        return PurePath(self.name).suffix.removeprefix(".").casefold() or self.mime_type
+        return file_type(self.name, self.mime_type)
 
     @property
     def dated(self) -> date | None:
@@ -90,10 +90,7 @@ class DocumentRecord(FrozenModel):
 
         An incomplete date counts as its last day. None if the file was never read.
         """
-        for name in (DATE, PERIOD):
-            if name in self.facts and (stated := _last_day(self.facts[name].value)):
-                return stated
-        return datetime.fromtimestamp(self.modified, UTC).date() if self.modified else None
+        return document_date([self.facts[name].value for name in (DATE, PERIOD) if name in self.facts], self.modified)
 
     @property
     def index_version(self) -> str:
@@ -126,6 +123,55 @@ class DocumentSummary(NamedTuple):
         return index_version(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
 
 
+class IndexedDocument(NamedTuple):
+    """The fields of the record of a searchable document that describe it in a list of all documents."""
+
+    id: str
+    name: str
+    path: str
+    title: str
+    chunks: int
+    pages: int
+    version: str
+    modified: float
+    mime_type: str
+    language: str | None
+    facts: dict[str, dict[str, str]]
+    tags: tuple[str, ...]
+
+    @property
+    def type(self) -> str:
+        """As of ``DocumentRecord``."""
+        return file_type(self.name, self.mime_type)
+
+    @property
+    def dated(self) -> date | None:
+        """As of ``DocumentRecord``."""
+        return document_date(
+            [self.facts[name]["value"] for name in (DATE, PERIOD) if name in self.facts], self.modified
+        )
+
+
+class Publication(NamedTuple):
+    """A document whose indexed version is complete, and what the version replaces."""
+
+    record: DocumentRecord
+    parsed: ParsedDocument | None = None
+    superseded: str = ""
+    """The indexed version before, if there is one."""
+    moved_from: DocumentSummary | None = None
+    """The document with the same content whose file was moved to this path. It is removed."""
+
+
+class Touched(NamedTuple):
+    """A file whose content is the indexed content: the id of its document, and what may have changed."""
+
+    id: str
+    name: str
+    modified: float
+    read_at: float
+
+
 class Count(NamedTuple):
     """A number of documents, and the number of their chunks that searches see."""
 
@@ -139,6 +185,19 @@ class DocumentText(FrozenModel):
     text: str
     blocks: tuple[Block, ...]
     pages: tuple[PageSpan, ...]
+
+
+def file_type(name: str, mime_type: str) -> str:
+    """Return the suffix of a file's name in lower case, else its MIME type."""
+    stem, _, suffix = name.rpartition("/")[2].rpartition(".")
+    return suffix.casefold() if stem and suffix else mime_type
+
+
+def document_date(stated: Sequence[str], modified: float) -> date | None:
+    """Return the first complete or incomplete date among the ``stated`` values, otherwise the day of ``modified``."""
+    dates = (_last_day(value) for value in stated)
+    changed = datetime.fromtimestamp(modified, UTC).date() if modified else None
+    return next((day for day in dates if day), changed)
 
 
 def _last_day(stated: str) -> date | None:

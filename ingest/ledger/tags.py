@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
@@ -12,6 +12,8 @@ from ingest.ledger.schema import TAGS
 
 LONGEST_TAG = 64
 """Maximum characters of a tag."""
+
+_FEW = 1_000  # documents; for more, the tags of the whole collection are read
 
 _IS_ONE = (
     TAGS.c.collection == bindparam("in_collection"),
@@ -29,10 +31,14 @@ def tag_names(written: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def read_tags(connection: Connection, collection: str) -> dict[str, tuple[str, ...]]:
-    """Return the tags of every tagged document in the collection, by document id."""
+def read_tags(
+    connection: Connection, collection: str, documents: Sequence[str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return the tags of every tagged document, at least of those among ``documents``, by document id."""
     found: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
     query = select(TAGS.c.id, TAGS.c.tag).where(TAGS.c.collection == collection).order_by(TAGS.c.id, TAGS.c.tag)
+    if documents is not None and len(documents) <= _FEW:
+        query = query.where(TAGS.c.id.in_(documents))
     for document, tag in connection.execute(query):
         found[document] += (tag,)
     return dict(found)
@@ -56,7 +62,9 @@ def change_tags(
         connection.execute(insert(TAGS), added)
 
 
-def copy_tags(connection: Connection, collection: str, source: str, target: str) -> None:
-    """Add the tags of one document to another."""
-    query = select(TAGS.c.tag).where(TAGS.c.collection == collection, TAGS.c.id == source)
-    change_tags(connection, collection, [target], add=connection.execute(query).scalars().all(), remove=())
+def copy_tags(connection: Connection, collection: str, sources: Mapping[str, str]) -> None:
+    """Add the tags of documents to others. ``sources`` maps each other document to the one that it gets tags from."""
+    tags = read_tags(connection, collection, list(dict.fromkeys(sources.values())))
+    for target, source in sources.items():
+        if source in tags:
+            change_tags(connection, collection, [target], add=tags[source], remove=())

@@ -5,7 +5,7 @@ The ledger stores which indexed versions are hidden. ``ledger.py`` describes how
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary
@@ -14,6 +14,8 @@ from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 from vectorstore.text.counts import count
 from vectorstore.wrapper import CollectionWrapper
+
+_DOCUMENTS = 1_000  # removed per transaction and request to the store
 
 
 class LiveCollection(CollectionWrapper):
@@ -94,14 +96,17 @@ class _Snapshot(LiveCollection):
         return where.model_copy(update={"without": {**where.without, INDEX_VERSION: self._hidden}})
 
 
-def remove_document(
-    collection: Collection, ledger: Ledger, document: DocumentRecord | DocumentSummary, reason: str
+def remove_documents(
+    collection: Collection, ledger: Ledger, documents: Sequence[DocumentRecord | DocumentSummary], reason: str
 ) -> None:
-    """Delete the chunks of a document. The ledger keeps its record with the reason."""
+    """Delete the chunks of documents. The ledger keeps their records with the reason."""
     name = collection.spec.collection
-    ledger.remove(name, document.id, document.index_version, reason)
-    collection.delete(ChunkFilter(documents=(document.id,)))
-    ledger.unhide(name, [version for version, owner in ledger.hidden(name).items() if owner == document.id])
+    for start in range(0, len(documents), _DOCUMENTS):
+        some = documents[start : start + _DOCUMENTS]
+        ledger.remove(name, some, reason)
+        removed = {each.id for each in some}
+        collection.delete(ChunkFilter(documents=tuple(removed)))
+        ledger.unhide(name, [version for version, owner in ledger.hidden(name).items() if owner in removed])
 
 
 def delete_hidden_chunks(collection: Collection, ledger: Ledger, name: str) -> None:

@@ -54,7 +54,8 @@ class ChunkWriter:
         digests = {identity: hashlib.sha256(text.encode()).hexdigest() for identity, text in texts.items()}
         with timed(Stage.EMBEDDING):
             vectors = self._stored_vectors(digests, moved)
-            missing = list(dict.fromkeys(text for identity, text in texts.items() if identity not in vectors))
+            new = dict.fromkeys(text for identity, text in texts.items() if identity not in vectors)
+            missing = sorted(new, key=len)  # texts of similar length are embedded faster together
             computed = {text: vector for part in _parts(missing, cancelled)
                         for text, vector in zip(part, self._embedder.embed_passages(part), strict=True)}  # fmt: skip
         with timed(Stage.STORING):

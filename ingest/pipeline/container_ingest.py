@@ -6,10 +6,12 @@ ingest opens it again if this ingest is killed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ingest.errors import FileError
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord, DocumentState, Stage, document_id
-from ingest.ledger.versions import remove_document
+from ingest.ledger.versions import remove_documents
 from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.document_ingest import DocumentIngest
 from ingest.pipeline.open_container import HIDDEN, OpenContainer
@@ -19,10 +21,11 @@ from ingest.pipeline.state import DocumentInProgress, IngestState
 from vectorstore.store import Collection
 
 _EXTRACT = "If you trust it, extract it yourself and ingest it."
+_ABSENT = (DocumentState.REMOVED, DocumentState.SKIPPED)
 
 
 class ContainerIngest:
-    """Starts the members of open containers and closes the containers."""
+    """Lists the members of open containers and closes the containers."""
 
     def __init__(self, documents: DocumentIngest, collection: Collection, ledger: Ledger) -> None:
         self._documents = documents
@@ -31,7 +34,7 @@ class ContainerIngest:
         self._ledger = ledger
 
     def next_member(self, container: DocumentInProgress, state: IngestState) -> DocumentInProgress | None:
-        """Start the next member that can be read, and return it. Return None after the last."""
+        """Return the next member that can be read. Return None after the last."""
         unpacking = container.unpacking
         try:
             while unpacking and _is_open(container) and (member := self._extract_next(container, unpacking)):
@@ -39,10 +42,8 @@ class ContainerIngest:
                 state.files += 1
                 if not reason:
                     unpacking.open += 1
-                    self._record_member(file, DocumentState.DISCOVERED, "", state)
-                    return self._documents.start(file, 0, Verdict.NEW, state)
-                outcome = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
-                self._record_member(file, outcome, f"{file.document} was not extracted: {reason}. {_EXTRACT}", state)
+                    return self._documents.prepare(file, 0, Verdict.NEW, state)
+                self._record_left_out(file, reason, state)
         except FileError as error:  # earlier members are still ingested
             container.result.error = error
         self._close_if_done(container, state)
@@ -70,40 +71,55 @@ class ContainerIngest:
         if container.result.error:
             self._documents.fail(container, container.result.error, state)
             return
-        for member in state.members.get(container.found.document, []) if unpacking.complete else []:
-            if member.path not in unpacking.seen and member.state is not DocumentState.REMOVED:
-                remove_document(self._collection, self._ledger, member, "no longer in its container")
-                state.removed[member.id] = member.name
+        gone = [
+            member
+            for member in state.members.get(container.found.document, [])
+            if unpacking.complete and member.path not in unpacking.seen and member.state is not DocumentState.REMOVED
+        ]
+        remove_documents(self._collection, self._ledger, gone, "no longer in its container")
+        state.removed.update((member.id, member.name) for member in gone)
         if container.chunks:
             state.waiting.append(container)
         else:
-            self._documents.finish(container, state)
+            self._documents.finish([container], state)
 
     def _extract_next(self, container: DocumentInProgress, unpacking: OpenContainer) -> tuple[FoundFile, str] | None:
         container.result.stage = Stage.PARSING
         with wrap_internal_errors(container.found, container.result):
             return unpacking.next()
 
-    def _record_member(self, file: FoundFile, outcome: DocumentState, reason: str, state: IngestState) -> None:
-        """Record a new member, or the reason why a member was not extracted."""
-        identity = document_id(file.document)
-        known = state.known.get(identity)
-        if outcome is DocumentState.DISCOVERED and known and known.state not in (
-            DocumentState.REMOVED, DocumentState.SKIPPED
-        ):  # fmt: skip
-            return
-        record = DocumentRecord(
-            collection=self._name, id=identity, path=file.document, name=file.name, state=outcome,
-            stage=Stage.READING, reason=reason, container=file.container,
-        )  # fmt: skip
+    def record_members(self, documents: Sequence[DocumentInProgress], state: IngestState) -> None:
+        """Record the members among these documents that are new."""
+        members = [each.found for each in documents if each.found.container]
+        known = {member.document: state.known.get(document_id(member.document)) for member in members}
+        new = [member for member in members if (before := known[member.document]) is None or before.state in _ABSENT]
+        if new:
+            self._ledger.discover([self._record(member, DocumentState.DISCOVERED) for member in new])
+        if first := [member for member in members if known[member.document] is None]:
+            self._inherit_tags(first)
+
+    def _record_left_out(self, file: FoundFile, reason: str, state: IngestState) -> None:
+        """Record the reason why a member was not extracted."""
+        outcome = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
+        record = self._record(file, outcome, f"{file.document} was not extracted: {reason}. {_EXTRACT}")
         self._ledger.discover([record])
-        if known is None:
-            self._ledger.inherit_tags(self._name, document_id(file.container), identity)
+        if document_id(file.document) not in state.known:
+            self._inherit_tags([file])
         if outcome is DocumentState.FAILED:
             state.failed.append(record)
-        elif outcome is DocumentState.SKIPPED:
+        else:
             state.files -= 1
             state.left_out.append(SkippedFile(path=file.document, name=file.name, reason=HIDDEN))
+
+    def _inherit_tags(self, members: Sequence[FoundFile]) -> None:
+        containers = {document_id(each.document): document_id(each.container) for each in members}
+        self._ledger.inherit_tags(self._name, containers)
+
+    def _record(self, file: FoundFile, outcome: DocumentState, reason: str = "") -> DocumentRecord:
+        return DocumentRecord(
+            collection=self._name, id=document_id(file.document), path=file.document, name=file.name, state=outcome,
+            stage=Stage.READING, reason=reason, container=file.container,
+        )  # fmt: skip
 
 
 def _is_open(container: DocumentInProgress) -> bool:

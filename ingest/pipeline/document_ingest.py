@@ -1,6 +1,8 @@
-"""The steps of ingesting one file: start, read, chunk, embed and store with other files, publish.
+"""The steps of ingesting files: start, read, embed and store, publish.
 
-A file in a terminal state is added to ``state.finished``, which ``container_ingest.py`` reads.
+A thread reads and chunks one file at a time. The other steps take many files, because each transaction of the database
+and each request to the store takes longer than a small file does. A file in a terminal state is added to
+``state.finished``, which ``container_ingest.py`` reads.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from ingest.ledger.records import (
     DocumentRecord,
     DocumentState,
     DocumentSummary,
+    Publication,
     Stage,
+    Touched,
     document_id,
     index_version,
 )
@@ -71,18 +75,29 @@ class DocumentIngest:
         self._unpack = unpack
         self._writer = ChunkWriter(embedder, collection, ledger, self._name)
 
-    def start(self, file: FoundFile, size: int, verdict: Verdict, state: IngestState) -> DocumentInProgress:
-        """Record in the ledger that the file is being read."""
+    def prepare(self, file: FoundFile, size: int, verdict: Verdict, state: IngestState) -> DocumentInProgress:
+        """Return the file as one to start."""
         identity = document_id(file.document)
         known = state.known.get(identity)
         tried = known.attempts if known and known.state in {DocumentState.FAILED, *_UNFINISHED} else 0
         reread = verdict in (Verdict.RETRY, Verdict.SETTINGS)
-        document = DocumentInProgress(file, identity, size, known, attempts=tried + 1, reread=reread)
-        self._advance(document, DocumentState.PARSING, Stage.READING, state)
-        return document
+        return DocumentInProgress(file, identity, size, known, attempts=tried + 1, reread=reread)
 
-    def read(self, document: DocumentInProgress) -> ParseResult:
-        """Read the file, and parse it unless its content is indexed."""
+    def start(self, documents: Sequence[DocumentInProgress], state: IngestState) -> None:
+        """Record in the ledger that the files are being read."""
+        self._advance(documents, DocumentState.PARSING, Stage.READING, state)
+
+    def read(self, document: DocumentInProgress) -> None:
+        """Read the file, then parse and chunk it unless its content is indexed. Sets its result and its chunks."""
+        document.result = result = self._parse(document)
+        if result.parsed and not result.error:
+            try:
+                with result.timed(Stage.CHUNKING), wrap_internal_errors(document.found, result):
+                    document.chunks = self._chunk(document, result.parsed)
+            except FileError as error:
+                result.error = error
+
+    def _parse(self, document: DocumentInProgress) -> ParseResult:
         previous = document.previous
         same = previous and self._current.is_current(previous)
         begun, limit = time.time(), self._settings.max_file_mb
@@ -101,42 +116,43 @@ class DocumentIngest:
         result.read_at = min(result.read_at, begun)
         return result
 
+    def _chunk(self, document: DocumentInProgress, parsed: ParsedDocument) -> list[Chunk]:
+        source = Source(
+            document_id=document.id,
+            path=document.found.document,
+            name=document.found.name,
+            version=document.result.version,
+        )
+        return chunk_document(self._chunker, parsed, source, self._index_version(document))
+
     def release(self, document: DocumentInProgress) -> None:
         """Delete the extracted members of a container and the private copy of the file."""
         document.close()
         if self._copies:
             self._copies.drop(document.found)
 
-    def process(self, document: DocumentInProgress, state: IngestState) -> None:
-        """Process a file that was read. Chunk it if it was parsed, and open it if it is a container."""
-        result = document.result
-        holder = state.containers.get(document.found.container)
-        if holder and holder.unpacking:
-            holder.unpacking.release(document.found)
-        for stage, seconds in result.seconds.items():
-            state.add_seconds(stage, seconds)
-        if result.error:
-            self.fail(document, result.error, state)
-        elif result.unchanged and document.previous:
-            self.record_unchanged(document.found, document.previous, result.modified, result.read_at, state)
-            state.bytes_done += document.size
-            state.finished.append(document)
-        else:
-            self._process_parsed(document, result, state)
-        if not document.unpacking:
-            self.release(document)
+    def process(self, documents: Sequence[DocumentInProgress], state: IngestState) -> None:
+        """Process files that were read. Queue them for embedding, or open them if they are containers."""
+        for document in documents:
+            result = document.result
+            holder = state.containers.get(document.found.container)
+            if holder and holder.unpacking:
+                holder.unpacking.release(document.found)
+            for stage, seconds in result.seconds.items():
+                state.add_seconds(stage, seconds)
+            if result.error:
+                self.fail(document, result.error, state)
+            elif not result.unchanged:
+                self._process_parsed(document, result, state)
+        self._record_unchanged([each for each in documents if each.result.unchanged and not each.result.error], state)
+        for document in documents:
+            if not document.unpacking:
+                self.release(document)
 
     def _process_parsed(self, document: DocumentInProgress, result: ParseResult, state: IngestState) -> None:
-        """Chunk the document and open its container. Nested containers are unpacked with the outermost one."""
+        """Open the container, or queue the document. Nested containers are unpacked with the outermost one."""
         if result.parsed:
-            state.report_progress(document.found.name, Stage.PARSING)
-            self._advance(document, DocumentState.CHUNKING, Stage.CHUNKING, state)
-            try:
-                with state.timed(Stage.CHUNKING), result.timed(Stage.CHUNKING):
-                    self._chunk(document, result.parsed)
-            except FileError as error:
-                self.fail(document, error, state)
-                return
+            state.report_progress(document.found.name, Stage.CHUNKING)
             document.moved_from = self._moved_from(document, state)
         if result.container and not document.found.container:
             limits = ContainerLimits(member_mb=self._settings.max_file_mb)
@@ -145,18 +161,7 @@ class DocumentIngest:
         elif document.chunks:
             state.waiting.append(document)
         else:
-            self.finish(document, state)
-
-    def _chunk(self, document: DocumentInProgress, parsed: ParsedDocument) -> None:
-        """Set the document's chunks."""
-        source = Source(
-            document_id=document.id,
-            path=document.found.document,
-            name=document.found.name,
-            version=document.result.version,
-        )
-        with wrap_internal_errors(document.found, document.result):
-            document.chunks = chunk_document(self._chunker, parsed, source, self._index_version(document))
+            self.finish([document], state)
 
     def _index_version(self, document: DocumentInProgress) -> str:
         return index_version(
@@ -204,25 +209,23 @@ class DocumentIngest:
         state.report_progress(document.found.name, document.result.stage)
         state.finished.append(document)
 
-    def record_unchanged(
-        self, file: FoundFile, known: DocumentSummary, modified: float, read_at: float, state: IngestState
-    ) -> None:
-        """Count a file whose content is already indexed."""
-        if (known.state, known.name, known.modified, known.read_at) != (
-            DocumentState.INDEXED, file.name, modified, read_at
-        ):  # fmt: skip
-            self._ledger.touch(self._name, known.id, name=file.name, modified=modified, read_at=read_at)
-        state.unchanged += 1
-        state.report_progress(file.name, Stage.READING)
+    def _record_unchanged(self, documents: Sequence[DocumentInProgress], state: IngestState) -> None:
+        """Count files whose content is already indexed, and record what else has changed."""
+        touched = [Touched(each.id, each.found.name, each.result.modified, each.result.read_at) for each in documents]
+        self._ledger.touch(self._name, touched)
+        for document in documents:
+            state.bytes_done += document.size
+            state.count_unchanged(document.found.name)
+            state.finished.append(document)
 
     def store_waiting(self, state: IngestState) -> None:
-        """Embed and store the chunks of all waiting documents in one batch, then publish each completed document."""
+        """Embed and store the chunks of all waiting documents in batches, then publish each completed document."""
         self._check()
         documents, state.waiting = state.waiting, []
+        self._hide_new_versions(documents, state)
         chunks: list[Chunk] = []
         moved: dict[str, str] = {}
         for document in documents:
-            self._hide_new_version(document, state)
             chunks.extend(document.chunks)
             moved.update(self._former_chunk_ids(document))
             document.chunks_left = len(document.chunks)
@@ -232,15 +235,19 @@ class DocumentIngest:
             self._store(batch, moved, owners, state)
             for chunk in batch:
                 owners[chunk.id].chunks_left -= 1
-                if not owners[chunk.id].chunks_left:
-                    self.finish(owners[chunk.id], state)
+            touched = {owners[chunk.id].id: owners[chunk.id] for chunk in batch}
+            self.finish([each for each in touched.values() if not each.chunks_left], state)
 
-    def _hide_new_version(self, document: DocumentInProgress, state: IngestState) -> None:
-        """Hide the new version from searches. Called before its first chunk is stored."""
-        self._advance(document, DocumentState.EMBEDDING, Stage.EMBEDDING, state)
-        version = self._index_version(document)
-        if not document.previous or document.previous.index_version != version:
-            self._ledger.hide(self._name, document.id, version)
+    def _hide_new_versions(self, documents: Sequence[DocumentInProgress], state: IngestState) -> None:
+        """Hide the new versions from searches. Called before their first chunk is stored."""
+        self._advance(documents, DocumentState.EMBEDDING, Stage.EMBEDDING, state)
+        versions = {self._index_version(each): each for each in documents}
+        hidden = {
+            version: each.id
+            for version, each in versions.items()
+            if not each.previous or each.previous.index_version != version
+        }
+        self._ledger.hide(self._name, hidden)
 
     def _former_chunk_ids(self, document: DocumentInProgress) -> dict[str, str]:
         if document.moved_from is None:
@@ -263,27 +270,40 @@ class DocumentIngest:
         state.embedded += written.embedded
         state.report_progress(chunks[-1].name, Stage.STORING)
 
-    def finish(self, document: DocumentInProgress, state: IngestState) -> None:
-        """Publish the new version in place of the old one, then delete the old chunks."""
-        record = self._record(document)
-        previous, moved_from = document.previous, document.moved_from
-        superseded = previous.index_version if previous and previous.index_version != record.index_version else ""
+    def finish(self, documents: Sequence[DocumentInProgress], state: IngestState) -> None:
+        """Publish the new versions in place of the old ones, then delete the old chunks."""
+        published = [self._publication(document) for document in documents]
         with state.timed(Stage.STORING):
-            self._ledger.publish(record, document.result.parsed, superseded=superseded, moved_from=moved_from)
-            if superseded:
-                others = ChunkFilter(documents=(document.id,), without={INDEX_VERSION: (record.index_version,)})
-                self._collection.delete(others)
+            self._ledger.publish(published)
+            self._delete_replaced(published)
+        for document, (record, _, _, moved_from) in zip(documents, published, strict=True):
             if moved_from:
-                self._collection.delete(ChunkFilter(documents=(moved_from.id,)))
                 state.removed[moved_from.id] = moved_from.name
-            deleted = [superseded, moved_from.index_version if moved_from else ""]
-            self._ledger.unhide(self._name, [version for version in deleted if version])
-        state.indexed += 1
-        state.pages += record.pages
-        state.bytes_done += document.size
-        state.slowest = sorted([*state.slowest, record], key=_total_seconds, reverse=True)[:_SLOWEST]
-        state.report_progress(document.found.name, Stage.STORING)
-        state.finished.append(document)
+            state.indexed += 1
+            state.pages += record.pages
+            state.bytes_done += document.size
+            state.slowest = sorted([*state.slowest, record], key=_total_seconds, reverse=True)[:_SLOWEST]
+            state.report_progress(document.found.name, Stage.STORING)
+            state.finished.append(document)
+
+    def _publication(self, document: DocumentInProgress) -> Publication:
+        record, previous = self._record(document), document.previous
+        superseded = previous.index_version if previous and previous.index_version != record.index_version else ""
+        return Publication(record, document.result.parsed, superseded, document.moved_from)
+
+    def _delete_replaced(self, published: Sequence[Publication]) -> None:
+        """Delete the chunks of replaced versions and of moved documents."""
+        replaced = [each for each in published if each.superseded]
+        moved = [each.moved_from for each in published if each.moved_from]
+        if replaced:
+            live = tuple(each.record.index_version for each in replaced)
+            documents = tuple(each.record.id for each in replaced)
+            self._collection.delete(ChunkFilter(documents=documents, without={INDEX_VERSION: live}))
+        if moved:
+            self._collection.delete(ChunkFilter(documents=tuple(each.id for each in moved)))
+        deleted = [*(each.superseded for each in replaced), *(each.index_version for each in moved)]
+        if deleted:
+            self._ledger.unhide(self._name, deleted)
 
     def _record(self, document: DocumentInProgress) -> DocumentRecord:
         result, parsed = document.result, document.result.parsed
@@ -313,9 +333,12 @@ class DocumentIngest:
             read_at=result.read_at,
         )
 
-    def _advance(self, document: DocumentInProgress, reached: DocumentState, stage: Stage, state: IngestState) -> None:
-        self._ledger.advance(self._name, document.id, reached, stage, document.attempts)
-        state.report_progress(document.found.name, stage)
+    def _advance(
+        self, documents: Sequence[DocumentInProgress], reached: DocumentState, stage: Stage, state: IngestState
+    ) -> None:
+        self._ledger.advance(self._name, reached, stage, {each.id: each.attempts for each in documents})
+        for document in documents:
+            state.report_progress(document.found.name, stage)
 
 
 def _is_indexed(document: DocumentInProgress) -> bool:

@@ -8,29 +8,27 @@ continues.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 
 from ingest.chunking.chunker import Chunker
 from ingest.containers.unpack import expand
 from ingest.errors import IngestCancelled
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, Stage, document_id
-from ingest.ledger.versions import delete_hidden_chunks, remove_document
+from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, Stage, Touched, document_id
+from ingest.ledger.versions import delete_hidden_chunks, remove_documents
 from ingest.parser import Parser
 from ingest.pipeline.container_ingest import ContainerIngest
 from ingest.pipeline.copies import Copies
 from ingest.pipeline.document_ingest import DocumentIngest
 from ingest.pipeline.open_container import Unpack
-from ingest.pipeline.parse_file import ParseResult
 from ingest.pipeline.plan import Plan, PlannedFile, Verdict, index_settings
+from ingest.pipeline.read_ahead import ReadAhead
 from ingest.pipeline.reports import IngestReport, Progress
 from ingest.pipeline.state import DocumentInProgress, IngestState, group_members, move_candidates
 from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Collection
-
-_AHEAD = 2  # files read ahead per thread; limits the memory that parsed documents take
 
 
 class IngestPipeline:
@@ -133,14 +131,18 @@ class IngestPipeline:
             self._ledger.tag(self._name, list(_documents_of(state)), add=state.plan.tags)
 
     def _count_settled(self, state: IngestState) -> None:
-        """Count the files that the plan does not read."""
+        """Count the files that the plan does not read. Their names may have changed with the ingested folder."""
+        renamed: list[Touched] = []
         for planned in state.plan.files:
             known = state.known.get(document_id(planned.file.document))
             if known and planned.verdict is Verdict.UNCHANGED:
-                self._documents.record_unchanged(planned.file, known, known.modified, known.read_at, state)
+                if known.name != planned.file.name:
+                    renamed.append(Touched(known.id, planned.file.name, known.modified, known.read_at))
+                state.count_unchanged(planned.file.name)
                 self._count_members(state.members.get(known.path, []), state)
             elif known and planned.verdict is Verdict.KNOWN_FAILURE:
                 self._count_known_failure(known, state)
+        self._ledger.touch(self._name, renamed)
 
     def _count_members(self, members: Sequence[DocumentSummary], state: IngestState) -> None:
         """Count the members of an unchanged container."""
@@ -159,11 +161,12 @@ class IngestPipeline:
 
     def _read_all(self, state: IngestState) -> None:
         """Read every file of the plan. Embed whenever there are enough chunks for a batch."""
-        for document in self._results(state):
-            self._documents.process(document, state)
-            self._containers.close_finished(state)
-            if sum(len(waiting.chunks) for waiting in state.waiting) >= self._batch:
-                self._store_waiting(state)
+        with closing(self._results(state)) as results:  # otherwise, a second Ctrl-C is lost in its garbage collection
+            for documents in results:
+                self._documents.process(documents, state)
+                self._containers.close_finished(state)
+                if sum(len(waiting.chunks) for waiting in state.waiting) >= self._batch:
+                    self._store_waiting(state)
         while state.waiting and not state.check_cancelled():  # a message is added after its last attachment was stored
             self._store_waiting(state)
 
@@ -171,39 +174,43 @@ class IngestPipeline:
         self._documents.store_waiting(state)
         self._containers.close_finished(state)
 
-    def _results(self, state: IngestState) -> Iterator[DocumentInProgress]:
-        """Yield the files that have been read. Reads some files ahead while the caller processes one."""
-        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="parse")
-        pending: dict[Future[ParseResult], DocumentInProgress] = {}
+    def _results(self, state: IngestState) -> Generator[list[DocumentInProgress]]:
+        """Yield the files that have been read. Others are read meanwhile."""
         upcoming = iter(state.to_read)
-        try:
+        with ReadAhead(self._documents.read, self._threads) as ahead:
             while True:
-                while len(pending) < self._threads * _AHEAD and (document := self._next(upcoming, state)):
-                    pending[pool.submit(self._documents.read, document)] = document
-                if not pending:
+                if ahead.is_low:
+                    started = list(self._next(upcoming, ahead, state))
+                    self._containers.record_members(started, state)
+                    self._documents.start(started, state)
+                    ahead.start(started)
+                if not ahead:
                     return
-                yield from _done(pending)
-        finally:
-            pool.shutdown(cancel_futures=True)
+                yield ahead.wait()
 
-    def _next(self, upcoming: Iterator[PlannedFile], state: IngestState) -> DocumentInProgress | None:
-        """Start the next member of an open container, or the next file of the plan if there is no such member."""
-        if state.check_cancelled():
-            return None
+    def _next(
+        self, upcoming: Iterator[PlannedFile], ahead: ReadAhead, state: IngestState
+    ) -> Iterator[DocumentInProgress]:
+        """Yield members of open containers, then files of the plan, while there is room."""
         for container in list(state.containers.values()):
-            if member := self._containers.next_member(container, state):
-                return member
-        planned = next(upcoming, None)
-        return self._documents.start(planned.file, planned.size, planned.verdict, state) if planned else None
+            while self._has_room(ahead, state) and (member := self._containers.next_member(container, state)):
+                ahead.add(member)
+                yield member
+        while self._has_room(ahead, state) and (planned := next(upcoming, None)):
+            document = self._documents.prepare(planned.file, planned.size, planned.verdict, state)
+            ahead.add(document)
+            yield document
+
+    def _has_room(self, ahead: ReadAhead, state: IngestState) -> bool:
+        return ahead.has_room and not state.check_cancelled()
 
     def _clean_up(self, state: IngestState) -> None:
         """Remove documents whose files are missing, and delete the chunks that a killed ingest left in the store."""
         self._check()
         with state.timed(Stage.STORING):
-            for known in state.plan.gone:
-                if known.id not in state.removed:
-                    remove_document(self._collection, self._ledger, known, "gone from disk")
-                    state.removed[known.id] = known.name
+            gone = [known for known in state.plan.gone if known.id not in state.removed]
+            remove_documents(self._collection, self._ledger, gone, "gone from disk")
+            state.removed.update((known.id, known.name) for known in gone)
             delete_hidden_chunks(self._collection, self._ledger, self._name)
 
 
@@ -216,12 +223,3 @@ def _documents_of(state: IngestState) -> Iterator[str]:
     for path in paths:
         yield document_id(path)
         paths.extend(member.path for member in state.members.get(path, ()))
-
-
-def _done(pending: dict[Future[ParseResult], DocumentInProgress]) -> Iterator[DocumentInProgress]:
-    """Wait until at least one file has been read. Yield the files that have been read in the order of their start."""
-    finished, _ = wait(pending, return_when=FIRST_COMPLETED)
-    for future in [future for future in pending if future in finished]:
-        document = pending.pop(future)
-        document.result = future.result()
-        yield document

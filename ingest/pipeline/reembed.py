@@ -107,13 +107,14 @@ class Reembedding:
 
     def _done(self, live: Mapping[str, DocumentSummary]) -> set[str]:
         """Return the documents that an earlier attempt embedded. Remove those that changed or were removed since."""
-        done = set()
+        done, changed = set(), []
         for staged in self._ledger.snapshot(self._staged).values():
             now = live.get(staged.id)
             if staged.chunks and now and (staged.version, staged.parser) == (now.version, now.parser):
                 done.add(staged.id)
             elif staged.chunks:
-                self._ledger.remove(self._staged, staged.id, staged.index_version, "replaced")
+                changed.append(staged)
+        self._ledger.remove(self._staged, changed, "replaced")
         return done
 
 

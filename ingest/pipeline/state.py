@@ -76,6 +76,11 @@ class IngestState:
         self.was_cancelled = self.was_cancelled or self.cancelled()
         return self.was_cancelled
 
+    def count_unchanged(self, name: str) -> None:
+        """Count a file whose content is already indexed."""
+        self.unchanged += 1
+        self.report_progress(name, Stage.READING)
+
     def report_progress(self, name: str, stage: Stage) -> None:
         """Call the progress callback."""
         self.progress(

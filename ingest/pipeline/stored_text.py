@@ -13,7 +13,7 @@ from ingest.document import ParsedDocument
 from ingest.errors import IngestCancelled
 from ingest.facts.facts import find_facts
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary, Stage, index_version
+from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary, Publication, Stage, index_version
 from ingest.pipeline.chunk_writer import ChunkWriter
 from ingest.pipeline.chunks import chunk_document
 from ingest.pipeline.reports import Progress
@@ -136,9 +136,8 @@ class StoredTextIngest:
     def _write(self, group: Sequence[_Chunked], written: Written, cancelled: Callable[[], bool]) -> None:
         """Store the chunks, then publish the documents."""
         self._check()
-        for each in group:
-            if each.record.index_version != each.replaced:
-                self._ledger.hide(self._target_name, each.record.id, each.record.index_version)
+        new = [each.record for each in group if each.record.index_version != each.replaced]
+        self._ledger.hide(self._target_name, {record.index_version: record.id for record in new})
         chunks = [chunk for each in group for chunk in each.chunks]
         for start in range(0, len(chunks), self._batch):
             batch = chunks[start : start + self._batch]
@@ -151,12 +150,12 @@ class StoredTextIngest:
     def _publish(self, group: Sequence[_Chunked]) -> None:
         """Show the documents to searches, and delete the chunks of their other versions."""
         if self._staged:
-            for each in group:
-                self._ledger.publish(each.record)
+            self._ledger.publish([Publication(each.record) for each in group])
             return
         superseded = [each.replaced if each.replaced != each.record.index_version else "" for each in group]
-        for each, version in zip(group, superseded, strict=True):
-            self._ledger.publish(each.record, each.parsed, superseded=version)
+        self._ledger.publish(
+            [Publication(each.record, each.parsed, old) for each, old in zip(group, superseded, strict=True)]
+        )
         live = tuple(each.record.index_version for each in group)
         documents = tuple(each.record.id for each in group)
         self._target.delete(ChunkFilter(documents=documents, without={INDEX_VERSION: live}))

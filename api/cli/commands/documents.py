@@ -18,6 +18,8 @@ from api.cli.common import (
 )
 from vectorstore.text.counts import count
 
+_SHOWN = 1_000  # documents, because a table of many takes seconds
+
 app = command_group("documents", "List, tag or remove the documents of a collection.")
 
 
@@ -25,20 +27,27 @@ app = command_group("documents", "List, tag or remove the documents of a collect
 def list_all(
     collection: CollectionOption = None,
     state: Annotated[str | None, typer.Option("--state", help="Only documents in this state, e.g. failed.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="Number of documents. Default: 1,000; all with --json.")
+    ] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """List the documents of a collection with their states, types, tags and reasons for failures.
+    """List the documents of a collection by name, with their states, types, tags and reasons for failures.
 
     Example: candor documents --collection papers --state failed
     """
-    found = make_candor(home).documents.list(collection, state)
+    documents = make_candor(home).documents
     if as_json:
-        print_json([document.model_dump(mode="json") for document in found])
+        print_json([each.model_dump(mode="json") for each in documents.list(collection, state, limit=limit)])
         return
     from api.cli.render.documents import show_documents
 
-    show_documents(make_console(), found)
+    shown = limit or _SHOWN
+    found = documents.list(collection, state, limit=shown + 1)
+    show_documents(make_console(), found[:shown])
+    if len(found) > shown:
+        print_message(f"There are more than {count(shown, 'document')}. Use --limit or --state to see others.")
 
 
 @app.command("tag")

@@ -69,12 +69,11 @@ class Documents:
 
     def _remove(self, opened: Collection, found: DocumentRecord) -> None:
         """Remove a document, its members if it is an archive, and its file if it was uploaded."""
-        from ingest.ledger.versions import remove_document
+        from ingest.ledger.versions import remove_documents
 
-        for member in self._ledger.list(found.collection):
-            if member.container == found.path and member.state is not DocumentState.REMOVED:
-                remove_document(opened, self._ledger, member, "removed by a user together with its container")
-        remove_document(opened, self._ledger, found, "removed by hand")
+        members = self._ledger.members(found.collection, found.path)
+        remove_documents(opened, self._ledger, members, "removed by a user together with its container")
+        remove_documents(opened, self._ledger, [found], "removed by hand")
         path = Path(found.path)
         if not found.container and self._uploads.holds(found.collection, path):
             self._uploads.remove(path)
@@ -85,11 +84,16 @@ class Documents:
             self._collections.require(name)
         return name
 
-    def list(self, collection: str | None, state: str | None) -> list[DocumentRecord]:
-        """Return the documents of a collection, optionally only those in one state.
+    def list(
+        self, collection: str | None, state: str | None, *, limit: int | None = None, after: str = ""
+    ) -> list[DocumentRecord]:
+        """Return the documents of a collection by name, optionally only those in one state.
+
+        With ``limit``, return at most so many, beginning behind the document with the id ``after``.
 
         Raises UsageError, CollectionNotFound.
         """
         if state is not None and state not in list(DocumentState):
             raise UsageError(f"Unknown state {state!r}. The states are {', '.join(DocumentState)}.")
-        return self._ledger.list(self._existing(collection), DocumentState(state) if state else None)
+        wanted = DocumentState(state) if state else None
+        return self._ledger.list(self._existing(collection), wanted, limit=limit, after=after)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from api.errors import OriginalGone
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord
+from ingest.ledger.records import DocumentRecord, document_id
 
 _STEP = 1 << 20
 
@@ -30,7 +30,7 @@ def open_original(ledger: Ledger, document: DocumentRecord, max_member_mb: int) 
         with tempfile.TemporaryDirectory(prefix="candor-") as folder:
             yield _copy(document, Path(folder))
         return
-    container = next((each for each in ledger.list(document.collection) if each.path == document.container), None)
+    container = ledger.get(document.collection, document_id(document.container))
     if container is None:
         raise OriginalGone(
             f"{document.container!r}, which contains {document.name!r}, was removed from the collection."

@@ -79,14 +79,13 @@ class QuestionSuggester:
 
     def _is_outdated(self, made: Suggestion, collection: str) -> bool:
         """Return whether a document that the model read has changed, or the size of the collection has changed much."""
-        known = self._ledger.snapshot(collection)
-        if made.documents != {document: known[document].version for document in made.documents if document in known}:
+        known = [self._ledger.get(collection, document) for document in made.documents]
+        if made.documents != {document.id: document.version for document in known if document}:
             return True
-        now = sum(document.chunks for document in known.values())
-        return abs(now - made.passages) > _MUCH * made.passages
+        return abs(self._count(collection) - made.passages) > _MUCH * made.passages
 
     def _count(self, collection: str) -> int:
-        return sum(document.chunks for document in self._ledger.snapshot(collection).values())
+        return self._ledger.indexed(collection).chunks
 
 
 def _choose(library: Library) -> list[Chunk]:

@@ -12,7 +12,6 @@ from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, ChunkFilter
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
-from vectorstore.text.languages import LANGUAGE
 
 _LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names, so a DATE could be mistaken for the period
 
@@ -76,14 +75,13 @@ def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
             title=document.title,
             chunks=document.chunks,
             pages=document.pages,
-            facts=tuple(document.facts[name].value for name in _LISTED if name in document.facts),
-            language=str(document.metadata.get(LANGUAGE, "")),
+            facts=tuple(document.facts[name]["value"] for name in _LISTED if name in document.facts),
+            language=document.language or "",
             path=document.path,
             type=document.type,
             dated=document.dated,
             tags=document.tags,
             version=document.version[:16],
         )
-        for document in ledger.list(collection)
-        if document.chunks
+        for document in ledger.catalogue(collection)
     ]

@@ -5,6 +5,7 @@ import {authorization, keyNeeded} from "./session.js";
 import {messages} from "./sse.js";
 
 const RETRY_MS = 1500;
+const PAGE = 1000; // documents per request
 
 /** Whether the server is reachable. Dispatches "offline" and "online". */
 export const connection = Object.assign(new EventTarget(), {offline: false});
@@ -73,7 +74,18 @@ const query = (parameters) => new URLSearchParams(Object.entries(parameters).fil
 export const me = () => call("/v1/me");
 export const collections = () => call("/v1/collections");
 export const agents = () => call("/v1/agents");
-export const documents = (collection) => call(`/v1/documents?collection=${id(collection)}`);
+
+/** Return all documents of a collection, requested page by page. */
+export async function documents(collection) {
+  const found = [];
+  let page;
+  do {
+    page = await call(`/v1/documents?${query({collection, limit: PAGE, after: found.at(-1)?.id ?? ""})}`);
+    found.push(...page);
+  } while (page.length === PAGE);
+  return found;
+}
+
 export const document = (documentId, collection) => call(`/v1/documents/${id(documentId)}?${query({collection})}`);
 
 /** Return a part of a document's text: {page}, or {start, limit}. */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.prompts.show_passages import titled
@@ -45,21 +45,24 @@ def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], questi
     """
     languages = Counter(entry.language for entry in catalogue if entry.language)
     asked_in = detect_query(question, languages)
-    lines = {entry.id: _describe(entry, asked_in) for entry in catalogue}
     if len(catalogue) <= most:
-        return "\n".join(lines.values())
-    nearest = _nearest(library, lines, question, most)
+        return "\n".join(_describe(entry, asked_in) for entry in catalogue)
+    nearest = [_describe(entry, asked_in) for entry in _nearest(library, catalogue, question, most)]
     if not nearest:
         return f"{len(catalogue)} documents, which are not listed here."
     others = f"and {len(catalogue) - len(nearest)} others, which are searched as well"
     return "\n".join([*nearest, others])
 
 
-def _nearest(library: Library, lines: Mapping[str, str], question: str, passages: int) -> list[str]:
-    """Return the lines of the documents with the best passages. ``lines`` maps document ids to lines."""
+def _nearest(
+    library: Library, catalogue: Sequence[CatalogueEntry], question: str, passages: int
+) -> list[CatalogueEntry]:
+    """Return the documents with the best passages."""
     found = library.search([question], passages) if passages else []
-    # The lines lack documents ingested after the run started.
-    return [lines[each] for each in dict.fromkeys(chunk.document_id for chunk in found) if each in lines]
+    ids = dict.fromkeys(chunk.document_id for chunk in found)
+    entries = {entry.id: entry for entry in catalogue if entry.id in ids}
+    # The catalogue lacks documents ingested after the run started.
+    return [entries[each] for each in ids if each in entries]
 
 
 def _describe(entry: CatalogueEntry, asked_in: str) -> str:

@@ -167,3 +167,12 @@ def test_a_new_collection_of_the_same_name_has_no_tags(panel: Recorder, run: Cal
     run("drop", "documents", "--yes")
     run("ingest", folder)
     assert {tuple(each["tags"]) for each in run("documents", "--json").json} == {()}
+
+
+def test_a_limit_shortens_the_list_of_documents(panel: Recorder, run: Callable) -> None:
+    shown = run("documents", "--limit", "1")
+    assert ("pumps.md" in shown.out, "soup.txt" in shown.out) == (True, False)
+    assert "There are more than 1 document. Use --limit or --state to see others." in shown.err
+    assert [each["name"] for each in run("documents", "--limit", "1", "--json").json] == ["pumps.md"]
+    everything = run("documents")
+    assert ("soup.txt" in everything.out, "more than" in everything.err) == (True, False)

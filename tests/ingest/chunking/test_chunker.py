@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
@@ -316,3 +316,15 @@ def test_a_chunk_knows_the_sections_that_begin_inside_it(chunk: Callable[..., li
     assert whole.section == ()
     expected = {"Intro.": (), "Outside.": ("Place",), "30 cm.": ("Place", "Room"), "9,000.": ("Cost",)}
     assert {text: whole.section_of(whole.text.index(text)) for text in expected} == expected
+
+
+def test_a_short_note_is_counted_in_three_calls(embedder: Embedder) -> None:
+    """A worker process asks the ingest for each count, which takes longer than counting a short text."""
+    counted: list[list[str]] = []
+
+    def count(texts: Sequence[str]) -> list[int]:
+        counted.append(list(texts))
+        return embedder.count_tokens(texts)
+
+    [chunk] = Chunker(count, 64).chunk(parse("The pump is quiet."), SOURCE)
+    assert sorted(counted) == [["The pump is quiet."], ["field guide"], [chunk.embedded_text]]

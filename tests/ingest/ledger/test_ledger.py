@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
+from ingest.document import PERIOD, Fact, FactSource
 from ingest.errors import AmbiguousDocument, DocumentNotFound, LedgerUnavailable
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord, DocumentState, Stage, document_id
+from ingest.ledger.records import DocumentRecord, DocumentState, Publication, Stage, document_id
 from ingest.readers.shared.document_builder import DocumentBuilder
 from support.database import make_engine
 
@@ -120,8 +121,8 @@ def test_publishing_a_version_hides_the_one_before(ledger: Ledger) -> None:
     old, new = record("a.md", version="a" * 64), record("a.md", version="b" * 64)
     parsed = DocumentBuilder()
     parsed.prose("Text.")
-    ledger.hide("papers", new.id, new.index_version)
-    ledger.publish(new, parsed.build(parser="test", mime_type="text/plain"), superseded=old.index_version)
+    ledger.hide("papers", {new.index_version: new.id})
+    ledger.publish([Publication(new, parsed.build(parser="test", mime_type="text/plain"), old.index_version)])
     assert ledger.hidden("papers") == {old.index_version: old.id}
     ledger.unhide("papers", [old.index_version])
     assert ledger.hidden("papers") == {}
@@ -130,7 +131,56 @@ def test_publishing_a_version_hides_the_one_before(ledger: Ledger) -> None:
 def test_a_removed_document_is_hidden_and_keeps_its_reason(ledger: Ledger) -> None:
     removed = record("a.md")
     ledger.record(removed)
-    ledger.remove("papers", removed.id, removed.index_version, "gone from disk")
+    ledger.remove("papers", [removed], "gone from disk")
     kept = ledger.find("papers", "a.md")
     assert (kept.state, kept.reason, kept.chunks) == (DocumentState.REMOVED, "gone from disk", 0)
     assert ledger.hidden("papers") == {removed.index_version: removed.id}
+
+
+def test_documents_are_listed_in_pages(ledger: Ledger) -> None:
+    """Names may be the same, so the id decides."""
+    same = [record(f"{folder}/a.md").model_copy(update={"name": "a.md"}) for folder in "xyz"]
+    others = [record("b.md", state=DocumentState.FAILED), record("c.md"), record("a.md", "recipes")]
+    ledger.discover([*same, *others])
+    everything = ledger.list("papers")
+    listed: list[DocumentRecord] = []
+    while page := ledger.list("papers", limit=2, after=listed[-1].id if listed else ""):
+        assert len(page) <= 2
+        listed += page
+    assert listed == everything
+    assert [each.name for each in everything] == ["a.md", "a.md", "a.md", "b.md", "c.md"]
+    [failed] = ledger.list("papers", DocumentState.FAILED, limit=1)
+    assert failed.name == "b.md"
+
+
+def test_the_catalogue_describes_searchable_documents_as_their_records_do(ledger: Ledger) -> None:
+    fact = Fact(value="2024-06", printed="June 2024", quote="June 2024", source=FactSource.RULE)
+    documents = [
+        record("b.PDF", facts={PERIOD: fact}, metadata={"language": "de"}, modified=1.7e9),
+        record("a", mime_type="text/plain", modified=1.7e9, title="A", pages=2),
+        record("new.md", chunks=0),
+    ]
+    ledger.discover(documents)
+    ledger.tag("papers", [documents[0].id], add=["taxes"])
+    records = [each for each in ledger.list("papers") if each.chunks]
+    described = list(ledger.catalogue("papers"))
+    fields = ("id", "name", "path", "title", "chunks", "pages", "version", "tags", "type", "dated")
+    assert [[getattr(each, name) for name in fields] for each in described] == [
+        [getattr(each, name) for name in fields] for each in records
+    ]
+    assert [(each.type, str(each.dated), each.tags, each.language) for each in described] == [
+        ("text/plain", "2023-11-14", (), None), ("pdf", "2024-06-30", ("taxes",), "de"),
+    ]  # fmt: skip
+    assert described[1].facts[PERIOD]["value"] == "2024-06"
+
+
+def test_many_documents_are_published_in_one_transaction(ledger: Ledger) -> None:
+    olds = [record(f"{number}.md", version="a" * 64) for number in range(3)]
+    news = [record(f"{number}.md", version="b" * 64) for number in range(3)]
+    ledger.discover(olds)
+    ledger.hide("papers", {new.index_version: new.id for new in news})
+    before = ledger.changes("papers")
+    ledger.publish([Publication(new, superseded=old.index_version) for old, new in zip(olds, news, strict=True)])
+    assert ledger.hidden("papers") == {old.index_version: old.id for old in olds}
+    assert ledger.changes("papers") > before
+    assert {each.version for each in ledger.list("papers")} == {"b" * 64}

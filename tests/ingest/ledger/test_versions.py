@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentState, Stage, document_id
+from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentState, Publication, Stage, document_id
 from ingest.ledger.versions import LiveCollection
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.database import make_engine
@@ -67,12 +67,12 @@ class Replacement:
 
     def write_new(self) -> None:
         record, chunk = make_version("2")
-        self.ledger.hide(SPEC.name, record.id, record.index_version)
+        self.ledger.hide(SPEC.name, {record.index_version: record.id})
         self.collection.upsert([chunk], make_vectors(1))
 
     def publish_new(self) -> None:
         (old, _), (new, _) = make_version("1"), make_version("2")
-        self.ledger.publish(new, superseded=old.index_version)
+        self.ledger.publish([Publication(new, superseded=old.index_version)])
         self.collection.delete(ChunkFilter(documents=(old.id,), without={INDEX_VERSION: (new.index_version,)}))
         self.ledger.unhide(SPEC.name, [old.index_version])
 

@@ -11,7 +11,7 @@ import pytest
 
 from ingest.chunking.chunker import Chunker
 from ingest.errors import NothingToIngest
-from ingest.ledger.versions import LiveCollection, remove_document
+from ingest.ledger.versions import LiveCollection, remove_documents
 from ingest.parser import load_parser
 from ingest.pipeline.pipeline import IngestPipeline
 from ingest.pipeline.plan import IngestRequest, Plan, Verdict
@@ -119,7 +119,7 @@ def test_a_removed_document_is_not_found_but_stays_in_the_ledger(workplace: Work
     workplace.write("bread.md", BREAD)
     workplace.ingest()
     with workplace.collection() as collection:
-        remove_document(collection, workplace.ledger, workplace.ledger.find("papers", "pumps.md"), "by hand")
+        remove_documents(collection, workplace.ledger, [workplace.ledger.find("papers", "pumps.md")], "by hand")
     assert workplace.searched("heat") == ["bread.md"]
     assert workplace.chunks(path) == []
     assert workplace.states() == {"bread.md": "indexed", "pumps.md": "removed"}

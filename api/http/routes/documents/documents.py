@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query
+from fastapi import APIRouter, Body, Path, Query, Request, Response
 from pydantic import Field
 
 from api.auth.permissions import Right
 from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, DocumentsDep, LedgerDep, PoolDep
 from api.http.errors import problem_responses
+from api.http.paging import PAGED, link_next
 from api.services.documents.search import search as search_pool
 from ingest.ledger.records import DocumentRecord, DocumentState
 from multi_agent.document_filter import DocumentFilter
@@ -82,35 +83,48 @@ class Removed(FrozenModel):
 @router.get("/collections", responses=problem_responses(503))
 def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentCaller) -> list[CollectionInfo]:
     """List the collections that you may read."""
+    counted = ledger.counts()
     return [
         CollectionInfo(
             name=name,
             embedding_model=spec and spec.embedding_model,
             dimension=spec and spec.dimension,
             chunking=spec and spec.chunking,
-            documents=sum(document.chunks > 0 for document in known),
-            chunks=sum(document.chunks for document in known),
-            failed=sum(document.state is DocumentState.FAILED for document in known),
+            documents=indexed.documents,
+            chunks=indexed.chunks,
+            failed=counts[DocumentState.FAILED].documents if DocumentState.FAILED in counts else 0,
             lost=found is None,
             unreadable=found.reason if isinstance(found, UnreadableCollection) else "",
         )
         for name, found in collections.specs().items()
         if caller.may(Right.READ, name)
-        for known in [ledger.snapshot(name).values()]
+        for indexed, counts in [(ledger.indexed(name), counted.get(name, {}))]
         for spec in [found if isinstance(found, CollectionSpec) else None]
     ]
 
 
-@router.get("/documents", responses=problem_responses(404, 422, 503))
+@router.get("/documents", responses=PAGED | problem_responses(404, 422, 503))
 def documents(
     documents: DocumentsDep,
     collections: CollectionsDep,
     caller: CurrentCaller,
+    request: Request,
+    response: Response,
     collection: CollectionQuery = None,
     state: Annotated[DocumentState | None, Query(description="Return only documents in this state.")] = None,
+    limit: Annotated[int, Query(ge=1, le=100_000)] = 1_000,
+    after: Annotated[str, Query(description="Id of the last document of the page before.")] = "",
 ) -> list[DocumentRecord]:
-    """List the documents of a collection with their states and reasons for failures."""
-    return documents.list(collections.resolve_for(caller, Right.READ, collection), state)
+    """List the documents of a collection by name, with their states and reasons for failures.
+
+    The `Link` header names the next page.
+    """
+    name = collections.resolve_for(caller, Right.READ, collection)
+    found = documents.list(name, state, limit=limit + 1, after=after)
+    page = found[:limit]
+    if len(found) > len(page):
+        link_next(request, response, after=page[-1].id)
+    return page
 
 
 @router.get("/documents/{document}", responses=problem_responses(404, 422, 503))

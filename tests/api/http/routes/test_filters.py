@@ -89,3 +89,17 @@ def test_a_wrong_tag_is_refused(tagged: None, http: httpx.Client) -> None:
         assert refused.status_code == 422, refused.text
     document = http.get("/v1/documents/pumps.md", params=PAPERS).json()
     assert document["tags"] == ["machines"]
+
+
+def test_documents_are_listed_in_pages(http: httpx.Client) -> None:
+    listed = http.get("/v1/documents", params=PAPERS)
+    assert "Link" not in listed.headers
+    names = [each["name"] for each in listed.json()]
+    page = http.get("/v1/documents", params=PAPERS | {"limit": 2})
+    found = [each["name"] for each in page.json()]
+    assert found == names[:2]
+    while "next" in page.links:
+        page = http.get(page.links["next"]["url"])
+        found += [each["name"] for each in page.json()]
+    assert found == names == sorted(names)
+    assert http.get("/v1/documents", params=PAPERS | {"limit": 0}).status_code == 422

@@ -1,0 +1,110 @@
+"""Statements of the ledger on many rows, and the conversion of rows to records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Table, bindparam, delete, insert, update
+
+from ingest.document import Block, ParsedDocument
+from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, Stage
+from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, TEXTS
+from vectorstore.models import PageSpan
+
+BLOCKS = TypeAdapter(tuple[Block, ...])
+PAGES = TypeAdapter(tuple[PageSpan, ...])
+
+
+def is_document(table: Table, collection: str, document: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the condition that a row belongs to the document."""
+    return table.c.collection == collection, table.c.id == document
+
+
+def delete_rows(connection: Connection, table: Table, documents: Sequence[DocumentRecord]) -> None:
+    """Delete the rows of the documents from the table."""
+    keys = [{"of": each.collection, "one": each.id} for each in documents]
+    if keys:
+        connection.execute(delete(table).where(*is_given(table)), keys)
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
+    """Insert the rows, if there are any."""
+    if rows:
+        connection.execute(insert(table), rows)
+
+
+def is_given(table: Table) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the condition that a row belongs to document ``one`` of collection ``of``, which are parameters."""
+    return table.c.collection == bindparam("of"), table.c.id == bindparam("one")
+
+
+def hide_versions(connection: Connection, collection: str, versions: Mapping[str, str]) -> None:
+    """Hide versions, which are mapped to documents. An empty version stands for none."""
+    rows = [
+        {"collection": collection, "edition": version, "document": document}
+        for version, document in versions.items()
+        if version
+    ]
+    if rows:
+        unhide_versions(connection, collection, list(versions))
+        connection.execute(insert(HIDDEN), rows)
+        incremented = update(CHANGES).where(CHANGES.c.collection == collection).values(number=CHANGES.c.number + 1)
+        if not connection.execute(incremented).rowcount:
+            connection.execute(insert(CHANGES).values(collection=collection, number=1))
+
+
+def unhide_versions(connection: Connection, collection: str, versions: Sequence[str]) -> None:
+    """Delete the entries of hidden versions. An empty version stands for none."""
+    rows = [{"of": collection, "version": version} for version in versions if version]
+    if rows:
+        shown = HIDDEN.c.collection == bindparam("of"), HIDDEN.c.edition == bindparam("version")
+        connection.execute(delete(HIDDEN).where(*shown), rows)
+
+
+def remove_documents(
+    connection: Connection, collection: str, documents: Sequence[DocumentRecord | DocumentSummary], reason: str
+) -> None:
+    """Mark documents as removed, delete their texts and hide their versions."""
+    removed: dict[str, Any] = {
+        "state": DocumentState.REMOVED, "reason": reason, "chunks": 0, "tokens": 0, "updated_at": datetime.now(UTC)
+    }  # fmt: skip
+    keys = [{"of": collection, "one": each.id} for each in documents]
+    if keys:
+        connection.execute(update(DOCUMENTS).where(*is_given(DOCUMENTS)).values(removed), keys)
+        connection.execute(delete(TEXTS).where(*is_given(TEXTS)), keys)
+        hide_versions(connection, collection, {each.index_version: each.id for each in documents})
+
+
+def to_row(record: DocumentRecord) -> dict[str, Any]:
+    """Return the row of the table of documents."""
+    return record.model_dump(exclude={"tags"})
+
+
+def to_record(row: RowMapping, tags: tuple[str, ...]) -> DocumentRecord:
+    """Return the record of a row and the document's tags."""
+    return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"]), "tags": tags})
+
+
+def to_summary(row: Row[Any]) -> DocumentSummary:
+    """Return the summary of a row with its columns."""
+    summary = DocumentSummary._make(row)
+    return summary._replace(state=DocumentState(summary.state), stage=Stage(summary.stage))
+
+
+def _utc(time: datetime) -> datetime:
+    """Add the time zone that SQLite does not store."""
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def to_text_row(record: DocumentRecord, parsed: ParsedDocument) -> dict[str, object]:
+    """Return the row of the table of texts."""
+    return {
+        "collection": record.collection,
+        "id": record.id,
+        "text": parsed.text,
+        "blocks": BLOCKS.dump_python(parsed.blocks, mode="json"),
+        "pages": PAGES.dump_python(parsed.pages, mode="json"),
+    }
