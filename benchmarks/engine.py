@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -43,7 +43,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal
 from multi_agent.orchestrator.orchestrator import Orchestrator
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 SECONDS_A_CALL = 1.0
 KINDS = {
     "fast: one search": "[fast] Which refrigerant does the Borea 12 use?",
@@ -110,36 +110,44 @@ def environment() -> dict[str, str]:
 
 
 def _serve(seconds: float) -> None:
-    from support.panel import Panel, triage
-    from support.replies import Request, delayed
+    from support.replies import delayed
     from support.scripted_endpoint import ScriptedEndpoint
+
+    respond = scripted_model()
+    with ScriptedEndpoint(lambda request: delayed(respond(request), seconds)) as server:
+        print(server.url("openai"), flush=True)
+        sys.stdin.read()
+
+
+def scripted_model() -> Callable[[Any], str]:
+    """Return a responder for the kinds of questions of this module and of ``benchmarks.overhead``."""
+    from support.panel import Panel, triage
+    from support.replies import Request
 
     plans, usual = _plans(), Panel("Borea", "2024", roles={})
 
-    def answer(request: Request) -> Any:
+    def respond(request: Request) -> str:
         role = str((request.schema or {})["title"])
         if role == "Triage":
-            return delayed(json.dumps(triage(request, mode="fast" if "[fast]" in request.prompt else "high")), seconds)
+            return json.dumps(triage(request, mode="fast" if "[fast]" in request.prompt else "high"))
         if role == "PlannerResponse":
-            kind = next(kind for kind in plans if f"[{kind}]" in request.prompt)
-            return delayed(json.dumps(plans[kind]), seconds)
+            kind = max(plans, key=lambda each: request.prompt.rfind(f"[{each}]"))  # examples come before the question
+            return json.dumps(plans[kind])
         if role in _FIXED:
-            return delayed(json.dumps(_FIXED[role]), seconds)
+            return json.dumps(_FIXED[role])
         reply = json.loads(str(usual(request)))
         schema = json.dumps(request.schema)
         for item in reply.get("items", ()) if '"record"' in schema else ():
             item["record"] = {"runner": "somebody"}
         for claim in reply.get("claims", ()) if '"computations"' in schema else ():
             claim["computations"] = [1]
-        return delayed(json.dumps(reply), seconds)
+        return json.dumps(reply)
 
-    with ScriptedEndpoint(answer) as server:
-        print(server.url("openai"), flush=True)
-        sys.stdin.read()
+    return respond
 
 
 def _plans() -> dict[str, Any]:
-    from support.panel import planned, reading, step
+    from support.panel import plan, planned, reading, step
 
     search = {"method": "search", "documents": [], "queries": []}
     scan = {"method": "scan", "documents": ["road_race_results.csv"], "queries": []}
@@ -157,6 +165,11 @@ def _plans() -> dict[str, Any]:
             reading("first", "Who supplies the compressor of the Borea 12?"),
             reading("second", "Where is @{outputs.first.answer}?"), step("answer", "Synthesizer"),
         ),
+        "comparison": planned(
+            reading("one", "Which refrigerant does the Borea 12 use?"),
+            reading("other", "Which refrigerant does the Borea 9 use?"), step("answer", "Synthesizer"),
+        ),
+        "panel": plan(),
     }  # fmt: skip
 
 
