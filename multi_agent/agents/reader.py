@@ -206,11 +206,13 @@ class Reader:
     async def write(self, use: ToolUse, pictures: PagePictures, task: TaskData, inputs: ReaderInputs) -> Synthesis:
         """Ask the model for the answer, check its citations, and return it."""
         units = number_units(use.passages)
-        draft = _DraftChecker(inputs.question, units, pictures)
+        shown = [item for unit in units for item in cite([unit.number], units).evidence]
+        rules = SupportRules(inputs.question, shown, (unit.chunk for unit in units))
+        draft = _DraftChecker(rules, units, pictures)
         shape = PicturedAnswer if pictures else ReaderAnswer
         on_text = draft_callback(task, self.card.name, shape, draft.check, self._kit.publish)
         response = (await self._kit.llm.complete(use.closing, shape, on_text=on_text)).value
-        judged = await self._judge(response, inputs.question, units, pictures)
+        judged = await self._judge(response, inputs.question, rules, units, pictures)
         return build_synthesis(
             response,
             judged,
@@ -221,7 +223,7 @@ class Reader:
         )
 
     async def _judge(
-        self, response: ReaderAnswer, question: str, units: Sequence[Unit], pictures: PagePictures
+        self, response: ReaderAnswer, question: str, rules: SupportRules, units: Sequence[Unit], pictures: PagePictures
     ) -> list[Judged]:
         claims = [] if answers_absence(response, question) else response.claims or _bare_answer(response)
         cited = [_cite(claim, units, pictures) for claim in claims]
@@ -231,7 +233,7 @@ class Reader:
         readings = [reading for claim in claims for reading in _readings(claim)]
         await pictures.publish_faults(readings, self.card.name, self._kit.publish)
         statements = [Statement(claim.text, each.evidence) for claim, each in zip(claims, cited, strict=True)]
-        rules = _rules(question, units, response.short)
+        rules = rules.with_short(response.short)
         ask = self._kit.settings.check_claims and response.sufficient  # the check rejects answers that only come close
         check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
         return await check.judge(statements)
@@ -240,9 +242,8 @@ class Reader:
 class _DraftChecker:
     """Checks claims while they are drafted, and numbers their evidence in reading order."""
 
-    def __init__(self, question: str, units: Sequence[Unit], pictures: PagePictures) -> None:
-        self._units, self._pictures = units, pictures
-        self._rules = _rules(question, units)
+    def __init__(self, rules: SupportRules, units: Sequence[Unit], pictures: PagePictures) -> None:
+        self._rules, self._units, self._pictures = rules, units, pictures
         self._order = ReadingOrder()
 
     def check(self, written: ReaderClaim) -> CheckedClaim:
@@ -272,11 +273,6 @@ def _bare_answer(response: ReaderAnswer) -> list[ReaderClaim]:
     """Return the bare answer, if there is one, as a claim without citations. The check then finds its evidence."""
     short = response.short.strip()
     return [ReaderClaim(sentences=[], text=short)] if short and response.sufficient else []
-
-
-def _rules(question: str, units: Sequence[Unit], short: str = "") -> SupportRules:
-    shown = [item for unit in units for item in cite([unit.number], units).evidence]
-    return SupportRules(question, shown, (unit.chunk for unit in units), short)
 
 
 def _looked_for(inputs: ReaderInputs) -> tuple[str, ...]:

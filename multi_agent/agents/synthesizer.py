@@ -143,8 +143,8 @@ class Synthesizer:
             )
             await self._kit.publish(rejected)
         ask = self._kit.settings.check_claims and response.sufficient  # the check rejects answers that only come close
-        question, kit = sources.question, self._kit
-        check = SupportCheck(sources.rules(response.short), question, self.card.name, kit.llm, kit.publish, ask=ask)
+        question, kit, rules = sources.question, self._kit, sources.rules.with_short(response.short)
+        check = SupportCheck(rules, question, self.card.name, kit.llm, kit.publish, ask=ask)
         claims = () if answers_absence(response, question) else response.claims
         return await check.judge(sources.statement(claim) for claim in claims)
 
@@ -158,17 +158,13 @@ class _Sources:
     def __init__(self, context: ResearchContext, shown: Sequence[Evidence]) -> None:
         self.question = context.question
         self.computations = renumber_computations(context)
-        self._context = context
-        self._shown = shown
         self._evidence = {item.number: item for item in shown}
         self._computed = {each.number: each for each in self.computations}
-        self._draft_rules, self._draft_order = self.rules(), ReadingOrder()
-
-    def rules(self, short: str = "") -> SupportRules:
-        syntheses = (finding.synthesis for finding in self._context.findings)
+        syntheses = (finding.synthesis for finding in context.findings)
         claims = (claim for each in syntheses for claim in each.claims)
         confirmed = (claim.text for claim in claims if claim.supported and not claim.pictured)
-        return SupportRules(self.question, self._shown, self._context.chunks, short, confirmed)
+        self.rules = SupportRules(self.question, shown, context.chunks, confirmed=confirmed)
+        self._draft_order = ReadingOrder()
 
     def statement(self, written: WrittenClaim) -> Statement:
         """Return the claim with the cited evidence and computations that exist."""
@@ -181,7 +177,7 @@ class _Sources:
         return [number for number in written.evidence if number not in self._evidence]
 
     def check_draft(self, written: WrittenClaim) -> CheckedClaim:
-        judged = mark_pictured(settle(self._draft_rules.judge(self.statement(written))), self._draft_rules)
+        judged = mark_pictured(settle(self.rules.judge(self.statement(written))), self.rules)
         evidence = self._draft_order.number(judged.statement.evidence)
         claim = Claim(
             text=written.text,

@@ -10,8 +10,9 @@ computations that it cites. Terms of the question prove nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from multi_agent.context import Computation, Evidence
 from multi_agent.grounding.arithmetic import derivation
@@ -70,10 +71,19 @@ class SupportRules:
         confirmed: Iterable[str] = (),
     ) -> None:
         self._question, self._short = question, short
+        self._question_words = words_of(question)
         self._confirmed = [words_of(text) for text in confirmed]
         self._shown = shown
         self._chunks = {chunk.id: chunk for chunk in chunks}
         self._asked = TermIndex(question)
+        self._evidence_indexes: dict[str, TermIndex] = {}
+        self._widespread: dict[Term, bool] = {}
+
+    def with_short(self, short: str) -> Self:
+        """Return the rules for another bare answer. They share what they know about the quotes and passages."""
+        rules = copy(self)
+        rules._short = short
+        return rules
 
     def judge(self, statement: Statement) -> Judged:
         """Return the verdict with the statement, after repairing its text or evidence."""
@@ -106,8 +116,10 @@ class SupportRules:
         """
         own = [term for term in _exact_terms(statement.text) if term not in self._asked]
         answer = [term for term in _exact_terms(self._short) if term not in self._asked]
-        evidence = TermIndex(self._evidence_text(statement))
-        return not own and bool(answer) and all(term in evidence for term in answer)
+        if own or not answer:
+            return False
+        evidence = self._evidence_index(statement)
+        return all(term in evidence for term in answer)
 
     def _completed(self, statement: Statement) -> Judged:
         """Judge the claim with the short answer appended."""
@@ -115,12 +127,12 @@ class SupportRules:
         return judged._replace(repair=f"a claim lacked the answer; added {self._short!r} {judged.repair}")
 
     def _is_question(self, text: str) -> bool:
-        return text.rstrip().endswith(_QUESTION_MARKS) or words_of(text) == words_of(self._question)
+        return text.rstrip().endswith(_QUESTION_MARKS) or words_of(text) == self._question_words
 
     def _compare(self, statement: Statement) -> Judged:
         """Compare the terms of the statement with its evidence. Add quotes that contain the missing terms."""
         terms = self._terms(statement.text)
-        evidence = TermIndex(self._evidence_text(statement))
+        evidence = self._evidence_index(statement)
         missing = [term for term in terms if term not in evidence and not self._is_known(term)]
         repair = ""
         # Add quotes only for figures and names, because a sentence that adds only a word is about something else.
@@ -128,17 +140,17 @@ class SupportRules:
         if telling and (quotes := self._quotes_with(missing, statement) or self._quotes_near(telling, statement)):
             repair = f"a claim pointed past its sentence; added {_show(quotes)}"
             statement = statement._replace(evidence=(*statement.evidence, *quotes))
-            evidence = TermIndex(self._evidence_text(statement))
+            evidence = self._evidence_index(statement)
             missing = [term for term in missing if term not in evidence]
         if computed := _recompute(missing, terms, evidence):
             return Judged(statement, True, f"It follows from its evidence: {'; '.join(computed)}.", repair=repair)
         supported, reason = self._verdict(statement, terms, missing, evidence)
         return Judged(statement, supported, reason, repair=repair, missing=tuple(missing))
 
-    def _terms(self, text: str) -> list[Term]:
+    def _terms(self, text: str) -> tuple[Term, ...]:
         """Return the terms of a claim. Include short words if no other term goes beyond the question."""
-        terms = list(find_terms(text))
-        return terms if any(term not in self._asked for term in terms) else list(find_terms(text, min_word=1))
+        terms = find_terms(text)
+        return terms if any(term not in self._asked for term in terms) else find_terms(text, min_word=1)
 
     def _verdict(
         self, statement: Statement, terms: Sequence[Term], missing: Sequence[Term], evidence: TermIndex
@@ -157,7 +169,11 @@ class SupportRules:
         """Return whether the question contains the term, or the term is a word that several passages contain."""
         if term in self._asked:
             return True
-        return term.kind == "word" and sum(term in passage for passage in self._passages) >= _COMMON
+        if term.kind != "word":
+            return False
+        if term not in self._widespread:
+            self._widespread[term] = sum(term in passage for passage in self._passages) >= _COMMON
+        return self._widespread[term]
 
     def _find_evidence(self, statement: Statement) -> Judged:
         """Judge a statement without evidence. Add the quotes that contain all its terms, if there are any."""
@@ -177,7 +193,7 @@ class SupportRules:
         if copied := self._copied(statement.text):
             return copied
         places = {item.place for item in statement.evidence}
-        asked = list(find_terms(self._question))
+        asked = find_terms(self._question)
         having = {
             at: sum(term in index for term in asked)
             for at, index in enumerate(self._indexes)
@@ -193,7 +209,7 @@ class SupportRules:
         A claim may follow from a sentence and the next one. The cited quotes and the claim must share a term that the
         question does not have. Otherwise the claim is about something else.
         """
-        evidence = TermIndex(self._evidence_text(statement))
+        evidence = self._evidence_index(statement)
         if not any(term in evidence and term not in self._asked for term in find_terms(statement.text)):
             return ()
         pointed = [at for at, item in enumerate(self._shown) if item in statement.evidence]
@@ -234,6 +250,12 @@ class SupportRules:
     @cached_property
     def _passages(self) -> list[TermIndex]:
         return [TermIndex(chunk.reading_text) for chunk in self._chunks.values()]
+
+    def _evidence_index(self, statement: Statement) -> TermIndex:
+        text = self._evidence_text(statement)
+        if text not in self._evidence_indexes:
+            self._evidence_indexes[text] = TermIndex(text)
+        return self._evidence_indexes[text]
 
     def _evidence_text(self, statement: Statement) -> str:
         quotes = [

@@ -8,12 +8,14 @@ compared.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from multi_agent.grounding.quotes import fold, is_spaceless
+from multi_agent.grounding.quotes import fold, has_spaceless
 from multi_agent.records.numbers_and_dates import find_amounts, read_number
 
 _TOKEN = re.compile(r"[^\W_]+(?:[.,:/'’-][^\W_]+)*")
@@ -21,7 +23,8 @@ _JOINTS = re.compile(r"[.,:/'’-]")
 _PLAIN_FIGURE = re.compile(r"\d[\d.,'’]*[^\W\d_]*")
 _SCALE = 12  # characters after a figure that may hold its scale, such as "million"
 _MIN_WORD = 5
-_STEM = 0.75  # share of the shorter word that two forms of a word have in common, at least 4 letters
+_STEM = 0.75  # share of the shorter word that two forms of a word have in common
+_MIN_STEM = 4  # letters at the beginning that two forms of a word or of a name have in common
 
 
 class Term(NamedTuple):
@@ -33,8 +36,13 @@ class Term(NamedTuple):
     """The possible values of a figure."""
 
 
-def find_terms(text: str, min_word: int = _MIN_WORD) -> Iterator[Term]:
-    """Yield the terms of a text, in order. Words with fewer letters than ``min_word`` are left out."""
+@lru_cache(maxsize=512)  # the checks of an answer look up its question and each claim several times
+def find_terms(text: str, min_word: int = _MIN_WORD) -> tuple[Term, ...]:
+    """Return the terms of a text, in order. Words with fewer letters than ``min_word`` are left out."""
+    return tuple(_terms(text, min_word))
+
+
+def _terms(text: str, min_word: int) -> Iterator[Term]:
     folded = fold(text)
     for index, token in enumerate(_TOKEN.finditer(folded)):
         if any(map(str.isdigit, token[0])):
@@ -43,7 +51,7 @@ def find_terms(text: str, min_word: int = _MIN_WORD) -> Iterator[Term]:
         for piece in _JOINTS.split(token[0]):
             if len(piece) > 1 and (piece[1:] != piece[1:].lower() or (index and piece[0].isupper())):
                 yield Term(piece, "name")
-            elif len(piece) >= min_word or any(map(is_spaceless, piece)):
+            elif len(piece) >= min_word or has_spaceless(piece):
                 yield Term(piece, "word")
 
 
@@ -57,26 +65,28 @@ class TermIndex:
 
     def __init__(self, text: str) -> None:
         self._text = fold(text).casefold()
-        tokens = set(_TOKEN.findall(self._text))
+        self._tokens = tokens = set(_TOKEN.findall(self._text))
         self._words = tokens | {piece for token in tokens for piece in _JOINTS.split(token)}
-        self._amounts = {value for amount in find_amounts(self._text) for value in amount.values}
-        self._amounts |= {value for token in tokens if token[0].isdigit() for value in read_number(token)}
+        self._by_stem: defaultdict[str, list[str]] = defaultdict(list)
+        for word in self._words:
+            self._by_stem[word[:_MIN_STEM]].append(word)
 
-    @property
+    @cached_property
     def amounts(self) -> frozenset[Decimal]:
         """The possible values of all figures."""
-        return frozenset(self._amounts)
+        found = {value for amount in find_amounts(self._text) for value in amount.values}
+        return frozenset(found.union(*(read_number(token) for token in self._tokens if token[0].isdigit())))
 
     def __contains__(self, term: Term) -> bool:
         word = term.text.casefold()
         if word in self._words:
             return True
         if term.kind == "figure":
-            return not self._amounts.isdisjoint(term.values)
-        if any(map(is_spaceless, word)):
+            return not self.amounts.isdisjoint(term.values)
+        if has_spaceless(word):
             return all(one + other in self._text for one, other in pairwise(word))
         is_form = _is_form_of_name if term.kind == "name" else _is_form_of_word
-        return any(is_form(word, other) for other in self._words)
+        return any(is_form(word, other) for other in self._by_stem.get(word[:_MIN_STEM], ()))
 
 
 def _values(text: str, token: re.Match[str]) -> frozenset[Decimal]:
@@ -90,10 +100,10 @@ def _values(text: str, token: re.Match[str]) -> frozenset[Decimal]:
 def _is_form_of_name(name: str, other: str) -> bool:
     """Return whether two names differ by one letter at the end, as in a genitive."""
     shorter, longer = sorted((name, other), key=len)
-    return len(shorter) >= 4 and longer.startswith(shorter) and len(longer) - len(shorter) <= 1
+    return len(shorter) >= _MIN_STEM and longer.startswith(shorter) and len(longer) - len(shorter) <= 1
 
 
 def _is_form_of_word(word: str, other: str) -> bool:
     common = next((at for at, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), None)
     shorter = min(len(word), len(other))
-    return (shorter if common is None else common) >= max(4, _STEM * shorter)
+    return (shorter if common is None else common) >= max(_MIN_STEM, _STEM * shorter)

@@ -9,6 +9,7 @@ next to the question. If many calls read all passages, documents are sorted by n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -18,6 +19,7 @@ from vectorstore.models import Chunk, ToolOutput, WebPage
 from vectorstore.text.sentences import units_of
 
 T = TypeVar("T")
+_NO_LETTERS = re.compile(r"[\W_]+")
 _HEADINGS = 6  # units at the beginning of a passage that may be its title and headings
 
 
@@ -107,7 +109,7 @@ def titled(name: str, title: str) -> str:
 
 
 def _letters(text: str) -> str:
-    return "".join(character for character in text.casefold() if character.isalnum())
+    return _NO_LETTERS.sub("", text.casefold())
 
 
 def show_pages(pages: Sequence[int]) -> str:

@@ -41,7 +41,9 @@ _STARTS_WITH_YEAR = re.compile(r"\d{4}")
 
 def read_number(text: str) -> frozenset[Decimal]:
     """Return every number that the text can mean. It may have a sign, digits and separators only."""
-    plain = "".join(_ascii_digit(character) for character in text.strip().translate(_MARKS))
+    plain = text.strip().translate(_MARKS)
+    if not plain.isascii():
+        plain = "".join(map(_ascii_digit, plain))
     if len(plain) > _MAX_LENGTH:
         return frozenset()
     digits = plain.removeprefix("-").removeprefix("+").lstrip()

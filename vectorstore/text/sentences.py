@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from vectorstore.models import Chunk, ChunkKind
@@ -51,14 +52,15 @@ def divide(text: str, start: int, end: int, boundary: re.Pattern[str]) -> list[S
 def units_of(chunk: Chunk) -> list[Span]:
     """Return the spans of a passage's units in its document: header rows of its table, then its own text."""
     units = _units(chunk.text, chunk.start, code=chunk.kind is ChunkKind.CODE)
-    return [*_units(chunk.header.text, chunk.header.start, code=False), *units] if chunk.header else units
+    return [*(_units(chunk.header.text, chunk.header.start, code=False) if chunk.header else ()), *units]
 
 
-def _units(text: str, offset: int, *, code: bool) -> list[Span]:
+@lru_cache(maxsize=256)  # several steps of a run read the same passages
+def _units(text: str, offset: int, *, code: bool) -> tuple[Span, ...]:
     """Return the units of a text that starts at ``offset``. Lines without a letter or digit are no units."""
     lines = divide(text, 0, len(text), LINE_STARTS)
     spans = lines if code else [span for each in _paragraphs(text, lines) for span in _sentences(text, each)]
-    return [Span(offset + start, offset + end) for start, end in spans if any(map(str.isalnum, text[start:end]))]
+    return tuple(Span(offset + start, offset + end) for start, end in spans if any(map(str.isalnum, text[start:end])))
 
 
 def _paragraphs(text: str, lines: list[Span]) -> Iterator[Span]:

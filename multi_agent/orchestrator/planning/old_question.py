@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from multi_agent.agent import document_fields
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.grounding.quotes import is_spaceless
+from multi_agent.grounding.quotes import has_spaceless
 from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.plan import PLACEHOLDER, REFERENCE, Plan, Step, texts_of
 
@@ -98,11 +98,11 @@ def _texts(plan: Plan, registry: AgentRegistry) -> Iterator[tuple[str, str]]:
 def _units_of(text: str) -> list[str]:
     """Return the words of a text or, in scripts without spaces, its characters."""
     words = words_of(text)
-    return [unit for word in words for unit in (word if any(map(is_spaceless, word)) else (word,))]
+    return [unit for word in words for unit in (word if has_spaceless(word) else (word,))]
 
 
 def _is_spaceless_run(run: list[str]) -> bool:
-    return len(run) >= _SHARED_CHARACTERS and all(len(unit) == 1 and is_spaceless(unit) for unit in run)
+    return len(run) >= _SHARED_CHARACTERS and all(len(unit) == 1 and has_spaceless(unit) for unit in run)
 
 
 def _holds(words: list[str], sought: list[str]) -> bool:

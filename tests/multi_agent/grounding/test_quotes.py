@@ -1,8 +1,10 @@
 """A quote is found if it stands in its passage, whatever copying did to its white space and typography."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from multi_agent.grounding.quotes import locate
+from multi_agent.grounding.quotes import _fold, fold, locate
 from vectorstore.models import Chunk, TableHeader
 
 OFFSET = 1000
@@ -77,3 +79,8 @@ def test_a_whole_word_match_after_a_partial_one_is_found() -> None:
 def test_a_quote_of_a_repeated_table_header_is_located_at_the_header() -> None:
     header = TableHeader(text="| Year | Sold |", start=10, end=25)
     assert locate("| Year | Sold |", chunk("| 2024 | 7 |", header)) == (10, 25)
+
+
+@given(st.text(st.characters() | st.sampled_from("ab½²-\u2010\u00ad \n\t\u2028éﬁ…”–猫")))
+def test_text_folds_the_same_with_and_without_its_origins(text: str) -> None:
+    assert fold(text) == _fold(text, join_hyphenated=True).text.strip()

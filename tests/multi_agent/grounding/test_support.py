@@ -238,3 +238,13 @@ def test_the_purpose_of_a_computation_counts_as_a_quote() -> None:
 )
 def test_an_answer_from_the_quotes_alone_is_compared_with_the_claim(answer: str, claim: str, expected: bool) -> None:
     assert agree(answer, claim, "Which is quieter, the Borea 8 or the Borea 12?") is expected
+
+
+@pytest.mark.parametrize("short", ["", "9,412", "blue"])
+@pytest.mark.parametrize("text", ["9412 heat pumps", "Heat pumps", "What was delivered?", "They are blue.", "In 2018."])
+def test_rules_that_checked_drafts_judge_like_new_ones(text: str, short: str) -> None:
+    question, statement = "What was delivered?", Statement(text, cite([1], UNITS).evidence)
+    drafts = SupportRules(question, SHOWN, [REPORT, TABLE])
+    drafts.judge(statement)
+    new = SupportRules(question, SHOWN, [REPORT, TABLE], short)
+    assert drafts.with_short(short).judge(statement) == new.judge(statement)
