@@ -74,6 +74,12 @@ def test_the_command_line_starts_without_heavy_libraries() -> None:
     assert not {*HEAVY, "numpy", "sqlalchemy", "pydantic", "rich"} & set(loaded)
 
 
+def test_the_service_starts_without_libraries_that_only_some_requests_need() -> None:
+    code = "import sys, api.http.server; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {*HEAVY, "mcp", "mcp_types"} & set(loaded)
+
+
 def test_only_the_settings_read_the_environment() -> None:
     readers = [
         str(path.relative_to(ROOT))

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import HTTPConnection
@@ -18,7 +19,6 @@ from starlette.types import Receive, Scope, Send
 from api.auth.permissions import LOCAL_CALLER, Caller, caller_of
 from api.bootstrap import Candor
 from api.jobs.research import Runs
-from api.mcp.tools import Tools, make_server
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
@@ -32,6 +32,8 @@ from multi_agent.storage.trace import Trace
 from vectorstore.models import Hit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcp.server.mcpserver import Context
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
@@ -40,34 +42,67 @@ _CALLER = "candor.caller"  # key of the request's scope
 
 
 class Endpoint:
-    """ASGI application for ``PATH``. Works while ``serve`` is active. Every request is authenticated by its own key."""
+    """ASGI application for ``PATH``. Works while ``serve`` is active. Every request is authenticated by its own key.
+
+    The first request starts the MCP server, because importing it takes more than half a second.
+    """
 
     def __init__(self) -> None:
-        self._sessions: StreamableHTTPSessionManager | None = None
+        self._asked = asyncio.Event()
+        self._sessions: asyncio.Future[StreamableHTTPSessionManager] | None = None
 
     @asynccontextmanager
     async def serve(
         self, collections: Collections, documents: Documents, trace: Trace, pool: CollectionPool, runs: Runs
     ) -> AsyncIterator[None]:
         """Answer calls until the context ends."""
-        server = make_server(Tools(_ServiceBackend(pool, runs), _request_caller, collections, documents, trace))
-        # Stateless: no key can continue a session of another key. The middleware checks Host and Origin.
-        server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, host="")
-        async with server.session_manager.run():
-            self._sessions = server.session_manager
-            try:
-                yield
-            finally:
-                self._sessions = None
+        make = partial(_make_sessions, _ServiceBackend(pool, runs), collections, documents, trace)
+        self._sessions = asyncio.get_running_loop().create_future()
+        server = asyncio.create_task(self._serve(make), name="MCP server")
+        try:
+            yield
+        finally:
+            server.cancel()
+            await asyncio.wait([server])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[_CALLER] = caller_of(HTTPConnection(scope))
         assert self._sessions is not None, "requests arrive only while the service runs"
-        await self._sessions.handle_request(scope, receive, send)
+        self._asked.set()
+        sessions = await asyncio.shield(self._sessions)
+        await sessions.handle_request(scope, receive, send)
+
+    async def _serve(self, make: Callable[[], StreamableHTTPSessionManager]) -> None:
+        """Start the server at the first request, and stop it when this task is cancelled."""
+        assert self._sessions is not None
+        while True:
+            await self._asked.wait()
+            try:
+                sessions = await asyncio.to_thread(make)
+            except Exception as error:  # noqa: BLE001 - the waiting requests raise it, the next one tries again
+                self._asked.clear()
+                self._sessions.set_exception(error)
+                self._sessions = asyncio.get_running_loop().create_future()
+                continue
+            async with sessions.run():
+                self._sessions.set_result(sessions)
+                await asyncio.Event().wait()
+
+
+def _make_sessions(
+    backend: _ServiceBackend, collections: Collections, documents: Documents, trace: Trace
+) -> StreamableHTTPSessionManager:
+    from api.mcp.tools import Tools, make_server
+
+    server = make_server(Tools(backend, _request_caller, collections, documents, trace))
+    # Stateless: no key can continue a session of another key. The middleware checks Host and Origin.
+    server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, host="")
+    return server.session_manager
 
 
 async def serve_stdio(candor: Candor) -> None:
     """Serve one client on standard input and output until it closes them. Nothing else may write to standard output."""
+    from api.mcp.tools import Tools, make_server
 
     async def local_caller(_: Context[Any, Any]) -> Caller:
         return LOCAL_CALLER
