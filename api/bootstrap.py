@@ -5,14 +5,16 @@ Every part is built on first use, so a command imports and opens only the parts 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from api.settings import Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlalchemy import Engine
 
     from api.auth.audit import Audit
@@ -45,27 +47,20 @@ if TYPE_CHECKING:
     from multi_agent.storage.trace import Trace
     from multi_agent.telemetry.otlp import SpanExport
     from multi_agent.toolbox.toolbox import Toolbox
-    from vectorstore.embedding.embedder import Embedder
+    from vectorstore.embedding.embedder import Embedder, QueryEmbedder
+    from vectorstore.remote.process import SearchProcess
     from vectorstore.store import Vectors, VectorStore
 
 
 class Candor:
     """All parts of Candor for one data folder.
 
-    ``separate_query_process`` is passed to ``make_embedder``. ``embed_query`` embeds questions for plans and
-    memories in a process that does not load the embedding model.
+    With ``search_process``, queries are embedded in the search process, which must run: ``serve_store`` starts it.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        separate_query_process: bool = False,
-        embed_query: Callable[[str], Vectors] | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, *, search_process: bool = False) -> None:
         self.settings = settings
-        self._separate_query_process = separate_query_process
-        self._given_embed_query = embed_query
+        self._search_process = search_process
 
     # Storage
 
@@ -83,7 +78,7 @@ class Candor:
         if store.url is None:
             from vectorstore.embedded import EmbeddedStore
 
-            return EmbeddedStore(self.settings.home / "collections")
+            return EmbeddedStore(self._collections_folder)
         from vectorstore.owner import Owner
         from vectorstore.server import ServerStore, connect
 
@@ -91,14 +86,29 @@ class Candor:
         server = connect(store.url, store.api_key, timeout_s=store.timeout_s, retry_s=store.retry_s)
         return ServerStore(server, owner, settings=store)
 
-    def serve_store(self, give_way: Callable[[], None]) -> AbstractContextManager[None]:
-        """Serve the embedded collections to commands. Does nothing with a Qdrant server.
+    @property
+    def _collections_folder(self) -> Path:
+        return self.settings.home / "collections"
 
-        ``give_way`` is called before each of their requests. Raises StoreUnavailable.
-        """
+    @contextmanager
+    def serve_store(self) -> Iterator[SearchProcess]:
+        """Run the search process. With a Qdrant server, it only embeds queries. Raises StoreUnavailable."""
         from vectorstore.embedded import EmbeddedStore
 
-        return self.store.serve(give_way) if isinstance(self.store, EmbeddedStore) else nullcontext()
+        with self.make_search_process() as process:
+            if isinstance(self.store, EmbeddedStore):
+                self.store.served_at = process.address
+            try:
+                yield process
+            finally:
+                if isinstance(self.store, EmbeddedStore):
+                    self.store.served_at = None
+
+    def make_search_process(self) -> SearchProcess:
+        """Return the search process, which is not started."""
+        from vectorstore.remote.process import SearchProcess
+
+        return SearchProcess(self._collections_folder, self.settings.store.embedding)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -106,9 +116,16 @@ class Candor:
         from vectorstore.embedding.cached import CachedEmbedder
         from vectorstore.embedding.embedder import make_embedder
 
-        return CachedEmbedder(
-            make_embedder(self.settings.store.embedding, separate_query_process=self._separate_query_process)
-        )
+        return CachedEmbedder(make_embedder(self.settings.store.embedding))
+
+    @cached_property
+    def queries(self) -> QueryEmbedder:
+        """The embedding model of queries."""
+        if not self._search_process:
+            return self.embedder
+        from vectorstore.remote.queries import RemoteQueries
+
+        return RemoteQueries(self._collections_folder, self.settings.store.embedding)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -255,8 +272,8 @@ class Candor:
         return AgentCatalog(found, kept, settings.research, settings.llms, self.tools.registry)
 
     def embed_query(self, text: str) -> Vectors:
-        """Embed a question. Raises EmbeddingModelError."""
-        return self._given_embed_query(text) if self._given_embed_query else self.embedder.embed_query(text)
+        """Embed a question. Raises EmbeddingModelError, StoreUnavailable."""
+        return self.queries.embed_query(text)
 
     # Use cases
 
@@ -273,10 +290,14 @@ class Candor:
             self.uploads,
             self.engine,
             model,
-            lambda: self.embedder,
+            self._load_queries,
             lambda *page: self.page_pictures.draw(*page),
             self.suggestions,
         )
+
+    def _load_queries(self) -> QueryEmbedder | None:
+        """Return the model of queries. None if the search process embeds the query of each search."""
+        return None if self._search_process and self.settings.store.url is None else self.queries
 
     @cached_property
     def suggestions(self) -> Suggestions:

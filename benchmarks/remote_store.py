@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +26,10 @@ from benchmarks.search import (
     random_texts,
     time_call,
 )
-from vectorstore.child_process import ChildProcess
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
+from vectorstore.remote.process import SearchProcess
+from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Collection, Vectors
 
 SPEC = CollectionSpec(name="benchmark", embedding_model="none", dimension=DIMENSION, chunking="none")
@@ -55,7 +54,7 @@ def main() -> None:
             collection.upsert(chunks, vectors)
             collection.optimize()
             here = measure_all(collection, chunks, vectors, queries)
-        with serving(folder):
+        with SearchProcess(Path(folder), EmbeddingSettings()):
             opening = [time_call(lambda: store.open(SPEC.name).close()) for _ in range(REPEATS)]
             with store.open(SPEC.name) as collection:
                 served = measure_all(collection, chunks, vectors, queries)
@@ -74,25 +73,6 @@ def measure_all(
     some, rows = chunks[:WRITTEN], vectors[:WRITTEN]
     times[f"write {WRITTEN} chunks"] = [time_call(lambda: collection.upsert(some, rows)) for _ in range(REPEATS)]
     return times
-
-
-@contextmanager
-def serving(folder: str) -> Iterator[None]:
-    """Serve the folder in another process until the end of the block."""
-    with ChildProcess("benchmarks.remote_store:serve", arguments=(folder,)) as child:
-        [connection] = child.connections
-        connection.recv()
-        yield
-        connection.send("end")
-        child.wait(60)
-
-
-def serve(connection: Connection, folder: str) -> None:
-    """Run in the other process: keep the collection open, and serve it."""
-    store = EmbeddedStore(Path(folder))
-    with store.serve(), store.open(SPEC.name):
-        connection.send("ready")
-        connection.recv()
 
 
 def report(here: Times, served: Times) -> None:

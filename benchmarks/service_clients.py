@@ -81,7 +81,7 @@ async def _start(chosen: argparse.Namespace) -> list[float]:
             asked = {"question": f"{next(iter(KINDS.values()))} (Case {number})", "wait": False}
             began = time.time()
             async with http.post("/v1/research", json={**asked, "collection": COLLECTION}) as response:
-                response.raise_for_status()
+                await _check(response)
                 run_id = (await response.json())["run_id"]
             async with http.get(f"/v1/runs/{run_id}/events") as response:
                 async for line in response.content:
@@ -89,8 +89,13 @@ async def _start(chosen: argparse.Namespace) -> list[float]:
                         times.append(1000 * (_when(json.loads(line[6:])) - began))
                         break
             async with http.post(f"/v1/runs/{run_id}/cancel") as response:
-                response.raise_for_status()
+                await _check(response)
     return times
+
+
+async def _check(response: aiohttp.ClientResponse) -> None:
+    if not response.ok:
+        raise SystemExit(f"{response.method} {response.url}: {response.status} {await response.text()}")
 
 
 def _session(url: str) -> aiohttp.ClientSession:
@@ -105,11 +110,11 @@ def _numbers(chosen: argparse.Namespace) -> range:
 async def _one(http: aiohttp.ClientSession, question: str) -> _Stream:
     asked = {"question": question, "collection": COLLECTION, "wait": False}
     async with http.post("/v1/research", json=asked) as response:
-        response.raise_for_status()
+        await _check(response)
         run_id = (await response.json())["run_id"]
     stream = _Stream(run_id, time.time(), [])
     async with http.get(f"/v1/runs/{run_id}/events") as response:
-        response.raise_for_status()
+        await _check(response)
         async for data in response.content.iter_any():
             stream.read.append((time.time(), data))  # parsed later, so that reading stays quick
     return stream
@@ -143,7 +148,7 @@ async def _search(chosen: argparse.Namespace) -> dict[str, Any]:
 async def _timed_search(http: aiohttp.ClientSession, due: float, times: list[float]) -> None:
     asked = {"query": f"warranty of the compressor, case {due:.6f}", "collection": COLLECTION}
     async with http.post("/v1/search", json=asked) as response:
-        response.raise_for_status()
+        await _check(response)
         await response.read()
     times.append(1000 * (time.perf_counter() - due))
 

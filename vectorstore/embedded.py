@@ -1,34 +1,32 @@
 """The embedded collections of a folder, for any number of processes.
 
-Only one process can open an embedded collection (``edge.py``). While one process serves the folder, all other processes
-use its collections through that process (``remote/``). This includes collections that the serving process has not
-opened yet, because a command that opens a collection locks it. If no process serves the folder, a command opens the
-collection itself.
+Only one process can open an embedded collection (``edge.py``). While a service runs, its search process does, and all
+other processes use the collections through it (``remote/``). This includes collections that it has not opened yet,
+because a command that opens a collection locks it. If no service runs, a command opens the collection itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from vectorstore.edge import EdgeStore
 from vectorstore.errors import CollectionLocked
 from vectorstore.models import CollectionSpec, UnreadableCollection
-from vectorstore.remote.address import read_address
+from vectorstore.remote.address import ServiceAddress, read_address
 from vectorstore.remote.client import RemoteStore, ServiceGone
-from vectorstore.remote.server import StoreServer
-from vectorstore.shared import SharedStore
-from vectorstore.store import Collection, T, VectorStore
+from vectorstore.store import Collection, T
 
 
 class EmbeddedStore:
-    """Collections in a local folder, opened here or in the process that serves them."""
+    """Collections in a local folder, opened here or in the search process of a service."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._edge = EdgeStore(folder)
-        self._shared: SharedStore | None = None  # while this process serves
+        self.served_at: ServiceAddress | None = None
+        """The address of this process while it is the service. Its searches are those of users."""
 
     def create(self, spec: CollectionSpec) -> Collection:
         """Open the collection, creating it if it does not exist."""
@@ -53,23 +51,7 @@ class EmbeddedStore:
         """Delete a collection and its contents."""
         self._call(lambda store: store.drop(name))
 
-    @contextmanager
-    def serve(self, give_way: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Let other processes use the collections through this one until the end of the block.
-
-        ``give_way`` is called before each of their requests; it may wait for more urgent work of this process.
-        Raises StoreUnavailable.
-        """
-        self._shared = SharedStore(EdgeStore(self._folder, serving=True))
-        try:
-            with StoreServer(self._shared, self._folder, give_way):
-                yield
-        finally:
-            self._shared = None
-
-    def _call(self, action: Callable[[VectorStore], T]) -> T:
-        if self._shared:
-            return action(self._shared)
+    def _call(self, action: Callable[[EdgeStore | RemoteStore], T]) -> T:
         with suppress(ServiceGone):
             return self._call_service(action)
         try:
@@ -80,9 +62,9 @@ class EmbeddedStore:
             except ServiceGone:
                 raise locked from None
 
-    def _call_service(self, action: Callable[[VectorStore], T]) -> T:
-        """Run the action in the process that serves the folder. Raises ServiceGone if there is none."""
-        address = read_address(self._folder)
+    def _call_service(self, action: Callable[[EdgeStore | RemoteStore], T]) -> T:
+        """Run the action in the search process. Raises ServiceGone if there is none."""
+        address = self.served_at or read_address(self._folder)
         if address is None:
             raise ServiceGone
-        return action(RemoteStore(address))
+        return action(RemoteStore(address, urgent=self.served_at is not None))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from vectorstore.embedding.embedder import Embedder
+from vectorstore.embedding.embedder import QueryEmbedder
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection
 from vectorstore.text.languages import detect_query
@@ -19,9 +19,12 @@ RRF_K = 60
 
 
 class Retriever:
-    """Searches one collection with one embedder. Threads may share it."""
+    """Searches one collection with one embedder. Threads may share it.
 
-    def __init__(self, collection: Collection, embedder: Embedder) -> None:
+    Without an embedder, the search process that has the collection open embeds each query (``remote/``).
+    """
+
+    def __init__(self, collection: Collection, embedder: QueryEmbedder | None) -> None:
         self._collection = collection
         self._embedder = embedder
 
@@ -76,7 +79,8 @@ class Retriever:
         return fuse([self._search(view, query, limit, where, mode) for query in dict.fromkeys(queries)], limit)
 
     def _search(self, view: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
-        if mode is SearchMode.HYBRID and not self._supports_language(view, query):
+        embedder = self._embedder
+        if embedder and mode is SearchMode.HYBRID and not _supports_language(embedder, view, query):
             return self._search_keywords_first(view, query, limit, where)
         return self._rank(view, query, limit, where, mode)
 
@@ -92,14 +96,15 @@ class Retriever:
         return fuse([[*sparse, *(hit for hit in dense if hit.chunk.id not in found)]], limit)
 
     def _rank(self, view: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
-        vector = None if mode is SearchMode.SPARSE else self._embedder.embed_query(query)
+        embedder = self._embedder if mode is not SearchMode.SPARSE else None
+        vector = embedder.embed_query(query) if embedder else None
         hits = view.search(mode, text=query, vector=vector, limit=limit, where=where)
         return sorted(hits, key=_sort_key)
 
-    def _supports_language(self, view: Collection, query: str) -> bool:
-        """Return whether the embedding model supports the query's language."""
-        languages = self._embedder.languages
-        return languages is None or detect_query(query, view.languages()) in languages
+
+def _supports_language(embedder: QueryEmbedder, view: Collection, query: str) -> bool:
+    """Return whether the embedding model supports the query's language."""
+    return embedder.languages is None or detect_query(query, view.languages()) in embedder.languages
 
 
 def _windows(positions: Sequence[int]) -> Iterator[tuple[int, int]]:

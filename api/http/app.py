@@ -89,7 +89,8 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
 async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> AppState:
     """Start the jobs. ``stack`` stops them."""
     parts = await start_jobs(candor, stack, listeners=[metrics.count_event])
-    metrics.add_process(lambda: parts.researcher.pid)
+    metrics.add_process("research", lambda: parts.researcher.pid)
+    metrics.add_process("search", lambda: parts.searches.pid)
     metrics.add_database(candor.trace, candor.collections, candor.ledger)
     return AppState(
         settings=candor.settings,
@@ -113,6 +114,7 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
         pruning=candor.pruning,
         researcher=parts.researcher,
         runs=parts.runs,
+        searches=parts.searches,
         skills=candor.skills,
         suggester=candor.suggester,
         tools=candor.tools,

@@ -35,6 +35,7 @@ from multi_agent.memory.memories import Memories
 from multi_agent.storage.archive import RunArchive
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
+from vectorstore.remote.process import SearchProcess
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class AppState:
     pool: CollectionPool
     pruning: RunPruning
     researcher: Researcher
+    searches: SearchProcess
     runs: Runs
     skills: Skills
     suggester: QuestionSuggester
@@ -108,6 +110,7 @@ PlansDep = Annotated[Plans, _part("plans")]
 PoolDep = Annotated[CollectionPool, _part("pool")]
 PruningDep = Annotated[RunPruning, _part("pruning")]
 ResearcherDep = Annotated[Researcher, _part("researcher")]
+SearchesDep = Annotated[SearchProcess, _part("searches")]
 RunsDep = Annotated[Runs, _part("runs")]
 SkillsDep = Annotated[Skills, _part("skills")]
 SuggesterDep = Annotated[QuestionSuggester, _part("suggester")]

@@ -20,14 +20,17 @@ from api.storage.fencing import with_process
 from api.storage.notifications import Listener
 from api.workers.contract import Researcher
 from api.workers.factory import open_researcher
+from api.workers.in_process import InProcessResearcher
 from api.workers.panel import Panel
 from multi_agent.bus import Subscriber
+from vectorstore.remote.process import SearchProcess
 
 
 @dataclass(frozen=True)
 class JobParts:
     """The running jobs of a process, with the parts that they use."""
 
+    searches: SearchProcess
     pool: CollectionPool
     queue: JobQueue
     jobs: Jobs
@@ -47,9 +50,9 @@ async def start_jobs(
     """
     settings = candor.settings
     await asyncio.to_thread(lambda: candor.engine)  # upgrades the schema before the research process opens it
+    searches = stack.enter_context(candor.serve_store())
     pool, queue = CollectionPool(candor.collections), JobQueue(settings, kinds)
     stack.push_async_callback(asyncio.to_thread, pool.close)
-    stack.enter_context(candor.serve_store(pool.searches.wait_until_idle))
     peers = Peers(settings, candor.engine, queue) if settings.shares_jobs else None
     jobs = Jobs(queue, peers)
     if peers:
@@ -57,7 +60,7 @@ async def start_jobs(
         stack.push_async_callback(peers.leave)
         settings = with_process(settings, queue.executor)
     researcher = await stack.enter_async_context(
-        open_researcher(settings, candor.embed_query, pool, lambda: Panel(candor.panel, candor.evaluations))
+        open_researcher(settings, lambda: InProcessResearcher(Panel(candor.panel, candor.evaluations), pool))
     )
     listener = Listener(candor.engine)
     runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, researcher, listener)
@@ -70,4 +73,4 @@ async def start_jobs(
     stack.push_async_callback(jobs.close)
     stack.push_async_callback(runs.stop)
     await runs.recover()
-    return JobParts(pool, queue, jobs, runs, researcher)
+    return JobParts(searches, pool, queue, jobs, runs, researcher)

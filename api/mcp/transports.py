@@ -127,7 +127,7 @@ class _ServiceBackend:
     runs: Runs
 
     async def search(self, query: str, collection: str, limit: int, wanted: DocumentFilter | None) -> list[Hit]:
-        return await self.pool.searches.run(search, self.pool, collection, query, limit, {}, wanted)
+        return await asyncio.to_thread(search, self.pool, collection, query, limit, {}, wanted)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         run_id = await self.runs.start(request, collection, caller)

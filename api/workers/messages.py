@@ -1,19 +1,12 @@
-"""The messages between the service and its research process.
-
-They use two connections. The first carries tasks to the process, and their progress back in order. On the second, the
-process requests operations on open collections and the embedding model, which only the service has. Therefore large
-responses do not delay events.
-"""
+"""The messages between the service and its research process: tasks to the process, their progress back in order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from api.workers.channel import RemoteError
 from api.workers.contract import EvaluationTask, ResearchTask
-
-Operation = Literal["index", "search", "around", "scan", "page_picture", "embed"]
 
 
 @dataclass(frozen=True)
@@ -56,24 +49,5 @@ class TaskEnded:
     """The last message of the research process about a task."""
 
     task: int
-    result: Any = None
-    error: RemoteError | None = None
-
-
-@dataclass(frozen=True)
-class ServiceRequest:
-    """Request of the research process to describe, search or read the collection, draw a page, or embed a query."""
-
-    number: int
-    task: int
-    operation: Operation
-    arguments: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class ServiceResponse:
-    """Response of the service to a request."""
-
-    number: int
     result: Any = None
     error: RemoteError | None = None

@@ -1,19 +1,15 @@
-"""Manages a research process for the service. Starts it, sends it tasks, serves its requests, and handles its end."""
+"""Manages a research process for the service. Starts it, sends it tasks, and handles its end."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import logging
-import os
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from api.errors import ResearchLost
-from api.services.documents.priority_executor import PriorityExecutor
 from api.settings import Settings
 from api.workers.channel import Channel, RemoteError
 from api.workers.contract import EvaluationTask, ResearchTask
@@ -21,21 +17,15 @@ from api.workers.messages import (
     CancelTask,
     Progress,
     Ready,
-    ServiceRequest,
-    ServiceResponse,
     StartTask,
     Stop,
     TaskEnded,
 )
-from multi_agent.library import Library
 from vectorstore.child_process import ChildProcess
-from vectorstore.store import Vectors
 
 log = logging.getLogger(__name__)
 
-# See docs/concurrency.md for the next two.
-_MAX_REQUESTS = min(4, max(1, (os.cpu_count() or 1) // 2))  # maximum concurrent requests of the process
-_NICENESS = 5
+_NICENESS = 5  # see docs/concurrency.md
 _EXIT_TIMEOUT_S = 5.0
 
 Publish = Callable[[Any], Awaitable[None]]
@@ -44,25 +34,20 @@ Publish = Callable[[Any], Awaitable[None]]
 class ResearchProcess:
     """One research process. Belongs to the event loop that creates it."""
 
-    def __init__(self, settings: Settings, embed: Callable[[str], Vectors], searches: PriorityExecutor) -> None:
-        self._embed, self._searches = embed, searches
+    def __init__(self, settings: Settings) -> None:
         self._loop = asyncio.get_running_loop()
         self._numbers = itertools.count(1)
         self._inboxes: dict[int, asyncio.Queue[Progress | TaskEnded]] = {}
-        self._libraries: dict[int, Library] = {}
         self._ready: asyncio.Future[None] = self._loop.create_future()
-        self._threads = ThreadPoolExecutor(_MAX_REQUESTS, thread_name_prefix="research")
         self._stopping = False
         self._was_ready = False
         self.ended = False
-        self._process = ChildProcess("api.workers.research_worker:main", connections=2, nice=_NICENESS, network=True)
-        tasks, requests = self._process.connections
+        self._process = ChildProcess("api.workers.research_worker:main", nice=_NICENESS, network=True)
+        [tasks] = self._process.connections
         self._tasks = Channel(
             tasks, lambda message: self._loop.call_soon_threadsafe(self._receive, message), self._disconnected
         )
-        self._requests = Channel(requests, self._serve, self._process.kill)  # the process needs both connections
         self._tasks.open()
-        self._requests.open()
         self._tasks.send(settings)
 
     @property
@@ -76,7 +61,7 @@ class ResearchProcess:
         return self._end_message() if self.ended and not self._was_ready else ""
 
     async def run(
-        self, spec: ResearchTask | EvaluationTask, library: Library, publish: Publish, is_pausing: Callable[[], bool]
+        self, spec: ResearchTask | EvaluationTask, collection: str, publish: Publish, is_pausing: Callable[[], bool]
     ) -> Any:
         """Run a task and return its result. Raises the task's error, or ResearchLost if the process ends first."""
         await asyncio.shield(self._ready)
@@ -84,8 +69,7 @@ class ResearchProcess:
             raise ResearchLost(self._end_message())
         task = next(self._numbers)
         inbox = self._inboxes[task] = asyncio.Queue()
-        self._libraries[task] = library
-        self._tasks.send(StartTask(task, spec, library.collection))
+        self._tasks.send(StartTask(task, spec, collection))
         ending = asyncio.create_task(_publish_until_ended(inbox, publish))
         try:
             ended = await asyncio.shield(ending)
@@ -100,7 +84,7 @@ class ResearchProcess:
             await _publish_until_ended(inbox, _discard)
             raise
         finally:
-            del self._inboxes[task], self._libraries[task]
+            del self._inboxes[task]
         if ended.error:
             raise ended.error.to_exception()
         return ended.result
@@ -117,9 +101,7 @@ class ResearchProcess:
     def _close(self) -> None:
         self._process.wait(_EXIT_TIMEOUT_S)
         self._tasks.close()
-        self._requests.close()
         self._process.close()
-        self._threads.shutdown(cancel_futures=True)
 
     # Messages from the process
 
@@ -129,36 +111,6 @@ class ResearchProcess:
         elif not self._ready.done():
             self._was_ready = True
             self._ready.set_result(None)
-
-    def _serve(self, request: ServiceRequest) -> None:
-        """Serve the request in a thread of the pool."""
-        self._threads.submit(self._execute, request).add_done_callback(partial(self._respond, request.number))
-
-    def _execute(self, request: ServiceRequest) -> Any:
-        self._searches.wait_until_idle()
-        match request.operation:
-            case "index":
-                return self._libraries[request.task].index()
-            case "search":
-                return self._libraries[request.task].search(*request.arguments)
-            case "around":
-                return self._libraries[request.task].around(*request.arguments)
-            case "scan":
-                return self._libraries[request.task].scan(*request.arguments)
-            case "page_picture":
-                return self._libraries[request.task].page_picture(*request.arguments)
-            case "embed":
-                return self._embed(*request.arguments)
-
-    def _respond(self, number: int, done: Future[Any]) -> None:
-        if done.cancelled():  # the service is shutting down
-            return
-        error = done.exception()
-        self._requests.send(
-            ServiceResponse(number, error=RemoteError.from_exception(error))
-            if error
-            else ServiceResponse(number, done.result())
-        )
 
     # The end of the process
 

@@ -14,22 +14,23 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from api.bootstrap import Candor
+from api.services.documents.collection_pool import CollectionPool
 from api.settings import Settings
 from api.storage.fencing import fence, process_of
 from api.workers.channel import Channel, RemoteError
 from api.workers.contract import ResearchTask
+from api.workers.in_process import InProcessResearcher
 from api.workers.lock import research_lock
 from api.workers.messages import CancelTask, Progress, Ready, StartTask, Stop, TaskEnded
 from api.workers.panel import Panel
-from api.workers.service_client import RemoteLibrary, ServiceClient
 from multi_agent.evaluation.records import Row
 from multi_agent.events import Event
 
-_THREADS = 64  # most of them wait for the service
+_THREADS = 64  # most of them wait for the search process
 
 
-def main(tasks: Connection, requests: Connection) -> None:
-    """Run tasks for the service at the other end of both connections, until it ends."""
+def main(tasks: Connection) -> None:
+    """Run tasks for the service at the other end of the connection, until it ends."""
     for number in (signal.SIGINT, signal.SIGTERM):  # may be sent to the whole service; this process ends with it
         signal.signal(number, lambda *_: None)  # SIG_IGN would be inherited by the tool servers started here
     try:
@@ -37,12 +38,12 @@ def main(tasks: Connection, requests: Connection) -> None:
     except EOFError:  # the service was killed just after its start
         return
     with research_lock(settings.home):
-        asyncio.run(_run(settings, tasks, requests))
+        asyncio.run(_run(settings, tasks))
 
 
-async def _run(settings: Settings, tasks: Connection, requests: Connection) -> None:
+async def _run(settings: Settings, tasks: Connection) -> None:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
-    ResearchWorker(settings, tasks, ServiceClient(requests, _exit)).start()
+    ResearchWorker(settings, tasks).start()
     await asyncio.Event().wait()
 
 
@@ -54,12 +55,12 @@ def _exit() -> None:
 class ResearchWorker:
     """The running tasks of this process. Belongs to its event loop."""
 
-    def __init__(self, settings: Settings, tasks: Connection, service: ServiceClient) -> None:
-        candor = Candor(settings, embed_query=service.embed_query)
+    def __init__(self, settings: Settings, tasks: Connection) -> None:
+        candor = Candor(settings, search_process=True)
         if process := process_of(candor.engine):
             fence(candor.engine, process)
-        self._ledger, self._service = candor.ledger, service
-        self._panel = Panel(candor.panel, candor.evaluations)
+        panel, pool = Panel(candor.panel, candor.evaluations), CollectionPool(candor.collections)
+        self._researcher = InProcessResearcher(panel, pool)
         self._span_export = candor.span_export
         self._running: dict[int, asyncio.Task[Any]] = {}
         self._pausing: set[int] = set()
@@ -85,7 +86,7 @@ class ResearchWorker:
 
     async def _run(self, start: StartTask) -> Any:
         task = start.task
-        library = RemoteLibrary(start.collection, self._ledger, self._service, task)
+        researcher, collection = self._researcher, start.collection
 
         def is_pausing() -> bool:
             return task in self._pausing
@@ -97,8 +98,8 @@ class ResearchWorker:
             publish(event)
 
         if isinstance(start.spec, ResearchTask):
-            return await self._panel.research(start.spec, library, publish_event, is_pausing)
-        return await self._panel.evaluate(start.spec, library, publish, is_pausing)
+            return await researcher.research(start.spec, collection, publish_event, is_pausing)
+        return await researcher.evaluate(start.spec, collection, publish, is_pausing)
 
     def _cancel(self, message: CancelTask) -> None:
         if running := self._running.get(message.task):  # else it has just ended

@@ -1,8 +1,7 @@
 """Research in a child process, which keeps the service responsive for searches and reads.
 
 All runs and evaluations share that process, so they share the request limit of each model endpoint. The process does
-not open collections, because only one process may open them, and does not load the embedding model. It uses both
-through the service.
+not open collections and does not load the embedding model. It uses both through the search process.
 """
 
 from __future__ import annotations
@@ -12,13 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from api.errors import ResearchLost, ServiceEnding
-from api.services.documents.collection_pool import CollectionPool
 from api.settings import Settings
 from api.workers.contract import EvaluationTask, ResearchTask
 from api.workers.research_process import Publish, ResearchProcess
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
-from vectorstore.store import Vectors
 
 _ATTEMPTS = 2
 
@@ -26,8 +23,8 @@ _ATTEMPTS = 2
 class SubprocessResearcher:
     """Implements ``Researcher``. When its process ends unexpectedly, a new one resumes the tasks."""
 
-    def __init__(self, settings: Settings, embed: Callable[[str], Vectors], pool: CollectionPool) -> None:
-        self._settings, self._embed, self._pool = settings, embed, pool
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._start_lock = asyncio.Lock()
         self._process: ResearchProcess | None = None
         self._closing = False
@@ -76,11 +73,10 @@ class SubprocessResearcher:
         is_pausing: Callable[[], bool],
     ) -> Any:
         """Run a task. If the process ends, resume the task once in a new process."""
-        library = (await asyncio.to_thread(self._pool.get, collection)).library
         for _ in range(_ATTEMPTS):
             process = await self._running_process()
             try:
-                return await process.run(task, library, publish, is_pausing)
+                return await process.run(task, collection, publish, is_pausing)
             except ResearchLost as error:
                 lost = error
         raise ResearchLost(
@@ -95,5 +91,5 @@ class SubprocessResearcher:
             if self._process is None or self._process.ended:
                 if self._process:
                     await self._process.stop()
-                self._process = ResearchProcess(self._settings, self._embed, self._pool.searches)
+                self._process = ResearchProcess(self._settings)
             return self._process

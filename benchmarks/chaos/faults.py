@@ -67,7 +67,7 @@ class Faults:
         return "killed the service"
 
     def kill_child(self) -> str:
-        """Kill a process of the service: research, embedding, or a parser."""
+        """Kill a process of the service: search, research, or a parser."""
         children = self._service.children()
         if not children:
             return "the service has no child process to kill"

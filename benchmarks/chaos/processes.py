@@ -100,7 +100,7 @@ class Service:
         return self.process.wait(LIMIT_S)
 
     def children(self) -> list[psutil.Process]:
-        """Return the child processes: research, embedding, parsers."""
+        """Return the child processes: search, research, parsers."""
         try:
             return psutil.Process(self.process.pid).children(recursive=True)
         except psutil.NoSuchProcess:

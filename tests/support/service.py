@@ -22,6 +22,7 @@ from api.http.server import Server, listen, url_of
 from api.settings import Settings
 from support.panel import SYNTHESIS, Panel, role_of
 from support.replies import Reply, Request, held_until
+from support.serving import SearchThread
 from support.waiting import LIMIT_S, until
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
@@ -39,8 +40,8 @@ SCRIPT = "<script>alert('the document')</script>"
 class RunningService:
     """The service of ``candor serve`` in a thread. ``url`` has no trailing slash.
 
-    Runs research in this process, because a research process imports libraries for seconds. Tests of that process
-    choose it: ``ServiceSettings(research_process=True)``.
+    Searches and runs research in this process, because other processes import libraries for seconds. Tests of those
+    processes choose them: ``ServiceSettings(research_process=True)``.
 
     with RunningService(candor) as service:
         httpx.get(f"{service.url}/healthz")
@@ -49,6 +50,9 @@ class RunningService:
     def __init__(self, candor: Candor, port: int = 0) -> None:
         if "research_process" not in candor.settings.service.model_fields_set:
             candor.settings = with_service(candor.settings, research_process=False)
+        if not candor.settings.service.research_process:
+            folder = candor.settings.home / "collections"
+            candor.make_search_process = lambda: SearchThread(folder, lambda: candor.embedder)  # type: ignore[method-assign]
         self._listener = listen("127.0.0.1", port)
         settings = candor.settings.service
         self.url = url_of(self._listener, secure=settings.certfile is not None).rstrip("/")

@@ -1,8 +1,9 @@
-"""The collections of a folder, used by several processes through the one that serves them."""
+"""The collections of a folder, used by several processes through the search process."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,11 +11,13 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.chunks import SPEC, make_chunk, make_vectors
-from support.waiting import LIMIT_S, until
+from support.serving import serving
+from support.waiting import LIMIT_S
 from vectorstore.edge import EdgeCollection, EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionClosed, CollectionLocked, CollectionNotFound, StoreUnavailable
@@ -30,12 +33,18 @@ _PROCESS = """
 import sys
 from pathlib import Path
 from vectorstore.embedded import EmbeddedStore
-store = EmbeddedStore(Path(sys.argv[1]))
+from vectorstore.remote.process import SearchProcess
+from vectorstore.settings import EmbeddingSettings
+folder = Path(sys.argv[1])
+store = EmbeddedStore(folder)
 {body}
     print("open", flush=True)
     sys.stdin.read()
 """
-SERVING = _PROCESS.format(body="with store.serve(), store.open('papers'):")
+SERVING = _PROCESS.format(
+    body="with SearchProcess(folder, EmbeddingSettings()) as process, store.open('papers'):\n"
+    "    print(process.pid, flush=True)"
+)
 OPEN = _PROCESS.format(body="with store.open('papers') as papers:\n    print(papers.count().chunks, flush=True)")
 
 
@@ -72,18 +81,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def service(folder: Path) -> Iterator[EmbeddedStore]:
-    """A store that serves the folder."""
-    store = EmbeddedStore(folder)
-    with store.serve():
-        yield store
-
-
-@pytest.fixture
-def address(service: EmbeddedStore, folder: Path) -> ServiceAddress:
-    found = read_address(folder)
-    assert found
-    return found
+def address(folder: Path) -> Iterator[ServiceAddress]:
+    """The address of a server of the folder."""
+    with serving(folder) as found:
+        yield found
 
 
 def test_two_processes_use_a_collection_through_the_one_that_serves_it(folder: Path) -> None:
@@ -128,69 +129,43 @@ def test_a_plain_owner_is_named(folder: Path) -> None:
         owner.kill()
 
 
-def test_a_killed_client_releases_the_collection(service: EmbeddedStore, folder: Path) -> None:
-    other = Process(OPEN, folder)
-    other.wait_until_open()
-    with pytest.raises(CollectionLocked):
-        EdgeStore(folder).open("papers")
-    other.kill()
-
-    def released() -> bool:
-        try:
-            EdgeStore(folder).open("papers").close()
-        except CollectionLocked:
-            return False
-        return True
-
-    until(released)
-
-
 def test_only_the_user_can_read_the_address_and_reach_the_socket(address: ServiceAddress, folder: Path) -> None:
     assert (folder / FILE).stat().st_mode & 0o777 == 0o600
     assert address.socket.parent.stat().st_mode & 0o777 == 0o700
     forged = address.model_copy(update={"secret": "0" * 64})
-    with pytest.raises(client.ServiceGone):
-        RemoteStore(forged).list()
-    assert [spec.name for spec in RemoteStore(address).list()] == ["papers"]
-
-
-def test_nothing_is_left_when_the_service_ends(folder: Path) -> None:
-    store = EmbeddedStore(folder)
-    with store.serve():
-        address = read_address(folder)
-        assert address
-        assert address.socket.exists()
-    assert not (folder / FILE).exists()
-    assert not address.socket.parent.exists()
-    with store.open("papers") as papers:
-        assert isinstance(papers, EdgeCollection)
+    with pytest.raises(StoreUnavailable):
+        RemoteStore(forged).open("papers")
+    with RemoteStore(address).open("papers") as papers:
+        assert papers.count().chunks == 600
 
 
 def test_another_version_is_told_to_restart(address: ServiceAddress, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "PROTOCOL", server.PROTOCOL + 1)
     with pytest.raises(StoreUnavailable, match=r"another version of Candor\.$") as raised:
-        RemoteStore(address).list()
+        RemoteStore(address).open("papers")
     assert raised.value.command == "Restart the service."
 
 
 def test_a_service_that_does_not_respond_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serving = Process(SERVING, folder)
     serving.wait_until_open()
-    serving.popen.send_signal(signal.SIGSTOP)
+    search_process = int(serving.printed[0])
+    os.kill(search_process, signal.SIGSTOP)
     monkeypatch.setattr(client, "HANDSHAKE_S", 0.2)
     try:
         with pytest.raises(StoreUnavailable, match=f"process {serving.popen.pid}.*did not respond within"):
             EmbeddedStore(folder).open("papers")
     finally:
         serving.kill()
+        os.kill(search_process, signal.SIGKILL)  # it cannot end while it is stopped
 
 
 def test_a_damaged_address_is_named(folder: Path) -> None:
     (folder / FILE).write_text("{")
     with pytest.raises(StoreUnavailable, match=r"service\.json.*delete the file"):
         EmbeddedStore(folder).open("papers")
-    with EmbeddedStore(folder).serve():  # replaces it
-        assert read_address(folder)
+    with serving(folder) as replaced:
+        assert read_address(folder) == replaced
 
 
 def test_errors_keep_their_type_and_attributes(address: ServiceAddress) -> None:
@@ -244,14 +219,31 @@ def test_an_abandoned_scan_blocks_nobody(address: ServiceAddress) -> None:
         assert len(list(papers.scan())) == 600
 
 
-def test_a_drop_closes_the_collection_of_everyone(service: EmbeddedStore, address: ServiceAddress) -> None:
-    with service.open("papers") as here, RemoteStore(address).open("papers") as there:
-        EmbeddedStore(service._folder).drop("papers")
-        assert here.closed
-        for papers in (here, there):
+def test_a_drop_closes_the_collection_of_everyone(address: ServiceAddress, folder: Path) -> None:
+    with RemoteStore(address).open("papers") as one, RemoteStore(address).open("papers") as other:
+        EmbeddedStore(folder).drop("papers")
+        for papers in (one, other):
             with pytest.raises(CollectionClosed, match="it was deleted"):
                 papers.count()
-    assert service.list() == []
+            assert papers.closed
+    assert EmbeddedStore(folder).list() == []
+
+
+def test_a_collection_that_was_made_again_is_used(address: ServiceAddress, folder: Path) -> None:
+    with RemoteStore(address).open("papers") as papers:
+        EmbeddedStore(folder).drop("papers")
+        with EmbeddedStore(folder).create(SPEC) as again:
+            again.upsert(CHUNKS[:1], VECTORS[:1])
+            assert papers.count().chunks == 1
+
+
+def test_one_with_other_settings_is_not_the_same(address: ServiceAddress, folder: Path) -> None:
+    with RemoteStore(address).open("papers") as papers:
+        EmbeddedStore(folder).drop("papers")
+        with EmbeddedStore(folder).create(SPEC.model_copy(update={"chunking": "other"})):
+            with pytest.raises(CollectionClosed, match="created again"):
+                papers.count()
+            assert papers.closed, "so that who keeps it open, opens it again"
 
 
 def test_a_service_that_ends_during_a_request_completes_it_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +256,7 @@ def test_a_service_that_ends_during_a_request_completes_it_first(folder: Path, m
         upsert(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(EdgeCollection, "upsert", slow)
-    store, errors = EmbeddedStore(folder), []
+    errors: list[str] = []
 
     def write(papers: RemoteCollection) -> None:
         try:
@@ -272,8 +264,8 @@ def test_a_service_that_ends_during_a_request_completes_it_first(folder: Path, m
         except StoreUnavailable as error:
             errors.append(str(error))
 
-    with store.serve():
-        papers = EmbeddedStore(folder).open("papers")
+    with serving(folder) as address:
+        papers = RemoteStore(address).open("papers")
         writer = threading.Thread(target=write, args=(papers,))
         writer.start()
         assert started.wait(LIMIT_S)
@@ -281,17 +273,8 @@ def test_a_service_that_ends_during_a_request_completes_it_first(folder: Path, m
     writer.join()
     assert len(errors) == 1
     assert "Stored data is kept" in errors[0]
-    with store.open("papers") as papers:
-        assert papers.count().chunks == 601
-
-
-def test_requests_wait_for_more_urgent_work(folder: Path) -> None:
-    waited: list[None] = []
-    with EmbeddedStore(folder).serve(lambda: waited.append(None)):
-        with EmbeddedStore(folder).open("papers") as papers:
-            before = len(waited)
-            papers.count()
-        assert len(waited) > before
+    with EdgeStore(folder).open("papers") as found:
+        assert found.count().chunks == 601
 
 
 def test_the_secret_is_not_in_the_command_line_or_the_lock(address: ServiceAddress, folder: Path) -> None:
@@ -300,10 +283,32 @@ def test_the_secret_is_not_in_the_command_line_or_the_lock(address: ServiceAddre
     assert all(owner["secret"] not in file.read_text() for file in folder.glob("*.owner"))
 
 
-def test_a_service_ends_after_its_socket_was_removed(folder: Path) -> None:
-    store = EmbeddedStore(folder)
-    with store.serve():
-        found = read_address(folder)
-        assert found
-        found.socket.unlink()  # as a cleaner of temporary files does
-    assert read_address(folder) is None
+def test_others_wait_for_a_search_of_the_service(address: ServiceAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, go_on, order = threading.Event(), threading.Event(), list[str]()
+    search = EdgeCollection.search
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        started.set()
+        assert go_on.wait(LIMIT_S)
+        return search(*arguments, **options)
+
+    monkeypatch.setattr(EdgeCollection, "search", slow)
+    monkeypatch.setattr(server, "_WAIT_S", LIMIT_S)
+
+    def count(papers: RemoteCollection, name: str) -> None:
+        papers.count()
+        order.append(name)
+
+    with (
+        RemoteStore(address, urgent=True).open("papers") as service,
+        RemoteStore(address).open("papers") as other,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        searching = threads.submit(service.search, SearchMode.SPARSE, text="passage", vector=None, limit=1)
+        assert started.wait(LIMIT_S)
+        waiting = threads.submit(count, other, "other")
+        count(service, "service")  # over a new connection
+        go_on.set()
+        assert len(searching.result()) == 1
+        waiting.result()
+    assert order == ["service", "other"]

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Sequence
 
 from vectorstore.embedding.minilm_numpy import MiniLM
-from vectorstore.embedding.minilm_process import MiniLMProcess
 from vectorstore.embedding.model_folder import BUNDLE_LANGUAGES, bundled_model
 from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbedder
 from vectorstore.settings import EmbeddingSettings
@@ -19,10 +18,9 @@ class BundledEmbedder:
     The import takes seconds, which is too long for a search from the command line.
     """
 
-    def __init__(self, settings: EmbeddingSettings, *, separate_query_process: bool = False) -> None:
+    def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings
         self._model = MiniLM(bundled_model())
-        self._queries = MiniLMProcess(self._model.weights.parent) if separate_query_process else self._model
         self._passages: SentenceTransformerEmbedder | None = None
         self._load_lock = threading.Lock()
         self.model = settings.model
@@ -39,7 +37,7 @@ class BundledEmbedder:
 
     def embed_query(self, text: str) -> Vectors:
         """Return the float32 vector of sentence-transformers, to six digits."""
-        return self._queries.embed(text)
+        return self._model.embed(text)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._model.count_tokens(texts)

@@ -17,8 +17,19 @@ from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
 from vectorstore.store import Vectors
 
 
-class Embedder(Protocol):
-    """Turns passages and queries into vectors of length 1. Threads may share it.
+class QueryEmbedder(Protocol):
+    """Turns queries into vectors of length 1. Threads may share it."""
+
+    languages: frozenset[str] | None
+    """ISO 639-1 codes of the supported languages; None if unknown, which is treated as all languages."""
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return a vector of shape (dimension,)."""
+        ...
+
+
+class Embedder(QueryEmbedder, Protocol):
+    """Also turns passages into vectors of length 1.
 
     Passages are truncated after ``max_tokens`` tokens, as ``count_tokens`` counts them.
     """
@@ -26,15 +37,9 @@ class Embedder(Protocol):
     model: str
     dimension: int
     max_tokens: int
-    languages: frozenset[str] | None
-    """ISO 639-1 codes of the supported languages; None if unknown, which is treated as all languages."""
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one row per text, in the same order: shape (len(texts), dimension)."""
-        ...
-
-    def embed_query(self, text: str) -> Vectors:
-        """Return a vector of shape (dimension,)."""
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -42,12 +47,8 @@ class Embedder(Protocol):
         ...
 
 
-def make_embedder(settings: EmbeddingSettings, *, separate_query_process: bool = False) -> Embedder:
-    """Load the model named in the settings. Raises EmbeddingModelError.
-
-    ``separate_query_process`` embeds queries in a child process, for a program with many busy threads. Only the
-    bundled model uses it: PyTorch releases the interpreter lock while it computes.
-    """
+def make_embedder(settings: EmbeddingSettings) -> Embedder:
+    """Load the model named in the settings. Raises EmbeddingModelError."""
     if settings.model == DEFAULT_MODEL:
-        return BundledEmbedder(settings, separate_query_process=separate_query_process)
+        return BundledEmbedder(settings)
     return SentenceTransformerEmbedder(settings)

@@ -1,12 +1,17 @@
-"""The file ``FOLDER/service.json``, which contains the address of the process that serves the collections of a folder.
+"""The file ``FOLDER/service.json``, which contains the address of the service that serves the collections of a folder.
 
-Only the user of that process can read the file and connect to its socket. The file remains after the process is killed.
-Then nothing listens on the socket, and commands open the collections themselves.
+The service listens on a Unix domain socket in a private temporary folder. No other user and no other machine can
+connect, no port has to be chosen, and small messages are not delayed as by TCP. The socket is not in the data folder,
+because its path could exceed the limit of about 100 bytes. A client must also send the secret in the file, which only
+the user can read. The file remains after the service is killed. Then nothing listens on the socket, and commands open
+the collections themselves.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
+import socket
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -17,10 +22,11 @@ from vectorstore.errors import StoreUnavailable
 from vectorstore.models import FrozenModel
 
 FILE = "service.json"
+_BACKLOG = 1024  # connections that wait while a search process starts
 
 
 class ServiceAddress(FrozenModel):
-    """The process that serves the collections of a folder."""
+    """The service that serves the collections of a folder."""
 
     pid: int
     socket: Path
@@ -41,6 +47,30 @@ def read_address(folder: Path) -> ServiceAddress | None:
             f"{str(file)!r} is not the address of a Candor service. Stop the service, delete the file, and start the "
             "service again."
         ) from error
+
+
+def new_address() -> ServiceAddress:
+    """Return an address for this process."""
+    socket_path = Path(tempfile.gettempdir()) / f"candor-{secrets.token_hex(8)}" / "store"
+    return ServiceAddress(pid=os.getpid(), socket=socket_path, secret=secrets.token_hex(32))
+
+
+def listen(folder: Path, address: ServiceAddress) -> socket.socket:
+    """Open the socket, and write the address into the folder. Raises StoreUnavailable."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        write_address(folder, address)
+        address.socket.parent.mkdir(mode=0o700, exist_ok=True)
+        listener.bind(str(address.socket))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        remove_address(folder, address)
+        raise StoreUnavailable(
+            f"This process cannot serve the collections in {str(folder)!r}: {error.strerror or error} "
+            f"({str(address.socket)!r}). Set TMPDIR to a folder with a short path, and allow writing to both folders."
+        ) from error
+    return listener
 
 
 def write_address(folder: Path, address: ServiceAddress) -> None:

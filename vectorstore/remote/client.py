@@ -1,4 +1,4 @@
-"""A client for the vector store that another process serves (``server.py``)."""
+"""A client of the search process (``server.py``): its store, and the embedding of queries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from typing import Self
 import numpy as np
 from pydantic import TypeAdapter
 
-from vectorstore.errors import CollectionClosed, StoreUnavailable
+from vectorstore.errors import CollectionClosed, CollectionNotFound, StoreUnavailable
 from vectorstore.models import (
     Chunk,
     ChunkFilter,
     CollectionSpec,
     Counts,
-    FrozenModel,
     Hit,
     SearchMode,
-    UnreadableCollection,
 )
 from vectorstore.qdrant_schema import validate_query, validate_vectors
 from vectorstore.remote.address import ServiceAddress
@@ -32,10 +30,9 @@ from vectorstore.remote.messages import (
     Create,
     Delete,
     Drop,
-    Find,
+    Embed,
     FindMissing,
     Hello,
-    ListCollections,
     Open,
     ReadVectors,
     Reply,
@@ -52,10 +49,6 @@ from vectorstore.remote.messages import (
 from vectorstore.remote.server import HANDSHAKE_S
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
-_SPEC: TypeAdapter[CollectionSpec | None] = TypeAdapter(CollectionSpec | None)
-_SPECS: TypeAdapter[list[CollectionSpec | UnreadableCollection]] = TypeAdapter(
-    list[CollectionSpec | UnreadableCollection]
-)
 _CHUNKS = TypeAdapter(list[Chunk])
 _HITS = TypeAdapter(list[Hit])
 _IDS = TypeAdapter(list[str])
@@ -63,73 +56,70 @@ _LANGUAGES = TypeAdapter(dict[str, int])
 
 
 class ServiceGone(StoreUnavailable):
-    """No process serves the store at this address any more."""
+    """No service listens at this address any more."""
 
 
 class RemoteStore:
-    """The collections of the process at ``address``. Raises ServiceGone if it has ended."""
+    """The collections of the service at ``address``. Raises ServiceGone if it has ended.
 
-    def __init__(self, address: ServiceAddress) -> None:
-        self._address = address
+    If the search process ends during a request, the request is sent once more to the next one. This is safe for all
+    requests except ``drop``. Its searches go before the requests of others if ``urgent``.
+    """
+
+    def __init__(self, address: ServiceAddress, *, urgent: bool = False) -> None:
+        self._address, self._urgent = address, urgent
 
     def create(self, spec: CollectionSpec) -> RemoteCollection:
         """Open the collection, creating it if it does not exist."""
-        return self._open(Create(spec=spec))
+        return RemoteCollection(Create(spec=spec), self._address, urgent=self._urgent)
 
     def open(self, name: str) -> RemoteCollection:
         """Open an existing collection."""
-        return self._open(Open(name=name))
-
-    def claim(self, name: str, *, take_over: bool = False) -> None:
-        """Do nothing. A collection in a folder has no owner."""
-
-    def find(self, name: str) -> CollectionSpec | None:
-        """Return the specification of a collection, or None if it does not exist."""
-        return _SPEC.validate_json(self._call(Find(name=name)))
-
-    def list(self) -> list[CollectionSpec | UnreadableCollection]:
-        """Return the specifications of all collections, by name."""
-        return _SPECS.validate_json(self._call(ListCollections()))
+        return RemoteCollection(Open(name=name), self._address, urgent=self._urgent)
 
     def drop(self, name: str) -> None:
         """Delete a collection and its contents."""
-        self._call(Drop(name=name))
+        self._call(Drop(name=name), attempts=1)
 
-    def _call(self, request: Request) -> bytes:
-        with _Session(self._address) as session:
-            return session.call(request)
+    def embed_query(self, text: str) -> Vectors:
+        """Return the vector of a query. Raises EmbeddingModelError."""
+        return np.frombuffer(self._call(Embed(text=text)), dtype=np.float32)
 
-    def _open(self, request: Create | Open) -> RemoteCollection:
-        session = _Session(self._address)
+    def _call(self, request: Request, attempts: int = 2) -> bytes:
+        sessions = _Sessions(self._address)
         try:
-            return RemoteCollection(CollectionSpec.model_validate_json(session.call(request)), self._address, session)
-        except BaseException:
-            session.close()
-            raise
+            [(_, result)] = sessions.stream(request, attempts=attempts)
+        finally:
+            sessions.close()
+        return result
 
 
 class RemoteCollection:
-    """A collection that another process has open. Threads that use it in parallel have a connection each."""
+    """A collection that the search process has open. Threads that use it in parallel have a connection each.
 
-    def __init__(self, spec: CollectionSpec, address: ServiceAddress, session: _Session) -> None:
-        self._spec, self._address = spec, address
-        self._lock = threading.Lock()
-        self._idle = [session]
-        self._closed = False
+    ``request`` opens it.
+    """
+
+    def __init__(self, request: Create | Open, address: ServiceAddress, *, urgent: bool = False) -> None:
+        self._request = request
+        self._opened: CollectionSpec | None = None
+        self._sessions = _Sessions(address, self._open, urgent=urgent)
+        self._sessions.connect()
 
     @property
     def spec(self) -> CollectionSpec:
         """The specification it was created with."""
-        return self._spec
+        assert self._opened
+        return self._opened
 
     @property
     def closed(self) -> bool:
-        """Whether the collection was closed in this process, or the serving process has ended."""
-        return self._closed
+        """Whether the collection was closed in this process, the service has ended, or the collection was deleted."""
+        return self._sessions.closed
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
         """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
-        validate_vectors(self._spec, chunks, vectors)
+        validate_vectors(self.spec, chunks, vectors)
         for start in range(0, len(chunks), BATCH):
             rows = vectors[start : start + BATCH]
             request = Upsert(chunks=tuple(chunks[start : start + BATCH]), shape=rows.shape)
@@ -142,15 +132,16 @@ class RemoteCollection:
     def search(
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
-        validate_query(self._spec, mode, vector)
+        """Return the best ``limit`` chunks. Without a vector, the search process embeds the text."""
+        if vector is not None:
+            validate_query(self.spec, mode, vector)
         shape, body = (None, b"") if vector is None else (vector.shape, to_body(vector))
         request = Search(mode=mode, text=text, shape=shape, limit=limit, where=where)
         return _HITS.validate_json(self._call(request, body))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        with self._session() as session:
-            for _, body in session.stream(Scan(where=where)):
-                yield from _CHUNKS.validate_json(body)
+        for _, body in self._sessions.stream(Scan(where=where)):
+            yield from _CHUNKS.validate_json(body)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         return Counts.model_validate_json(self._call(Count(where=where)))
@@ -161,10 +152,9 @@ class RemoteCollection:
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         found: dict[str, Vectors] = {}
         for start in range(0, len(ids), BATCH):
-            with self._session() as session:
-                for reply, body in session.stream(ReadVectors(ids=tuple(ids[start : start + BATCH]))):
-                    rows = to_array(body, (len(reply.ids), self._spec.dimension))
-                    found.update(zip(reply.ids, np.array(rows), strict=True))  # a copy that may be changed
+            for reply, body in self._sessions.stream(ReadVectors(ids=tuple(ids[start : start + BATCH]))):
+                rows = to_array(body, (len(reply.ids), self.spec.dimension))
+                found.update(zip(reply.ids, np.array(rows), strict=True))  # a copy that may be changed
         return found
 
     def missing(self, ids: Sequence[str]) -> list[str]:
@@ -177,15 +167,11 @@ class RemoteCollection:
     def optimize(
         self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
     ) -> None:
-        """Do nothing. The serving process builds the index in the background."""
+        """Do nothing. The search process builds the index in the background."""
 
     def close(self) -> None:
         """Release the collection. May be called again."""
-        with self._lock:
-            self._closed = True
-            sessions, self._idle = self._idle, []
-        for session in sessions:
-            session.close()
+        self._sessions.close()
 
     def __enter__(self) -> Self:
         return self
@@ -194,32 +180,100 @@ class RemoteCollection:
         self.close()
 
     def _call(self, request: Request, body: bytes = b"") -> bytes:
-        with self._session() as session:
-            return session.call(request, body)
+        [(_, result)] = self._sessions.stream(request, body)
+        return result
+
+    def _open(self, session: _Session) -> None:
+        """Open the collection in a new connection. Raises CollectionClosed if it is not the one opened first."""
+        try:
+            found = CollectionSpec.model_validate_json(session.call(self._request))
+        except CollectionNotFound:
+            if self._opened is None:
+                raise
+            raise CollectionClosed(f"Collection {self.spec.name!r} is closed: it was deleted.") from None
+        if found != (self._opened or found):
+            raise CollectionClosed(f"Collection {self.spec.name!r} was deleted and created again.")
+        self._opened, self._request = found, Open(name=found.name)
+
+
+class _Broken(StoreUnavailable):
+    """The connection ended during a request."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(
+            f"The search process of the Candor service (process {pid}) ended during this request. Stored data is kept. "
+            "Try again. If it ends again, the machine may be out of memory; see the log of the service."
+        )
+
+
+class _Sessions:
+    """Connections to the search process, which threads reuse. ``prepare`` is called with each new one."""
+
+    def __init__(
+        self, address: ServiceAddress, prepare: Callable[[_Session], None] = lambda _: None, *, urgent: bool = False
+    ) -> None:
+        self._address, self._prepare, self._urgent = address, prepare, urgent
+        self._lock = threading.Lock()
+        self._idle: list[_Session] = []
+        self.closed = False
+
+    def stream(self, request: Request, body: bytes = b"", attempts: int = 2) -> Iterator[tuple[Reply, bytes]]:
+        """Yield the replies to a request. Raises the exception of the search process.
+
+        If the connection or the collection was closed before the first reply, the request is sent again over a new
+        connection. The next search process accepts it once it has started.
+        """
+        for remaining in reversed(range(attempts)):
+            replied = False
+            try:
+                with self._session() as session:
+                    for reply in session.stream(request, body):
+                        replied = True
+                        yield reply
+                return
+            except (_Broken, CollectionClosed) as error:
+                self._close_idle()  # the others are no better
+                if remaining and not replied and not self.closed:
+                    continue
+                if isinstance(error, CollectionClosed):
+                    self.close()
+                raise
+            except ServiceGone:
+                self.close()
+                raise
+
+    def connect(self) -> None:
+        """Open the first connection."""
+        self._take_back(self._connect())
+
+    def close(self) -> None:
+        """Close the connections, those in use after their requests. May be called again."""
+        self.closed = True
+        self._close_idle()
 
     @contextmanager
     def _session(self) -> Iterator[_Session]:
         """Reserve a connection for this thread until the end of the block."""
         with self._lock:
-            if self._closed:
-                raise CollectionClosed(f"Collection {self._spec.name!r} is closed.")
+            if self.closed:
+                raise CollectionClosed("The collection is closed.")
             session = self._idle.pop() if self._idle else None
+        session = session or self._connect()
         try:
-            session = session or self._connect()
             yield session
-        except ServiceGone:
-            self.close()
-            raise
         finally:
-            if session:
-                self._take_back(session)
+            self._take_back(session)
 
     def _connect(self) -> _Session:
-        session = _Session(self._address)
         try:
-            found = CollectionSpec.model_validate_json(session.call(Open(name=self._spec.name)))
-            if found != self._spec:
-                raise CollectionClosed(f"Collection {self._spec.name!r} was deleted and created again.")
+            return self._connect_once()
+        except _Broken:
+            return self._connect_once()
+
+    def _connect_once(self) -> _Session:
+        session = _Session(self._address, urgent=self._urgent)
+        try:
+            self._prepare(session)
         except BaseException:
             session.close()
             raise
@@ -227,38 +281,43 @@ class RemoteCollection:
 
     def _take_back(self, session: _Session) -> None:
         with self._lock:
-            if keep := session.between_requests and not self._closed:
+            if keep := session.between_requests and not self.closed:
                 self._idle.append(session)
         if not keep:
             session.close()
 
+    def _close_idle(self) -> None:
+        with self._lock:
+            sessions, self._idle = self._idle, []
+        for session in sessions:
+            session.close()
+
 
 class _Session:
-    """One connection to the serving process. Belongs to one thread at a time. Raises ServiceGone."""
+    """One connection to the search process. Belongs to one thread at a time. Raises ServiceGone, _Broken."""
 
-    def __init__(self, address: ServiceAddress) -> None:
+    def __init__(self, address: ServiceAddress, *, urgent: bool) -> None:
         self._pid = address.pid
         self.between_requests = False
-        with self._until_gone():
-            self._connection = _connect(address)
+        self._connection = _connect(address)
         try:
-            self._greet(address)
+            self._greet(address, Hello(secret=address.secret, urgent=urgent))
         except BaseException:
             self.close()
             raise
 
-    def call(self, request: Request, body: bytes = b"") -> bytes:
-        """Return the result of a request that has one reply. Raises the exception of the serving process."""
-        [(_, result)] = self.stream(request, body)
+    def call(self, request: Request) -> bytes:
+        """Return the result of a request that has one reply. Raises the exception of the search process."""
+        [(_, result)] = self.stream(request)
         return result
 
-    def stream(self, request: FrozenModel, body: bytes = b"") -> Iterator[tuple[Reply, bytes]]:
-        """Yield the replies to a request. Raises the exception of the serving process."""
+    def stream(self, request: Request, body: bytes = b"") -> Iterator[tuple[Reply, bytes]]:
+        """Yield the replies to a request. Raises the exception of the search process."""
         self.between_requests = False
-        with self._until_gone():
+        with self._broken():
             send(self._connection, request, body)
         while not self.between_requests:
-            with self._until_gone():
+            with self._broken():
                 header, result = receive(self._connection)
             reply = Reply.model_validate_json(header)
             self.between_requests = not reply.more
@@ -270,19 +329,13 @@ class _Session:
         """Close the connection. May be called again."""
         self._connection.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _greet(self, address: ServiceAddress) -> None:
-        with self._until_gone():
-            send(self._connection, Hello(secret=address.secret))
+    def _greet(self, address: ServiceAddress, hello: Hello) -> None:
+        with self._broken():
+            send(self._connection, hello)
             if not self._connection.poll(HANDSHAKE_S):
                 raise StoreUnavailable(
-                    f"The Candor service (process {self._pid}), which has the collections open, did not respond within "
-                    f"{HANDSHAKE_S:.0f} s. Try again when it is less busy, or end it."
+                    f"The Candor service (process {address.pid}), which has the collections open, did not respond "
+                    f"within {HANDSHAKE_S:.0f} s. Try again when it is less busy, or end it."
                 )
             header, _ = receive(self._connection)
         if failure := Reply.model_validate_json(header).failure:
@@ -290,19 +343,23 @@ class _Session:
         self.between_requests = True
 
     @contextmanager
-    def _until_gone(self) -> Iterator[None]:
+    def _broken(self) -> Iterator[None]:
+        """Raise _Broken if the connection ends in the block."""
         try:
             yield
         except (OSError, EOFError) as error:
-            raise ServiceGone(
-                f"The Candor service (process {self._pid}) ended while this process used its collections. Stored data "
-                "is kept."
-            ).with_command("Run the command again. It does not need the service.") from error
+            raise _Broken(self._pid) from error
 
 
 def _connect(address: ServiceAddress) -> Connection:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-        client.settimeout(HANDSHAKE_S)
-        client.connect(str(address.socket))
+        try:
+            client.settimeout(HANDSHAKE_S)
+            client.connect(str(address.socket))
+        except OSError as error:
+            raise ServiceGone(
+                f"The Candor service (process {address.pid}) ended while this process used its collections. Stored "
+                "data is kept."
+            ).with_command("Run the command again. It does not need the service.") from error
         client.settimeout(None)
         return Connection(client.detach())

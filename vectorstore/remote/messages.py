@@ -1,4 +1,4 @@
-"""The messages between a process that uses a store and the process that serves it.
+"""The messages between a process that uses a store and the search process, which serves it.
 
 A message is one frame of ``multiprocessing.connection``: a line of JSON, then a body of raw bytes. Vectors travel as
 float32 in the body, results as JSON in the body. Nothing is pickled: a message cannot run code in the other process.
@@ -24,7 +24,7 @@ from vectorstore.errors import (
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, FrozenModel, SearchMode
 from vectorstore.store import Vectors
 
-PROTOCOL = 4
+PROTOCOL = 5
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
 
 BATCH = 256
@@ -40,6 +40,7 @@ class Hello(FrozenModel):
     op: Literal["hello"] = "hello"
     secret: str
     protocol: int = PROTOCOL
+    urgent: bool = Field(default=False, description="users wait for its searches, so the requests of others wait")
 
 
 class Create(FrozenModel):
@@ -56,24 +57,18 @@ class Open(FrozenModel):
     name: str
 
 
-class ListCollections(FrozenModel):
-    """List the collections."""
-
-    op: Literal["list"] = "list"
-
-
-class Find(FrozenModel):
-    """Read the specification of a collection."""
-
-    op: Literal["find"] = "find"
-    name: str
-
-
 class Drop(FrozenModel):
     """Delete a collection."""
 
     op: Literal["drop"] = "drop"
     name: str
+
+
+class Embed(FrozenModel):
+    """Embed a query. The vector is the body of the reply."""
+
+    op: Literal["embed"] = "embed"
+    text: str
 
 
 class Upsert(FrozenModel):
@@ -100,6 +95,11 @@ class Search(FrozenModel):
     shape: tuple[int, ...] | None
     limit: int
     where: ChunkFilter
+
+    @property
+    def embeds(self) -> bool:
+        """Whether the serving process embeds the text, and ranks like a ``Retriever``."""
+        return self.shape is None and self.mode is not SearchMode.SPARSE
 
 
 class Scan(FrozenModel):
@@ -136,7 +136,7 @@ class FindMissing(FrozenModel):
     ids: tuple[str, ...]
 
 
-StoreRequest = Create | Open | Find | ListCollections | Drop
+StoreRequest = Create | Open | Drop | Embed
 CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | ReadVectors | FindMissing
 Request = StoreRequest | CollectionRequest
 

@@ -1,34 +1,29 @@
-"""Serves a store to other processes of the same user.
+"""Serves a store and embeds queries for other processes of the same user. ``process.py`` runs it in the search process.
 
-The server listens on a Unix domain socket in a private temporary folder. No other user and no other machine can
-connect, no port has to be chosen, and small messages are not delayed as by TCP. The socket is not in the data folder,
-because its path could exceed the limit of about 100 bytes. A client must also send a secret, which only the user can
-read.
-
-Each connection has its own thread and opens one collection. It ends when its client ends, even if the client is killed.
+Each connection has its own thread and uses one collection. It ends when its client ends, even if the client is killed.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import secrets
 import socket
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from hmac import compare_digest
 from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
-from pathlib import Path
 from typing import Any, Self, assert_never
 
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from vectorstore.embedding.embedder import QueryEmbedder
 from vectorstore.errors import StoreUnavailable
-from vectorstore.remote.address import ServiceAddress, remove_address, write_address
+from vectorstore.models import Hit
+from vectorstore.remote.address import ServiceAddress
 from vectorstore.remote.messages import (
     BATCH,
     PROTOCOL,
@@ -39,14 +34,14 @@ from vectorstore.remote.messages import (
     Create,
     Delete,
     Drop,
+    Embed,
     Failure,
-    Find,
     FindMissing,
     Hello,
-    ListCollections,
     Open,
     ReadVectors,
     Reply,
+    Request,
     Scan,
     Search,
     Upsert,
@@ -56,44 +51,69 @@ from vectorstore.remote.messages import (
     to_body,
     to_failure,
 )
-from vectorstore.store import Collection, VectorStore
+from vectorstore.retrieval import Retriever
+from vectorstore.shared import SharedStore
+from vectorstore.store import Collection
 
 log = logging.getLogger(__name__)
 
 HANDSHAKE_S = 30.0
-_PARALLEL = 4  # requests executed at once; more threads would slow down the service through the interpreter lock
+_PARALLEL = min(4, max(2, (os.cpu_count() or 1) // 2))  # more threads would compete for the interpreter lock
+_WAIT_S = 0.5  # a request that is not urgent waits at most this long for urgent ones
 
 Result = tuple[Reply, bytes]
 
 
-class StoreServer:
-    """A context manager that serves ``store`` and writes its address into ``folder``.
+class Turns:
+    """Lets urgent requests go first, and limits how many others are executed at once."""
 
-    ``give_way`` is called before each request. It may wait for more urgent work of this process.
+    def __init__(self) -> None:
+        self._slots = threading.BoundedSemaphore(_PARALLEL)
+        self._changed = threading.Condition()
+        self._urgent = 0
+
+    @contextmanager
+    def urgent(self) -> Iterator[None]:
+        """Execute an urgent request in the block."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    @contextmanager
+    def other(self) -> Iterator[None]:
+        """Execute another request in the block, after waiting at most ``_WAIT_S`` until no urgent one is running."""
+        with self._slots:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._urgent, _WAIT_S)
+            yield
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._urgent += change
+            self._changed.notify_all()
+
+
+class StoreServer:
+    """A context manager that serves ``store`` to the clients of ``listener``, which must know the address.
+
+    ``load_embedder`` returns the model that embeds queries.
     """
 
-    def __init__(self, store: VectorStore, folder: Path, give_way: Callable[[], None] = lambda: None) -> None:
-        self._store, self._folder, self._give_way = store, folder, give_way
-        self._slots = threading.BoundedSemaphore(_PARALLEL)
+    def __init__(
+        self,
+        store: SharedStore,
+        load_embedder: Callable[[], QueryEmbedder],
+        listener: socket.socket,
+        address: ServiceAddress,
+    ) -> None:
+        self._service = _Service(store, load_embedder, Turns(), address.pid)
+        self._listener, self._address = listener, address
         self._lock = threading.Lock()
         self._clients: dict[socket.socket, threading.Thread] = {}
 
     def __enter__(self) -> Self:
-        path = Path(tempfile.mkdtemp(prefix="candor-")) / "store"
-        self._address = ServiceAddress(pid=os.getpid(), socket=path, secret=secrets.token_hex(32))
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._listener.bind(str(path))
-            self._listener.listen(128)
-            write_address(self._folder, self._address)
-        except OSError as error:
-            self._listener.close()
-            remove_address(self._folder, self._address)
-            raise StoreUnavailable(
-                f"This process cannot serve the collections in {str(self._folder)!r} to commands: "
-                f"{error.strerror or error} ({str(path)!r}). Set TMPDIR to a folder with a short path, and allow "
-                "writing to both folders."
-            ) from error
         self._ended, self._end = Pipe(duplex=False)
         self._acceptor = threading.Thread(target=self._accept, name="store-server", daemon=True)
         self._acceptor.start()
@@ -104,8 +124,6 @@ class StoreServer:
         self._end.close()
         self._acceptor.join()
         self._ended.close()
-        self._listener.close()
-        remove_address(self._folder, self._address)
         with self._lock:
             clients = dict(self._clients)
         for client, thread in clients.items():
@@ -125,90 +143,103 @@ class StoreServer:
         """Serve one client until either side ends the connection."""
         try:
             with client, Connection(os.dup(client.fileno())) as connection, suppress(OSError, EOFError):
-                if self._greet(connection):
-                    _Conversation(self._store, connection, self._step).run()
+                if hello := self._greet(connection):
+                    _Conversation(self._service, connection, urgent=hello.urgent).run()
         finally:
             with self._lock:
                 del self._clients[client]
 
-    def _greet(self, connection: Connection) -> bool:
-        """Return whether the client sent the secret and uses the same version of the protocol."""
+    def _greet(self, connection: Connection) -> Hello | None:
+        """Return the greeting, or None if the client lacks the secret or uses another version of the protocol."""
         if not connection.poll(HANDSHAKE_S):
-            return False
+            return None
         try:
             hello = Hello.model_validate_json(receive(connection)[0])
         except ValidationError:
-            return False
+            return None
         if not compare_digest(hello.secret, self._address.secret):
-            return False
+            return None
         if hello.protocol != PROTOCOL:
-            other = StoreUnavailable(f"The Candor service (process {os.getpid()}) runs another version of Candor.")
+            other = StoreUnavailable(
+                f"The Candor service (process {self._address.pid}) runs another version of Candor."
+            )
             send(connection, Reply(failure=to_failure(other.with_command("Restart the service."))))
-            return False
+            return None
         send(connection, Reply())
-        return True
+        return hello
 
-    def _step(self, results: Iterator[Result]) -> Result | None:
-        """Compute the next result after any more urgent work."""
-        self._give_way()
-        with self._slots:
-            return next(results, None)
+
+@dataclass(frozen=True)
+class _Service:
+    """What all conversations share. ``pid`` is the process id of the service, for error messages."""
+
+    store: SharedStore
+    load_embedder: Callable[[], QueryEmbedder]
+    turns: Turns
+    pid: int
 
 
 class _Conversation:
     """Answers the requests of one connection, one after the other."""
 
-    def __init__(
-        self, store: VectorStore, connection: Connection, step: Callable[[Iterator[Result]], Result | None]
-    ) -> None:
-        self._store, self._connection, self._step = store, connection, step
-        self._opened = ExitStack()
+    def __init__(self, service: _Service, connection: Connection, *, urgent: bool) -> None:
+        self._service, self._connection, self._urgent = service, connection, urgent
         self._collection: Collection | None = None
 
     def run(self) -> None:
         """Answer requests until the connection ends. Raises OSError, EOFError when the client has ended."""
-        with self._opened:
-            while True:
-                self._answer(*receive(self._connection))
+        while True:
+            self._answer(*receive(self._connection))
 
     def _answer(self, header: bytes, body: bytes) -> None:
-        results = self._execute(header, body)
-        while result := self._next(results):
+        request = REQUEST.validate_json(header)
+        results = self._execute(request, body)
+        while result := self._next(results, self._turn(request)):
             try:
                 send(self._connection, *result)
             except StoreUnavailable as error:  # the message is too large
                 send(self._connection, Reply(failure=to_failure(error)))
                 return
 
-    def _next(self, results: Iterator[Result]) -> Result | None:
-        """Return the next result. Converts an exception to a failure, which the client raises."""
-        try:
-            return self._step(results)
-        except Exception as error:  # noqa: BLE001
-            return Reply(failure=to_failure(error) or _unexpected(error)), b""
+    def _turn(self, request: Request) -> AbstractContextManager[None]:
+        """Return the turn in which to compute the next result of a request."""
+        if not self._urgent and isinstance(request, CollectionRequest):
+            return self._service.turns.other()
+        return self._service.turns.urgent() if self._urgent and isinstance(request, Search) else nullcontext()
 
-    def _execute(self, header: bytes, body: bytes) -> Iterator[Result]:
-        request = REQUEST.validate_json(header)
+    def _next(self, results: Iterator[Result], turn: AbstractContextManager[None]) -> Result | None:
+        """Return the next result in its turn. Converts an exception to a failure, which the client raises."""
+        try:
+            with turn:
+                return next(results, None)
+        except Exception as error:  # noqa: BLE001
+            return Reply(failure=to_failure(error) or _unexpected(error, self._service.pid)), b""
+
+    def _execute(self, request: Request, body: bytes) -> Iterator[Result]:
+        store, load_embedder = self._service.store, self._service.load_embedder
         match request:
             case Create():
-                yield self._open(lambda: self._store.create(request.spec))
+                self._collection = store.create(request.spec)
+                yield _json(self._collection.spec)
             case Open():
-                yield self._open(lambda: self._store.open(request.name))
-            case Find():
-                yield _json(self._store.find(request.name))
-            case ListCollections():
-                yield _json(self._store.list())
+                self._collection = store.open(request.name)
+                yield _json(self._collection.spec)
             case Drop():
-                self._store.drop(request.name)
+                store.drop(request.name)
                 yield _json(None)
+            case Embed():
+                yield Reply(), to_body(load_embedder().embed_query(request.text))
             case _:
                 if self._collection is None:
                     raise ValueError("no collection is open")
-                yield from _use(self._collection, request, body)
+                if isinstance(request, Search) and request.embeds:
+                    yield _json(_rank(Retriever(self._collection, load_embedder()), request))
+                else:
+                    yield from _use(self._collection, request, body)
 
-    def _open(self, open_collection: Callable[[], Collection]) -> Result:
-        self._collection = self._opened.enter_context(open_collection())
-        return _json(self._collection.spec)
+
+def _rank(retriever: Retriever, request: Search) -> list[Hit]:
+    return retriever.search([request.text], request.limit, request.where, request.mode)
 
 
 def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Iterator[Result]:
@@ -248,9 +279,9 @@ def _json(value: Any, *, more: bool = False) -> Result:
     return Reply(more=more), to_json(value)
 
 
-def _unexpected(error: Exception) -> Failure:
+def _unexpected(error: Exception, pid: int) -> Failure:
     log.error("A request to the vector store failed", exc_info=error)
     return Failure(
         kind=StoreUnavailable.__name__,
-        message=f"The Candor service (process {os.getpid()}) failed unexpectedly: {error!r}. Its log has the details.",
+        message=f"The Candor service (process {pid}) failed unexpectedly: {error!r}. Its log has the details.",
     )

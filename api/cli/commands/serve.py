@@ -39,7 +39,7 @@ def serve(
 
     options = {"host": host, "port": port, "certfile": certfile, "keyfile": keyfile}
     given = {name: value for name, value in options.items() if value is not None}
-    candor = Candor(load_settings(home, **({"service": given} if given else {})), separate_query_process=True)
+    candor = Candor(load_settings(home, **({"service": given} if given else {})), search_process=True)
 
     def announce(url: str) -> None:
         if as_json:

@@ -36,7 +36,7 @@ def worker(
     from api.jobs.worker import run_worker
     from api.settings import load_settings
 
-    candor = Candor(load_settings(home), separate_query_process=True)
+    candor = Candor(load_settings(home), search_process=True)
 
     def announce(queue: JobQueue) -> None:
         limits = {kind.value: limit for kind, limit in queue.limits.items()}

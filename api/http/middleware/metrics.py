@@ -53,9 +53,9 @@ class Metrics:
         )  # fmt: skip
         self.streams = Gauge("candor_active_streams", "Open event streams.", ("transport",), registry=self._registry)
 
-    def add_process(self, pid: Callable[[], int | None]) -> None:
-        """Add memory and CPU time of the research process. ``pid`` returns None while there is no such process."""
-        ProcessCollector("candor_research", lambda: pid() or "none", registry=self._registry)
+    def add_process(self, name: str, pid: Callable[[], int | None]) -> None:
+        """Add memory and CPU time of a child process. ``pid`` returns None while there is no such process."""
+        ProcessCollector(f"candor_{name}", lambda: pid() or "none", registry=self._registry)
 
     def add_database(self, trace: Trace, collections: Collections, ledger: Ledger) -> None:
         """Add the numbers of runs, documents and passages."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from api.http.deps import DoctorDep, OptionalCaller, ResearcherDep
+from api.http.deps import DoctorDep, OptionalCaller, ResearcherDep, SearchesDep
 from api.workers.contract import Researcher
 from multi_agent.llm.probe import Check
 from vectorstore.models import FrozenModel
+from vectorstore.remote.process import SearchProcess
 
 router = APIRouter(tags=["health"])
 
@@ -19,7 +20,7 @@ class Health(FrozenModel):
 
 
 class Readiness(FrozenModel):
-    """The state of the database, the store, the embedding model and the research process."""
+    """The state of the database, the store, the embedding model, the search process and the research process."""
 
     ok: bool
     checks: tuple[Check, ...]
@@ -32,15 +33,26 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "A check failed; see `checks`."}})
-def readyz(doctor: DoctorDep, researcher: ResearcherDep, caller: OptionalCaller, response: Response) -> Readiness:
+def readyz(
+    doctor: DoctorDep, searches: SearchesDep, researcher: ResearcherDep, caller: OptionalCaller, response: Response
+) -> Readiness:
     """Check whether the service is ready. Responds with status 503 if a check fails. Does not use a language model.
 
     All clients get `ok`. Only owners get `checks`.
     """
-    checks = (*doctor.check_parts(), _check_research(researcher))
+    checks = (*doctor.check_parts(), _check_search(searches), _check_research(researcher))
     ok = all(check.ok for check in checks)
     response.status_code = 200 if ok else 503
     return Readiness(ok=ok, checks=checks if caller and caller.is_admin else ())
+
+
+def _check_search(searches: SearchProcess) -> Check:
+    if searches.failure:
+        return Check(
+            name="search", ok=False, detail=f"{searches.failure} Another one is starting.",
+            remedy="Wait a moment. If it does not start, read the service's log; the machine may be out of memory.",
+        )  # fmt: skip
+    return Check(name="search", ok=True, detail=f"in process {searches.pid}")
 
 
 def _check_research(researcher: Researcher) -> Check:

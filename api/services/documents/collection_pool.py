@@ -1,12 +1,10 @@
 """The open collections of the service.
 
-Only one process can open an embedded collection, so all requests share one handle. Other processes use embedded
-collections through the service (``vectorstore/embedded.py``).
+All requests share one handle of a collection, and its connections to the search process (``vectorstore/remote/``).
 """
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +12,6 @@ from dataclasses import dataclass
 
 from api.errors import ServiceEnding
 from api.services.documents.collections import Collections
-from api.services.documents.priority_executor import PriorityExecutor
 from api.services.research.library import CollectionLibrary
 from vectorstore.errors import CollectionNotFound, PassagesLost
 from vectorstore.models import CollectionSpec
@@ -31,10 +28,7 @@ class OpenCollection:
 
 
 class CollectionPool:
-    """Opens each collection on first use and keeps it open until ``close``. Calls block.
-
-    ``searches`` gives searches of users priority over searches of runs.
-    """
+    """Opens each collection on first use and keeps it open until ``close``. Calls block."""
 
     def __init__(self, collections: Collections) -> None:
         self._collections = collections
@@ -42,7 +36,6 @@ class CollectionPool:
         self._write_locks: dict[str, threading.Lock] = {}
         self._opened: dict[str, OpenCollection] = {}
         self._closed = False
-        self.searches = PriorityExecutor()
 
     def get(self, name: str) -> OpenCollection:
         """Return the live version of a collection. Runs that use a replaced version keep that version.
@@ -85,10 +78,7 @@ class CollectionPool:
         self._collections.load_embedder()  # before opening, so a failure leaves nothing open
         stored = self._collections.store.open(alias)
         collection = self._collections.live(stored)
-        opened = OpenCollection(stored, collection, self._collections.library(name, collection))
-        gc.collect()  # see docs/concurrency.md
-        gc.freeze()
-        return opened
+        return OpenCollection(stored, collection, self._collections.library(name, collection))
 
     def _close(self, name: str) -> None:
         for alias in [alias for alias, opened in self._opened.items() if opened.stored.spec.collection == name]:
@@ -96,7 +86,6 @@ class CollectionPool:
 
     def close(self) -> None:
         """Close all collections. Idempotent."""
-        self.searches.close()
         with self._lock:
             self._closed = True
             while self._opened:

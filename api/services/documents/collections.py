@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ingest.pipeline.lost_passages import Difference
     from multi_agent.library import CatalogueEntry
     from multi_agent.memory.suggestions import Suggestions
-    from vectorstore.embedding.embedder import Embedder
+    from vectorstore.embedding.embedder import QueryEmbedder
     from vectorstore.models import Chunk, UnreadableCollection
     from vectorstore.store import Collection, VectorStore
 
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 class Collections:
     """All collections of a data folder. Calls block.
 
-    ``load_embedder`` returns the embedding model and loads it on the first call. ``embedding_model`` is its name.
+    ``load_embedder`` returns the embedding model of queries and loads it on the first call, or None for a
+    ``Retriever`` without one. ``embedding_model`` is its name.
     ``draw_page`` takes a collection, a chunk and a page number, and returns the picture of the page as PNG.
     """
 
@@ -47,7 +48,7 @@ class Collections:
         uploads: Uploads,
         engine: Engine,
         embedding_model: str,
-        load_embedder: Callable[[], Embedder],
+        load_embedder: Callable[[], QueryEmbedder | None],
         draw_page: Callable[[str, Chunk, int], bytes],
         suggestions: Suggestions,
     ) -> None:

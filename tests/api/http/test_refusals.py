@@ -112,7 +112,9 @@ def test_it_is_alive_and_ready(http: httpx.Client) -> None:
     assert http.get("/healthz").json() == {"ok": True}
     ready = http.get("/readyz")
     assert ready.status_code == 200
-    assert [check["name"] for check in ready.json()["checks"]] == ["database", "store", "embedding model", "research"]
+    assert [check["name"] for check in ready.json()["checks"]] == [
+        "database", "store", "embedding model", "search", "research",
+    ]  # fmt: skip
 
 
 def test_it_says_what_is_missing(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSettings]) -> None:

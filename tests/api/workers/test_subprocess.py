@@ -219,10 +219,10 @@ def test_no_process_outlives_a_killed_service(candor: Candor, model: Model) -> N
         os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C may do to the whole service
         os.kill(process.pid, signal.SIGTERM)
         assert process.is_running()
-        [embedding] = child_processes(service.process.pid, "vectorstore.embedding.minilm_process")
+        [searches] = child_processes(service.process.pid, "vectorstore.remote.process")
         service.kill()
         process.wait(timeout=LIMIT_S)
-        embedding.wait(timeout=LIMIT_S)
+        searches.wait(timeout=LIMIT_S)
 
 
 def test_a_service_waits_for_the_previous_research_process(candor: Candor, model: Model) -> None:

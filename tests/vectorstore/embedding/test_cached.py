@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from vectorstore.embedding.cached import CachedEmbedder
-from vectorstore.embedding.embedder import Embedder
+from vectorstore.embedding.embedder import Embedder, QueryEmbedder
 from vectorstore.store import Vectors
+
+ATTRIBUTES = (*QueryEmbedder.__annotations__, *Embedder.__annotations__)
 
 
 class CountingEmbedder:
     """Wraps the real model and counts its queries."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self.__dict__.update({name: getattr(embedder, name) for name in Embedder.__annotations__})
+        self.__dict__.update({name: getattr(embedder, name) for name in ATTRIBUTES})
         self._embedder, self.queries = embedder, Counter[str]()
         self.embed_passages, self.count_tokens = embedder.embed_passages, embedder.count_tokens
 

@@ -12,7 +12,7 @@ from api.errors import UsageError
 from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, DocumentsDep, PoolDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
-from api.http.routes.documents.documents import DocumentId, FoundPassage
+from api.http.routes.documents.documents import DocumentId, FoundPassage, respond
 from api.services.documents.contents import Places, TextPart, find_text, page_text, passages, text_part
 from api.services.documents.search import search_document
 from api.services.research.runs import list_runs
@@ -73,8 +73,8 @@ def find(
     return find_text(documents.text(found), text, first, limit)
 
 
-@router.get("/{document}/search", responses=problem_responses(404, 409, 422, 503))
-async def search(
+@router.get("/{document}/search", response_model=list[FoundPassage], responses=problem_responses(404, 409, 422, 503))
+def search(
     documents: DocumentsDep,
     collections: CollectionsDep,
     pool: PoolDep,
@@ -83,15 +83,11 @@ async def search(
     query: Annotated[Words, Query(description="Words or a question.")],
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
     collection: CollectionQuery = None,
-) -> list[FoundPassage]:
+) -> Response:
     """Search the passages of one document by keywords and by meaning, best first, without a language model."""
-
-    def run() -> list[FoundPassage]:
-        found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))
-        hits = search_document(pool, found, query, limit)
-        return [FoundPassage(**dict(hit.chunk), score=hit.score) for hit in hits]
-
-    return await pool.searches.run(run)
+    found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))
+    hits = search_document(pool, found, query, limit)
+    return respond(hits)
 
 
 @router.get("/{document}/passages", responses=PAGED | problem_responses(404, 409, 422, 503))

@@ -1,0 +1,229 @@
+"""The search process: it has the collections open, embeds queries, and is replaced when it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from support.chunks import make_chunk
+from support.waiting import LIMIT_S, until
+from vectorstore.edge import EdgeStore
+from vectorstore.edge_collection import EdgeCollection
+from vectorstore.embedded import EmbeddedStore
+from vectorstore.embedding.embedder import Embedder
+from vectorstore.errors import CollectionLocked, EmbeddingModelError, StoreUnavailable
+from vectorstore.models import CollectionSpec, SearchMode
+from vectorstore.remote import client, process
+from vectorstore.remote.address import FILE, read_address
+from vectorstore.remote.process import SearchProcess
+from vectorstore.remote.queries import RemoteQueries
+from vectorstore.retrieval import Retriever
+from vectorstore.settings import EmbeddingSettings
+
+SPEC = CollectionSpec(name="papers", embedding_model="all-MiniLM-L6-v2", dimension=384, chunking="sections-v1/256")
+TEXTS = ["The heat pump works at 25 degrees below zero.", "Whisk the eggs.", "Die Wärmepumpe arbeitet bei Frost."]
+SETTINGS = EmbeddingSettings()
+PROGRAM = """
+import sys
+from pathlib import Path
+from vectorstore.embedded import EmbeddedStore
+from vectorstore.remote.process import SearchProcess
+from vectorstore.settings import EmbeddingSettings
+with SearchProcess(Path(sys.argv[1]), EmbeddingSettings()) as process:
+    EmbeddedStore(Path(sys.argv[1])).list()
+    print(process.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def searches(tmp_path: Path) -> Iterator[SearchProcess]:
+    with SearchProcess(tmp_path, SETTINGS) as running:
+        yield running
+
+
+@pytest.fixture
+def store(tmp_path: Path, embedder: Embedder) -> EmbeddedStore:
+    """A folder with the collection ``papers``."""
+    store = EmbeddedStore(tmp_path)
+    with store.create(SPEC) as papers:
+        papers.upsert(
+            [make_chunk(text, index=number, metadata={"language": "de" if "Die" in text else "en"})
+             for number, text in enumerate(TEXTS)],
+            embedder.embed_passages(TEXTS),
+        )  # fmt: skip
+    return store
+
+
+def kill(searches: SearchProcess) -> None:
+    """Kill the process and wait for the next one."""
+    before = searches.pid
+    os.kill(before, signal.SIGKILL)
+    until(lambda: searches.pid != before)
+
+
+def test_it_ranks_like_this_process(searches: SearchProcess, store: EmbeddedStore, embedder: Embedder) -> None:
+    with store.open("papers") as papers:
+        for queries in (["frost"], ["heat pump", "eggs"], ["Was macht die Wärmepumpe bei Frost?"]):
+            for mode in SearchMode:
+                here = Retriever(papers, embedder).search(queries, 3, mode=mode)
+                there = Retriever(papers, None).search(queries, 3, mode=mode)
+                assert [hit.chunk for hit in here] == [hit.chunk for hit in there], (queries, mode)
+                np.testing.assert_allclose([hit.score for hit in here], [hit.score for hit in there], atol=1e-5)
+
+
+def test_it_embeds_queries(searches: SearchProcess, tmp_path: Path, embedder: Embedder) -> None:
+    queries = RemoteQueries(tmp_path, SETTINGS)
+    with ThreadPoolExecutor(4) as threads:
+        for text, vector in zip(TEXTS, threads.map(queries.embed_query, TEXTS), strict=True):
+            np.testing.assert_allclose(vector, embedder.embed_query(text), atol=2e-6)
+    assert queries.languages == embedder.languages
+
+
+def test_a_model_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    wrong = EmbeddingSettings(model=str(tmp_path / "nothing"))
+    with SearchProcess(tmp_path, wrong), pytest.raises(EmbeddingModelError, match="nothing"):
+        RemoteQueries(tmp_path, wrong).embed_query("heat")
+
+
+def test_a_killed_process_is_replaced(
+    searches: SearchProcess, store: EmbeddedStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with store.open("papers") as papers:
+        before = searches.pid
+        kill(searches)
+        assert papers.count().chunks == len(TEXTS)
+        kill(searches)
+        papers.upsert([make_chunk("new", document="/docs/new.md")], np.ones((1, 384), np.float32))
+        kill(searches)
+        assert len(list(papers.scan())) == len(TEXTS) + 1
+        kill(searches)
+        assert len(papers.search(SearchMode.HYBRID, text="eggs", vector=None, limit=1)) == 1
+    kill(searches)
+    assert [spec.name for spec in store.list()] == ["papers"]
+    assert RemoteQueries(tmp_path, SETTINGS).embed_query("heat").shape == (384,)
+    assert f"The search process {before} ended (SIGKILL). Starting another one." in caplog.text
+    until(lambda: not searches.failure)
+
+
+def test_requests_under_way_are_repeated(searches: SearchProcess, store: EmbeddedStore) -> None:
+    """It is killed several times while threads search and write."""
+    ended, errors, found = threading.Event(), list[Exception](), list[int]()
+
+    def use(number: int) -> None:
+        with store.open("papers") as papers:
+            while not ended.is_set():
+                try:
+                    found.append(len(papers.search(SearchMode.HYBRID, text=f"eggs {number}", vector=None, limit=3)))
+                    papers.upsert([make_chunk("more", document=f"/docs/{number}.md")], np.ones((1, 384), np.float32))
+                except StoreUnavailable as error:
+                    errors.append(error)
+
+    with ThreadPoolExecutor(4) as threads:
+        done = [threads.submit(use, number) for number in range(4)]
+        for _ in range(3):
+            kill(searches)
+            found.clear()
+            until(lambda: len(found) > 20)
+        ended.set()
+        for each in done:
+            each.result()
+    assert not errors
+    assert set(found) == {3}
+    with store.open("papers") as papers:
+        assert papers.count().chunks == len(TEXTS) + 4
+
+
+def test_it_gives_up_when_the_process_ends_again(
+    searches: SearchProcess, store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.open("papers") as papers:
+        receive = client.receive
+
+        def killing(connection: object) -> object:
+            kill(searches)
+            return receive(connection)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(client, "receive", killing)
+        with pytest.raises(StoreUnavailable, match=r"search process .* ended during this request. Stored data is kept"):
+            papers.count()
+
+
+def test_a_process_that_cannot_start_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_RETRY_S", 0.05)
+    monkeypatch.setattr(client, "HANDSHAKE_S", 0.5)
+    monkeypatch.setattr(SearchProcess, "_TARGET", "vectorstore.remote.process:nothing")
+    with SearchProcess(tmp_path, SETTINGS) as searches:
+        until(lambda: "exit status 1" in searches.failure)
+        with pytest.raises(StoreUnavailable, match="did not respond within"):
+            EmbeddedStore(tmp_path).open("papers")
+        monkeypatch.undo()
+        until(lambda: not searches.failure)
+
+
+def test_nothing_is_left_when_the_service_ends(store: EmbeddedStore, tmp_path: Path) -> None:
+    with SearchProcess(tmp_path, SETTINGS) as searches:
+        address = read_address(tmp_path)
+        assert address
+        assert address.socket.exists()
+        papers = store.open("papers")
+        child = psutil.Process(searches.pid)
+    assert not child.is_running()
+    assert not (tmp_path / FILE).exists()
+    assert not address.socket.parent.exists()
+    assert not list(tmp_path.glob("*.owner")), "it released its locks"
+    with pytest.raises(StoreUnavailable, match=r"ended while this process used its collections"):
+        papers.count()
+    with store.open("papers") as papers:
+        assert isinstance(papers, EdgeCollection)
+        assert papers.count().chunks == len(TEXTS)
+
+
+def test_it_may_end_before_it_has_started(tmp_path: Path) -> None:
+    with SearchProcess(tmp_path, SETTINGS) as searches:
+        child = psutil.Process(searches.pid)
+    assert not child.is_running()
+
+
+def test_it_ends_with_a_killed_service(store: EmbeddedStore, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout
+        child = psutil.Process(int(program.stdout.readline()))
+        with store.open("papers") as papers:
+            with pytest.raises(CollectionLocked):
+                EdgeStore(tmp_path).open("papers")
+            for number in (signal.SIGINT, signal.SIGTERM):  # as signals to the whole service do
+                os.kill(child.pid, number)
+            assert papers.count().chunks == len(TEXTS)
+        program.kill()
+        child.wait(LIMIT_S)
+    with store.open("papers") as papers:
+        assert isinstance(papers, EdgeCollection)
+
+
+def test_a_socket_that_was_removed_is_made_again(
+    store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a cleaner of temporary files does."""
+    monkeypatch.setattr(process, "_CHECK_S", 0.05)
+    with SearchProcess(tmp_path, SETTINGS), store.open("papers") as papers:
+        address = read_address(tmp_path)
+        assert address
+        address.socket.unlink()
+        address.socket.parent.rmdir()
+        until(address.socket.exists)
+        assert papers.count().chunks == len(TEXTS)
+    assert read_address(tmp_path) is None
+    assert not address.socket.parent.exists()
