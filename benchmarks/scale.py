@@ -2,6 +2,7 @@
 
     python -m benchmarks.scale --folder FOLDER --sizes 1000 10000 100000
     python -m benchmarks.scale --folder FOLDER --sizes 100000 --quantized
+    python -m benchmarks.scale --folder FOLDER --plot scale.svg
 
 One collection grows from size to size in batches of an ingest. Its index is built in the background, as in the product.
 At each size a new process opens the collection and searches it. FOLDER keeps the collection and the results, so an
@@ -59,6 +60,7 @@ def main() -> None:
     options.add_argument("--folder", type=Path, required=True)
     options.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     options.add_argument("--quantized", action="store_true", help="int8 vectors beside the original ones")
+    options.add_argument("--plot", type=Path, help="draw the results to this file")
     options.add_argument("--open", type=int, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.open:
@@ -77,7 +79,10 @@ def main() -> None:
             file.write(json.dumps(result) + "\n")
         results.append(result)
         print(json.dumps(result), flush=True)
-    report(sorted(results, key=lambda each: each["size"]))
+    results.sort(key=lambda each: each["size"])
+    report(results)
+    if chosen.plot:
+        plot(results, chosen.plot)
 
 
 def grow(folder: Path, size: int) -> dict[str, Any]:
@@ -215,6 +220,33 @@ def report(results: Sequence[dict[str, Any]]) -> None:
     for name, cell in rows.items():
         table.add_row(name, *map(cell, results))
     Console(width=140).print(table)
+
+
+def plot(results: Sequence[dict[str, Any]], file: Path) -> None:
+    """Draw cost against size: writing, searching, and memory and disk."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    sizes = [each["size"] for each in results]
+    figure, (writing, searching, space) = pyplot.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    writing.plot(sizes, [1e6 / each["upserts/s of CPU"] for each in results], "o-", label="upsert, CPU time")
+    writing.plot(sizes, [1e6 * each["build"] / each["size"] for each in results], "o-", label="index build")
+    writing.set(title="Writing a passage", ylabel="µs")
+    for case in CASES:
+        [line] = searching.plot(sizes, [each[case][0] for each in results], "o-", label=case)
+        searching.plot(sizes, [each[case][1] for each in results], ":", color=line.get_color())
+    searching.set(title="Search: median, dotted: p95", ylabel="ms")
+    space.plot(sizes, [each["disk"] / 1e6 for each in results], "o-", label="disk")
+    space.plot(sizes, [each["memory"] / 1e6 for each in results], "o-", label="memory, with mapped files")
+    space.plot(sizes, [each["memory of its own"] / 1e6 for each in results], "o-", label="memory without them")
+    space.set(title="Memory and disk", ylabel="MB", yscale="log")
+    for panel in (writing, searching, space):
+        panel.set(xlabel="passages", xscale="log")
+        panel.grid(alpha=0.3)
+        panel.legend(fontsize="small")
+    figure.savefig(file)
 
 
 if __name__ == "__main__":

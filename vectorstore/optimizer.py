@@ -39,6 +39,8 @@ class OptimizedCopy:
 
     def __init__(self, shard: Path) -> None:
         self._shard = shard
+        self._taken: frozenset[str] = frozenset()  # complete files of the log that the copy was given
+        self._replayed: frozenset[str] = frozenset()
         _remove_unused(shard)
         self._child = ChildProcess(
             f"{__name__}:main", arguments=[str(shard)], nice=_NICENESS, capture_output=True
@@ -53,14 +55,16 @@ class OptimizedCopy:
         self._call("optimize")
 
     def take_log(self) -> None:
-        """Give the copy the write-ahead log of the shard. Nobody may write to the shard meanwhile."""
+        """Give the copy what it has not replayed of the shard's write-ahead log. Nobody may write meanwhile."""
         shutil.rmtree(_part(self._shard) / LOG)
-        _copy_log(self._shard)
+        _copy_log(self._shard, self._replayed)
         write_through(_part(self._shard) / LOG)
+        self._taken = _complete_files(self._shard)
 
     def replay(self) -> None:
         """Replay the log in the copy, so that loading it takes less time."""
         self._call("replay")
+        self._replayed = self._taken
 
     def use(self) -> None:
         """Replace the shard, which must be closed, by the copy."""
@@ -126,13 +130,18 @@ def _copy(shard: Path) -> None:
         _copy_log(shard)
 
 
-def _copy_log(shard: Path) -> None:
+def _copy_log(shard: Path, without: frozenset[str] = frozenset()) -> None:
     """Copy the write-ahead log, except for a file that a thread of the engine prepares and renames meanwhile."""
     target = _part(shard) / LOG
     target.mkdir()
     for file in (shard / LOG).iterdir():
-        if not file.name.startswith("tmp-"):
+        if not file.name.startswith("tmp-") and file.name not in without:
             _copy_sparse(str(file), str(target / file.name))
+
+
+def _complete_files(shard: Path) -> frozenset[str]:
+    """Return the names of the files of the write-ahead log that the engine has closed."""
+    return frozenset(file.name for file in (shard / LOG).glob("closed-*"))
 
 
 def _optimize(shard: Path) -> None:

@@ -93,6 +93,7 @@ def _folders(document: str) -> list[str]:
     return [folder.as_posix() for folder in PurePath(document).parents]
 
 
+@lru_cache(maxsize=10_000, typed=True)  # typed, because 1 == True
 def _term(key: str, value: Scalar) -> str:
     """Return a metadata entry as one keyword in JSON, which distinguishes "1", 1 and true. All keys share one index."""
     return json.dumps([key, value], ensure_ascii=False)

@@ -150,6 +150,36 @@ def test_many_writes_meanwhile_are_repeated_in_the_process(
     assert_vector(papers, 299, make_vectors(100, seed=200)[99])
 
 
+def test_only_the_rest_of_a_long_log_is_replayed_again(
+    tmp_path: Path, stopped: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[set[str]] = []
+    take_log = optimizer.OptimizedCopy.take_log
+
+    def recorded(self: optimizer.OptimizedCopy) -> None:
+        take_log(self)
+        taken.append({file.name for file in (tmp_path / "papers" / "shard.part" / "wal").glob("closed-*")})
+
+    monkeypatch.setattr(optimizer.OptimizedCopy, "take_log", recorded)
+    monkeypatch.setattr(edge_collection, "FLUSH_AFTER", 99)
+    with EdgeStore(tmp_path).create(LARGE) as papers:
+        papers.upsert(CHUNKS[:100], VECTORS[:100])
+        papers._building.start()
+        until(lambda: stopped)
+        for _ in range(2):  # the engine begins a new file of the log after 32 MiB
+            papers.upsert(CHUNKS, VECTORS)
+        papers.delete(ChunkFilter(positions=(10, 19)))
+        os.kill(stopped[0], signal.SIGCONT)
+        papers._building.wait()
+        expected = [*range(10), *range(20, len(CHUNKS))]
+        assert [chunk.index for chunk in papers.scan()] == expected
+    first, last = taken
+    assert first
+    assert not first & last
+    with EdgeStore(tmp_path).open("papers") as again:
+        assert [chunk.index for chunk in again.scan()] == expected
+
+
 def test_the_copy_replaces_the_shard(papers: EdgeCollection, tmp_path: Path) -> None:
     for number in range(100, 2_000, 100):
         papers.upsert(CHUNKS[number : number + 100], make_vectors(100, seed=number))
