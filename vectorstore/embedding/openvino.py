@@ -97,6 +97,7 @@ def _converted(model: SentenceTransformer) -> Any:
             return openvino.Core().read_model(folder / "model.xml")
         except RuntimeError as error:
             log.warning("The converted model in %s cannot be read. It is converted again. %s", folder, error)
+            shutil.rmtree(folder, ignore_errors=True)
     converted = _convert(model)
     try:
         _keep(converted, folder, digest)
@@ -133,6 +134,7 @@ def _keep(converted: Any, folder: Path, digest: str) -> None:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE, ignore_cleanup_errors=True) as temporary:
         openvino.save_model(converted, Path(temporary) / "model" / "model.xml", compress_to_fp16=False)
-        for outdated in CACHE.glob(f"{digest}-*"):
+        for outdated in set(CACHE.glob(f"{digest}-*")) - {folder}:
             shutil.rmtree(outdated, ignore_errors=True)
-        (Path(temporary) / "model").rename(folder)
+        if not folder.exists():  # another process may have been faster
+            (Path(temporary) / "model").rename(folder)
