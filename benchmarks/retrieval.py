@@ -67,7 +67,8 @@ class Found(NamedTuple):
 def main() -> None:
     """Ingest each set, search it in each mode, print a line of metrics."""
     arguments = _arguments()
-    embedder = make_embedder(EmbeddingSettings(model=arguments.model))
+    settings = EmbeddingSettings(model=arguments.model, precision=arguments.precision)
+    embedder = make_embedder(settings)
     for name in arguments.sets or sorted(folder.parent.name for folder in arguments.data.glob("*/corpus.jsonl")):
         with home_folder(arguments.home) as home:
             _measure(arguments.data / name, home / name, embedder, [SearchMode(mode) for mode in arguments.modes])
@@ -79,6 +80,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sets", nargs="*", help="names of the sets; default: all in the folder")
     parser.add_argument("--modes", nargs="*", default=[str(mode) for mode in SearchMode], choices=list(SearchMode))
     parser.add_argument("--model", default=EmbeddingSettings().model, help="embedding model")
+    parser.add_argument("--precision", default=EmbeddingSettings().precision, help="as in the settings")
     parser.add_argument("--home", type=Path, help="keep the ingested collections here; default: a temporary folder")
     return parser.parse_args()
 

@@ -1,48 +1,83 @@
 """Measure the start-up time of the command line: `candor --help`, and `candor search` over the sample documents.
 
-    python -m benchmarks.start [--times 5]
+    python -m benchmarks.start [--times 5] [--models FOLDER …]
 
-Each run is a fresh process. Prints the median and slowest wall-clock time, and the timings of the search.
+Each run is a fresh process, and the commands run in turn. The bundled model is searched with twice: by default, where
+NumPy embeds the query, and by its folder, where sentence-transformers does, as with each of `--models`. Prints the
+median and slowest wall-clock time, the median CPU time, and the timings of the last search.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
-CANDOR = Path(sys.executable).with_name("candor")
+from vectorstore.embedding.model_folder import bundled_model
+from vectorstore.settings import DEFAULT_MODEL
+
+CANDOR = [sys.executable, "-m", "api.cli"]
 DOCUMENTS = Path(__file__).parents[1] / "sample_docs" / "documents"
+
+
+class Spent(NamedTuple):
+    """What one process took, and its standard error."""
+
+    seconds: float
+    cpu: float
+    errors: str
+
+
+class Command(NamedTuple):
+    """Arguments and embedding model."""
+
+    arguments: tuple[str, ...]
+    model: str = DEFAULT_MODEL
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--times", type=int, default=5, help="runs of each command")
-    times = options.parse_args().times
-    with tempfile.TemporaryDirectory() as home:
-        _seconds("ingest", str(DOCUMENTS), "--home", home)
-        search = ("search", "heat pump efficiency", "--home", home, "--timings")
-        table = Table("command, cold", "median", "slowest", "timings")
-        for command in (("--help",), search):
-            runs = [_seconds(*command) for _ in range(times)]
-            spent = statistics.median(seconds for seconds, _ in runs)
-            slowest = max(seconds for seconds, _ in runs)
-            table.add_row(f"candor {command[0]}", f"{spent:.2f} s", f"{slowest:.2f} s", runs[-1][1])
-    Console(width=140).print(table)
+    options.add_argument("--models", nargs="*", default=[], help="other embedding models to search with")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as homes:
+        commands = {"candor --help": Command(("--help",))}
+        for number, model in enumerate([DEFAULT_MODEL, str(bundled_model()), *chosen.models]):
+            home = f"{homes}/{number}"
+            _run(Command(("ingest", str(DOCUMENTS), "--home", home), model))
+            search = ("search", "heat pump efficiency", "--home", home, "--timings")
+            commands[f"candor search, {model}"] = Command(search, model)
+        runs: dict[str, list[Spent]] = {name: [] for name in commands}
+        for _ in range(chosen.times):
+            for name, command in commands.items():
+                runs[name].append(_run(command))
+    table = Table("command, cold", "median", "slowest", "CPU, median", "timings")
+    for name, spent in runs.items():
+        seconds = [each.seconds for each in spent]
+        table.add_row(
+            name, f"{statistics.median(seconds):.2f} s", f"{max(seconds):.2f} s",
+            f"{statistics.median(each.cpu for each in spent):.2f} s", spent[-1].errors,
+        )  # fmt: skip
+    Console(width=180).print(table)
 
 
-def _seconds(*arguments: str) -> tuple[float, str]:
-    """Return the wall-clock seconds of one process and its standard error."""
-    started = time.perf_counter()
-    done = subprocess.run([CANDOR, *arguments], capture_output=True, text=True, check=True)
-    return time.perf_counter() - started, done.stderr.strip()
+def _run(command: Command) -> Spent:
+    environment = os.environ | {"CANDOR_STORE__EMBEDDING__MODEL": command.model}
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run([*CANDOR, *command.arguments], capture_output=True, text=True, check=True, env=environment)
+    seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Spent(seconds, cpu, done.stderr.strip())
 
 
 if __name__ == "__main__":

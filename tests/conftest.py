@@ -45,8 +45,8 @@ def _no_network_and_no_user_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 @pytest.fixture(scope="session")
 def embedder() -> Embedder:
-    """The default model."""
-    return make_embedder(EmbeddingSettings(precision="float32"))
+    """The default model, computed by PyTorch, which is installed everywhere."""
+    return make_embedder(EmbeddingSettings(precision="float32", backend="torch"))
 
 
 @pytest.fixture

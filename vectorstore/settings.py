@@ -54,8 +54,21 @@ class EmbeddingSettings(SettingsGroup):
         default="auto",
         description="number format of the weights; auto is bfloat16 if the CPU computes it, otherwise float32",
     )
-    device: str = Field(default="cpu", description="PyTorch device, such as cpu, cuda or mps")
+    backend: Literal["auto", "torch", "openvino"] = Field(
+        default="auto",
+        description="library that computes the model; auto is OpenVINO on an x86-64 CPU if it is installed "
+        "(`pip install 'candor[openvino]'`) and can compute the model, otherwise PyTorch",
+    )
+    device: str = Field(
+        default="cpu", description="PyTorch device, such as cpu, cuda or mps; OpenVINO computes on the CPU only"
+    )
     batch_size: int = Field(default=16, gt=0, description="passages per batch; larger batches are faster only on a GPU")
+
+    @model_validator(mode="after")
+    def _check_device(self) -> Self:
+        if self.backend == "openvino" and self.device != "cpu":
+            raise ValueError('backend = "openvino" computes on the CPU only: set device = "cpu", or backend = "torch"')
+        return self
 
 
 class VectorStoreSettings(SettingsGroup):

@@ -1,12 +1,15 @@
-"""Any sentence-transformers model."""
+"""Any sentence-transformers model, computed by PyTorch or OpenVINO."""
 
 from __future__ import annotations
 
+import importlib.util
+import logging
 import os
+import platform
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import SentenceTransformer
 
+log = logging.getLogger(__name__)
+
+Precision = Literal["bfloat16", "float32"]
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 
@@ -61,14 +67,46 @@ class SentenceTransformerEmbedder:
 
 
 def _load(folder: Path, settings: EmbeddingSettings) -> SentenceTransformer:
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is imported; see docs/concurrency.md
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
+    if not _wants_openvino(settings):
+        return _load_with_torch(folder, settings, _precision(settings))
+    from vectorstore.embedding.openvino import use_openvino
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    model = _load_with_torch(folder, settings, "float32")
+    try:
+        use_openvino(model, settings.model, _precision(settings))
+    except EmbeddingModelError as error:
+        if settings.backend == "openvino":
+            raise
+        log.warning("PyTorch computes the embedding model %r. %s", settings.model, error)
+        return _load_with_torch(folder, settings, _precision(settings))
+    return model
+
+
+def _wants_openvino(settings: EmbeddingSettings) -> bool:
+    """Return whether OpenVINO is to be tried. Raises EmbeddingModelError if it is required and not installed.
+
+    Other CPUs than x86-64 were not measured.
+    """
+    installed = importlib.util.find_spec("openvino") is not None
+    if settings.backend == "openvino" and not installed:
+        raise EmbeddingModelError(
+            'The setting `backend = "openvino"` needs OpenVINO, which is not installed. '
+            "Run `pip install 'candor[openvino]'`, or set `backend = \"torch\"` in `[store.embedding]`."
+        )
+    supported = settings.device == "cpu" and platform.machine() in ("x86_64", "AMD64")
+    return settings.backend == "openvino" or (settings.backend == "auto" and installed and supported)
+
+
+def _load_with_torch(folder: Path, settings: EmbeddingSettings, precision: Precision) -> SentenceTransformer:
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # read when PyTorch is imported; see docs/concurrency.md
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     options: dict[str, Any] = {"device": settings.device, "local_files_only": True}
     try:
-        return SentenceTransformer(str(folder), model_kwargs={"dtype": _dtype(settings)}, **options)
+        return SentenceTransformer(str(folder), model_kwargs={"dtype": getattr(torch, precision)}, **options)
     except (OSError, ValueError, KeyError, RuntimeError, AssertionError) as error:
         raise EmbeddingModelError(
             f"The embedding model {settings.model!r} in {str(folder)!r} cannot be loaded on device "
@@ -76,15 +114,15 @@ def _load(folder: Path, settings: EmbeddingSettings) -> SentenceTransformer:
         ) from error
 
 
-def _dtype(settings: EmbeddingSettings) -> torch.dtype:
+def _precision(settings: EmbeddingSettings) -> Precision:
     """Return the number format of the weights. bfloat16 is faster only on a CPU that computes it."""
     import torch
 
     if settings.precision != "auto":
-        return torch.bfloat16 if settings.precision == "bfloat16" else torch.float32
+        return settings.precision
     capabilities = torch.cpu.get_capabilities()
     computes = capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")
-    return torch.bfloat16 if settings.device == "cpu" and computes else torch.float32
+    return "bfloat16" if settings.device == "cpu" and computes else "float32"
 
 
 def _normalized(encoded: torch.Tensor) -> Vectors:

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from multi_agent.llm.endpoints.local.engine import EngineError, Generated, Generation, KeepOn, ModelOptions
 from multi_agent.llm.endpoints.local.gguf import read_header
+from vectorstore.openvino_telemetry import block_openvino_telemetry
 
 # https://openvinotoolkit.github.io/openvino.genai/docs/guides/gguf
 _ARCHITECTURES = ("llama", "qwen2", "qwen3")
@@ -39,6 +40,7 @@ class OpenVINO:
     @classmethod
     def load(cls, options: ModelOptions) -> Self:
         """Load the file, or what an earlier start converted it to. Raises EngineError, ImportError."""
+        block_openvino_telemetry()
         import openvino_genai as genai
 
         architecture = read_header(options.path).architecture

