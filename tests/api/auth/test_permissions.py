@@ -259,7 +259,7 @@ def test_only_admins_see_the_readiness_checks(world: World) -> None:
         assert answer["ok"]
         return [check["name"] for check in answer["checks"]]
 
-    assert checks("owner") == ["database", "store", "embedding model", "research"]
+    assert checks("owner") == ["database", "store", "embedding model", "search", "research"]
     assert checks("read all") == checks("no key") == []
 
 

@@ -123,7 +123,7 @@ def make_worker(candor: Candor, home: Path) -> WorkerProcess:
         CANDOR_DATABASE_URL=settings.database_url.get_secret_value(), CANDOR_STORE__URL=settings.store.url or "",
         CANDOR_LLM__PROVIDER="openai", CANDOR_LLM__BASE_URL=settings.llm.base_url or "",
         CANDOR_LLM__MODEL=settings.llm.model, CANDOR_SERVICE__TAKEOVER_S=str(TAKEOVER_S),
-        CANDOR_SERVICE__UPLOADS_FOLDER=str(settings.uploads_folder),
+        CANDOR_SERVICE__UPLOADS_FOLDER=str(settings.uploads_folder), CANDOR_INGEST__EMBED_BATCH="10",
     )  # fmt: skip
 
 
