@@ -18,6 +18,7 @@ import typer
 
 from api.bootstrap import Candor
 from api.cli.common import print_message
+from ingest.ledger.interrupts import INTERRUPTS
 from ingest.pipeline.plan import IngestRequest
 from vectorstore.text.counts import count
 
@@ -150,7 +151,7 @@ def _until_interrupted(given: threading.Event | None = None) -> Iterator[threadi
 
     def end(*_: object) -> None:
         stop.set()
-        signal.signal(signal.SIGINT, previous)
+        signal.signal(signal.SIGINT, INTERRUPTS.interrupt)
         os.write(2, _STOPPING)  # a handler must not print: it may have interrupted a print
 
     signal.signal(signal.SIGINT, end)

@@ -9,6 +9,7 @@ from sqlalchemy import JSON, BigInteger, Column, DateTime, Float, Integer, Strin
 from sqlalchemy.exc import SQLAlchemyError
 
 from ingest.errors import LedgerUnavailable
+from ingest.ledger.interrupts import INTERRUPTS
 from vectorstore.database import METADATA
 
 DOCUMENTS = Table(
@@ -109,9 +110,10 @@ IDENTITY = Table("database_identity", METADATA, Column("id", String(36), primary
 
 @contextmanager
 def database() -> Iterator[None]:
-    """Translate SQLAlchemyError to LedgerUnavailable."""
+    """Translate SQLAlchemyError to LedgerUnavailable. Delay Ctrl-C to the end of the block."""
     try:
-        yield
+        with INTERRUPTS.delayed():
+            yield
     except SQLAlchemyError as error:
         raise LedgerUnavailable(
             f"The document database failed: {getattr(error, 'orig', None) or error}. Check that the disk has room and "

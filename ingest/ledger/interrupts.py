@@ -1,0 +1,44 @@
+"""Delays Ctrl-C until a transaction has ended.
+
+A KeyboardInterrupt inside SQLAlchemy can leave the transaction open. Every later write then fails because the database
+is locked.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class _Interrupts:
+    """The transactions of the main thread, the only one that receives signals."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._delayed = False
+
+    def interrupt(self, *_: object) -> None:
+        """Handle SIGINT: raise KeyboardInterrupt, in a transaction at its end."""
+        if self._open:
+            self._delayed = True
+        else:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def delayed(self) -> Iterator[None]:
+        """Delay KeyboardInterrupt to the end of the block, if ``interrupt`` is the handler of SIGINT."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if self._delayed and not self._open:
+                self._delayed = False
+                raise KeyboardInterrupt
+
+
+INTERRUPTS = _Interrupts()
