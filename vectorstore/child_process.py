@@ -223,5 +223,7 @@ def _end_with_parent(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
-    if select.select([lifeline], [], [], 0)[0]:
+    ended = select.poll()  # unlike select.select, takes descriptors above 1023
+    ended.register(lifeline, select.POLLIN)
+    if ended.poll(0):
         sys.exit("The parent process ended before its child process had started.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -31,6 +33,21 @@ def test_the_target_gets_its_connections_and_arguments() -> None:
         assert child.exit_description == ""
         connection.send("exit")
         assert child.wait(LIMIT_S) == "exit status 0"
+
+
+def test_a_process_with_many_open_files_starts_a_child(tmp_path: Path) -> None:
+    """A service has one open file for each client that follows a run."""
+    own = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(own[0], 2048), own[1]))
+    try:
+        with ExitStack() as files:
+            for _ in range(1024):
+                files.enter_context((tmp_path / "file").open("w"))
+            with ChildProcess("support.child_targets:echo", arguments=["> "]) as child:
+                child.connections[0].send("heat")
+                assert child.connections[0].recv() == "> heat"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, own)
 
 
 @pytest.mark.parametrize("network", [False, True])
