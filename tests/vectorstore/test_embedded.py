@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,13 @@ from support.serving import serving
 from support.waiting import LIMIT_S
 from vectorstore.edge import EdgeCollection, EdgeStore
 from vectorstore.embedded import EmbeddedStore
+from vectorstore.embedding.embedder import make_embedder
 from vectorstore.errors import CollectionClosed, CollectionLocked, CollectionNotFound, StoreUnavailable
 from vectorstore.models import ChunkFilter, SearchMode
 from vectorstore.remote import client, messages, server
 from vectorstore.remote.address import FILE, ServiceAddress, read_address
 from vectorstore.remote.client import RemoteCollection, RemoteStore
+from vectorstore.settings import EmbeddingSettings
 
 CHUNKS = [make_chunk(f"passage {number}", index=number) for number in range(600)]
 VECTORS = make_vectors(len(CHUNKS))
@@ -283,7 +285,7 @@ def test_the_secret_is_not_in_the_command_line_or_the_lock(address: ServiceAddre
     assert all(owner["secret"] not in file.read_text() for file in folder.glob("*.owner"))
 
 
-def test_others_wait_for_a_search_of_the_service(address: ServiceAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_wait_for_a_search_of_the_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started, go_on, order = threading.Event(), threading.Event(), list[str]()
     search = EdgeCollection.search
 
@@ -295,20 +297,26 @@ def test_others_wait_for_a_search_of_the_service(address: ServiceAddress, monkey
     monkeypatch.setattr(EdgeCollection, "search", slow)
     monkeypatch.setattr(server, "_WAIT_S", LIMIT_S)
 
-    def count(papers: RemoteCollection, name: str) -> None:
-        papers.count()
+    def execute(name: str, request: Callable[[], object]) -> None:
+        request()
         order.append(name)
 
     with (
+        serving(folder, lambda: make_embedder(EmbeddingSettings())) as address,
         RemoteStore(address, urgent=True).open("papers") as service,
         RemoteStore(address).open("papers") as other,
-        ThreadPoolExecutor(2) as threads,
+        ThreadPoolExecutor(3) as threads,
     ):
         searching = threads.submit(service.search, SearchMode.SPARSE, text="passage", vector=None, limit=1)
         assert started.wait(LIMIT_S)
-        waiting = threads.submit(count, other, "other")
-        count(service, "service")  # over a new connection
+        waiting = [
+            threads.submit(execute, "count", other.count),
+            threads.submit(execute, "embed", lambda: RemoteStore(address).embed_query("passage")),
+        ]
+        execute("service", service.count)  # over a new connection
         go_on.set()
         assert len(searching.result()) == 1
-        waiting.result()
-    assert order == ["service", "other"]
+        for each in waiting:
+            each.result()
+    assert order[0] == "service"
+    assert set(order[1:]) == {"count", "embed"}

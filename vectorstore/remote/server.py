@@ -203,7 +203,7 @@ class _Conversation:
 
     def _turn(self, request: Request) -> AbstractContextManager[None]:
         """Return the turn in which to compute the next result of a request."""
-        if not self._urgent and isinstance(request, CollectionRequest):
+        if not self._urgent and isinstance(request, CollectionRequest | Embed):
             return self._service.turns.other()
         return self._service.turns.urgent() if self._urgent and isinstance(request, Search) else nullcontext()
 
@@ -265,7 +265,7 @@ def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Ite
         case Count():
             yield _json(collection.count(request.where))
         case CountLanguages():
-            yield _json(collection.languages())
+            yield _json(collection.languages(exact=request.exact))
         case ReadVectors():
             found = collection.vectors(request.ids)
             yield Reply(ids=tuple(found)), b"".join(map(to_body, found.values()))
