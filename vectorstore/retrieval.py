@@ -104,7 +104,7 @@ class Retriever:
 
 def _supports_language(embedder: QueryEmbedder, view: Collection, query: str) -> bool:
     """Return whether the embedding model supports the query's language."""
-    return embedder.languages is None or detect_query(query, view.languages()) in embedder.languages
+    return embedder.languages is None or detect_query(query, view.languages(exact=False)) in embedder.languages
 
 
 def _windows(positions: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -228,7 +228,7 @@ class ServerCollection:
         )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
-    def languages(self) -> dict[str, int]:
+    def languages(self, *, exact: bool = True) -> dict[str, int]:
         return self._languages.get(self._count_languages)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:

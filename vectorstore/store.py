@@ -73,8 +73,11 @@ class Collection(Protocol):
         """Count the selected documents and chunks."""
         ...
 
-    def languages(self) -> dict[str, int]:
-        """Return the number of chunks per language (ISO 639-1 code)."""
+    def languages(self, *, exact: bool = True) -> dict[str, int]:
+        """Return the number of chunks per language (ISO 639-1 code).
+
+        The inexact numbers may include deleted chunks. They are fast at every size; the exact ones read all chunks.
+        """
         ...
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:

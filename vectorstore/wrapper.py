@@ -51,9 +51,9 @@ class CollectionWrapper:
         """Count the selected documents and chunks."""
         return self._collection.count(where)
 
-    def languages(self) -> dict[str, int]:
+    def languages(self, *, exact: bool = True) -> dict[str, int]:
         """Return the number of chunks per language."""
-        return self._collection.languages()
+        return self._collection.languages(exact=exact)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the dense vectors of the given chunks that exist, by chunk id."""

@@ -146,8 +146,8 @@ class RemoteCollection:
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         return Counts.model_validate_json(self._call(Count(where=where)))
 
-    def languages(self) -> dict[str, int]:
-        return _LANGUAGES.validate_json(self._call(CountLanguages()))
+    def languages(self, *, exact: bool = True) -> dict[str, int]:
+        return _LANGUAGES.validate_json(self._call(CountLanguages(exact=exact)))
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         found: dict[str, Vectors] = {}

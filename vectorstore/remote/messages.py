@@ -24,7 +24,7 @@ from vectorstore.errors import (
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, FrozenModel, SearchMode
 from vectorstore.store import Vectors
 
-PROTOCOL = 5
+PROTOCOL = 6
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
 
 BATCH = 256
@@ -120,6 +120,7 @@ class CountLanguages(FrozenModel):
     """Count the chunks in each language."""
 
     op: Literal["languages"] = "languages"
+    exact: bool
 
 
 class ReadVectors(FrozenModel):
