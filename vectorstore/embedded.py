@@ -26,7 +26,7 @@ class EmbeddedStore:
         self._folder = folder
         self._edge = EdgeStore(folder)
         self.served_at: ServiceAddress | None = None
-        """The address of this process while it is the service. Its searches are those of users."""
+        """The address that this process serves, if it is the service. Its searches are urgent, because users wait."""
 
     def create(self, spec: CollectionSpec) -> Collection:
         """Open the collection, creating it if it does not exist."""

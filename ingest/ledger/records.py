@@ -124,7 +124,7 @@ class DocumentSummary(NamedTuple):
 
 
 class IndexedDocument(NamedTuple):
-    """The fields of the record of a searchable document that describe it in a list of all documents."""
+    """A searchable document in a list of all documents: some fields of its ``DocumentRecord``."""
 
     id: str
     name: str
@@ -141,12 +141,12 @@ class IndexedDocument(NamedTuple):
 
     @property
     def type(self) -> str:
-        """As of ``DocumentRecord``."""
+        """The file type, as in ``DocumentRecord``."""
         return file_type(self.name, self.mime_type)
 
     @property
     def dated(self) -> date | None:
-        """As of ``DocumentRecord``."""
+        """The date of the document, as in ``DocumentRecord``."""
         return document_date(
             [self.facts[name]["value"] for name in (DATE, PERIOD) if name in self.facts], self.modified
         )

@@ -37,7 +37,7 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
 
 
 def is_given(table: Table) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Return the condition that a row belongs to document ``one`` of collection ``of``, which are parameters."""
+    """Return a condition with two parameters: the row belongs to document ``one`` of collection ``of``."""
     return table.c.collection == bindparam("of"), table.c.id == bindparam("one")
 
 

@@ -37,7 +37,7 @@ class ReadAhead:
 
     @property
     def is_low(self) -> bool:
-        """Whether to add files. Small files are added many at a time, because each time takes a transaction."""
+        """Whether more files should be added. Small files are added in batches: one transaction per batch."""
         return self._is_below(_FILES // 2, _BYTES // 2)
 
     def _is_below(self, files: int, size: int) -> bool:

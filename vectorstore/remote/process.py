@@ -37,7 +37,7 @@ _EXIT_TIMEOUT_S = 10.0  # flushing collections takes less than a second, unless 
 class SearchProcess:
     """Runs the search process of ``folder`` until the end of the block, and starts another one when it ends.
 
-    This process listens on the socket and lends it to each search process, so requests wait while one starts.
+    This process opens the socket and passes it to each search process. Requests wait while one starts.
     """
 
     _TARGET = f"{__name__}:main"
@@ -121,7 +121,7 @@ class SearchProcess:
         return self.address.socket.exists() and (self._folder / FILE).exists()
 
     def _listen_again(self) -> None:
-        """Open the socket again, and lend it to the next process."""
+        """Open the socket again, and pass it to the next process."""
         self._listener.close()
         try:
             self._listener = listen(self._folder, self.address)
