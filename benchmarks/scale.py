@@ -32,9 +32,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.search import DIMENSION, LIMIT, WARM_UP, random_chunk, random_texts, summary, time_call
-from vectorstore.disk import used_space
-from vectorstore.edge import EdgeStore
-from vectorstore.edge_collection import EdgeCollection
+from vectorstore.edge.collection import EdgeCollection
+from vectorstore.edge.disk import used_space
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.model_folder import BUNDLE_LANGUAGES
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.qdrant_schema import DENSE

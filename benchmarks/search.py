@@ -24,10 +24,10 @@ from qdrant_client import QdrantClient
 from rich.console import Console
 from rich.table import Table
 
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.qdrant_server.connection import ServerConnection
-from vectorstore.server import ServerStore
+from vectorstore.qdrant_server.store import ServerStore
 from vectorstore.store import Collection, Vectors, VectorStore
 
 DIMENSION = 384

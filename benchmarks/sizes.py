@@ -24,7 +24,7 @@ from api.settings import Settings
 from benchmarks.search import DIMENSION, clustered_vectors, random_chunk, random_texts
 from support.qdrant import running_qdrant
 from vectorstore.models import Chunk, CollectionSpec
-from vectorstore.server import ServerStore, connect
+from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.store import Vectors, VectorStore
 
 SPEC = CollectionSpec(name="benchmark", embedding_model="none", dimension=DIMENSION, chunking="none")

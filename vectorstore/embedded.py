@@ -1,6 +1,6 @@
 """The embedded collections of a folder, for any number of processes.
 
-Only one process can open an embedded collection (``edge.py``). While a service runs, its search process does, and all
+Only one process can open an embedded collection (``edge/``). While a service runs, its search process does, and all
 other processes use the collections through it (``remote/``). This includes collections that it has not opened yet,
 because a command that opens a collection locks it. If no service runs, a command opens the collection itself.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import CollectionLocked
 from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.remote.address import ServiceAddress, read_address

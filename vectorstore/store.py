@@ -1,4 +1,4 @@
-"""The contract of a vector store. Implementations: ``embedded.py`` (files) and ``server.py`` (Qdrant server).
+"""The contract of a vector store. Implementations: ``embedded.py`` (files) and ``qdrant_server/``.
 
 store = EmbeddedStore(folder)
 with store.create(CollectionSpec(name="papers", embedding_model="m", dimension=384, chunking="c")) as papers:
@@ -132,8 +132,9 @@ class VectorStore(Protocol):
     def claim(self, name: str, *, take_over: bool = False) -> None:
         """Require that this process may change the collection. Call it before changing one.
 
-        A collection on a server belongs to one database (``owner.py``). A collection in a folder belongs to everyone
-        who can open it. ``take_over`` makes the database of this process the owner. Raises ForeignCollection.
+        A collection on a server belongs to one database (``qdrant_server/owner.py``). A collection in a folder belongs
+        to everyone who can open it. ``take_over`` makes the database of this process the owner. Raises
+        ForeignCollection.
         """
         ...
 

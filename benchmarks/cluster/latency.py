@@ -28,7 +28,7 @@ from benchmarks.search import (
 )
 from support.qdrant import running_qdrant
 from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
-from vectorstore.server import ServerStore, connect
+from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.store import Collection, Vectors
 
 SPEC = CollectionSpec(name="benchmark", embedding_model="none", dimension=DIMENSION, chunking="none")

@@ -24,8 +24,8 @@ from benchmarks.retrieval import qrels_of, queries_of, ranked
 from support.qdrant import running_qdrant
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import Chunk, CollectionSpec, SearchMode
+from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.retrieval import Retriever
-from vectorstore.server import ServerStore, connect
 from vectorstore.settings import EmbeddingSettings, VectorStoreSettings
 from vectorstore.store import Collection, Vectors
 

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.search import DIMENSION, clustered_vectors, random_chunk, random_queries, random_texts, time_call
 from support.qdrant import QdrantNode, running_cluster
 from vectorstore.models import Chunk, CollectionSpec, SearchMode
-from vectorstore.server import ServerStore, connect
+from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import Collection, Vectors
 

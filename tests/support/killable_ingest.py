@@ -24,7 +24,7 @@ from ingest.settings import IngestSettings
 from support.database import make_engine
 from support.waiting import LIMIT_S
 from support.workplace import ingest_with
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import CollectionSpec
 from vectorstore.settings import EmbeddingSettings

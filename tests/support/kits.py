@@ -26,7 +26,7 @@ from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings
 from multi_agent.tasks import TaskData, TaskStorage, task_data_type
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, CollectionSpec
 from vectorstore.retrieval import Retriever

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from vectorstore import optimizer
+from vectorstore.edge import optimizer
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from qdrant_client import QdrantClient
 from support.ports import free_port
 from support.waiting import LIMIT_S, until
 from vectorstore.qdrant_server.connection import ServerConnection
-from vectorstore.server import ServerStore
+from vectorstore.qdrant_server.store import ServerStore
 
 FETCHED = Path(__file__).parents[2] / ".qdrant" / "qdrant"
 

@@ -8,13 +8,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import QueryEmbedder
 from vectorstore.remote.address import ServiceAddress, listen, new_address, remove_address
 from vectorstore.remote.process import SearchProcess
 from vectorstore.remote.server import StoreServer
+from vectorstore.remote.shared import SharedStore
 from vectorstore.settings import EmbeddingSettings
-from vectorstore.shared import SharedStore
 
 
 def no_embedder() -> QueryEmbedder:

@@ -19,7 +19,7 @@ from ingest.pipeline.plan import IngestRequest, Plan, plan_ingest
 from ingest.pipeline.reports import IngestReport, Progress
 from ingest.settings import IngestSettings
 from support.database import make_engine
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec
 from vectorstore.retrieval import Retriever

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.chunks import make_chunk
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, Hit, SearchMode
 from vectorstore.retrieval import Retriever, fuse

@@ -14,13 +14,13 @@ from qdrant_client import QdrantClient
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.qdrant import QdrantNode, memory_store, needs_qdrant, running_qdrant
 from support.serving import serving
-from vectorstore import edge_collection
-from vectorstore.edge import EdgeStore
+from vectorstore.edge import collection as edge_collection
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
 from vectorstore.models import Chunk, ChunkFilter, ChunkKind, Counts, PageSpan, SearchMode, TableHeader
+from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.remote.client import RemoteCollection
-from vectorstore.server import ServerStore, connect
 from vectorstore.store import Collection, VectorStore
 
 pytestmark = [

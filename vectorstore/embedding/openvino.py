@@ -19,8 +19,8 @@ from platformdirs import user_cache_path
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import logging as transformers_logging
 
+from vectorstore.embedding.openvino_telemetry import block_openvino_telemetry
 from vectorstore.errors import EmbeddingModelError
-from vectorstore.openvino_telemetry import block_openvino_telemetry
 
 block_openvino_telemetry()
 import openvino  # noqa: E402

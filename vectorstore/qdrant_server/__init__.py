@@ -1,1 +1,1 @@
-"""The connection to a Qdrant server: requests, retries, and errors with a remedy."""
+"""Collections on a Qdrant server: requests, retries, and errors with a remedy."""

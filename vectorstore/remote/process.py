@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Self
 
 from vectorstore.child_process import ChildProcess
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.cached import CachedEmbedder
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.errors import StoreUnavailable
 from vectorstore.remote.address import FILE, ServiceAddress, listen, new_address, remove_address
 from vectorstore.remote.server import StoreServer
+from vectorstore.remote.shared import SharedStore
 from vectorstore.settings import EmbeddingSettings
-from vectorstore.shared import SharedStore
 
 log = logging.getLogger(__name__)
 

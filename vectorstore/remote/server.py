@@ -51,8 +51,8 @@ from vectorstore.remote.messages import (
     to_body,
     to_failure,
 )
+from vectorstore.remote.shared import SharedStore
 from vectorstore.retrieval import Retriever
-from vectorstore.shared import SharedStore
 from vectorstore.store import Collection
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ import pytest
 from api.bootstrap import Candor
 from ingest.ledger.ledger import Ledger
 from support.waiting import LIMIT_S, until
-from vectorstore import edge_collection
+from vectorstore.edge import collection as edge_collection
 
 ROOT = Path(__file__).parents[3]
 FILES = 14

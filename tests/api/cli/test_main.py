@@ -287,7 +287,7 @@ def test_a_locked_collection_names_its_process(run: Callable, folder: Path, tmp_
 _HOLD = """
 import sys
 from pathlib import Path
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 with EdgeStore(Path(sys.argv[1]) / "collections").open("documents"):
     print("open", flush=True)
     sys.stdin.read()

@@ -27,7 +27,7 @@ from support.panel import Panel
 from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
 from support.scripted_endpoint import ScriptedEndpoint
 from vectorstore.embedding.embedder import Embedder
-from vectorstore.server import OWNER
+from vectorstore.qdrant_server.store import OWNER
 
 pytestmark = needs_qdrant
 

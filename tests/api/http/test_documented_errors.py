@@ -25,8 +25,8 @@ from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, model
 from support.states import REQUEST_BYTES, UPLOAD_BYTES, Asked, job_of_another_service, refused_by_state
 from support.waiting import LIMIT_S
+from vectorstore.edge.lock import CollectionLock
 from vectorstore.embedding.embedder import Embedder
-from vectorstore.lock import CollectionLock
 
 
 class Names(defaultdict[str, str]):

@@ -13,7 +13,7 @@ from api.settings import ServiceSettings
 from support.optimizing import stopped_optimizers
 from support.service import RunningService
 from support.waiting import LIMIT_S, until
-from vectorstore import edge_collection
+from vectorstore.edge import collection as edge_collection
 
 NAMES = ("pumps.md", "soup.md")
 

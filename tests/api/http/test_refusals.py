@@ -18,7 +18,7 @@ from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from support.service import QUESTION, RunningService, model
 from support.waiting import LIMIT_S
-from vectorstore.lock import CollectionLock
+from vectorstore.edge.lock import CollectionLock
 
 RESEARCH = {"question": QUESTION, "collection": "papers"}
 

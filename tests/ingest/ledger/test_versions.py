@@ -14,7 +14,7 @@ from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentState, 
 from ingest.ledger.versions import LiveCollection
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.database import make_engine
-from vectorstore.edge import EdgeCollection, EdgeStore
+from vectorstore.edge.store import EdgeCollection, EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, ChunkFilter, Hit, SearchMode
 from vectorstore.retrieval import Retriever

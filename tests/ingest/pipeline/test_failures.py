@@ -15,7 +15,7 @@ from ingest.ledger.records import DocumentState, Stage
 from ingest.pipeline.open_container import OpenContainer
 from support.files import write_encrypted_pdf, write_pdf
 from support.workplace import BREAD, PUMPS, CountingEmbedder, CountingParser, Workplace, write_zip
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import Chunk
 

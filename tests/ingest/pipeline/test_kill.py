@@ -30,7 +30,7 @@ from support import killable_ingest
 from support.database import make_engine
 from support.files import copy_folder, write_docx, write_xlsx
 from support.waiting import until
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.models import Chunk
 
 TRIALS, KILLS = 4, 3  # ingests, and how often each is killed before it is left to finish

@@ -17,7 +17,7 @@ from multi_agent.settings import ResearchSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
 from support.chunks import make_chunk
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import CollectionSpec, PageSpan
 from vectorstore.retrieval import Retriever

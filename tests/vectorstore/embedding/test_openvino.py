@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from support.chunks import SPEC, make_chunk
 from support.models import write_model
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.bundled import BundledEmbedder
 from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbedder
 from vectorstore.errors import EmbeddingModelError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.chunks import make_chunk
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever

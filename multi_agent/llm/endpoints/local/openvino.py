@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from multi_agent.llm.endpoints.local.engine import EngineError, Generated, Generation, KeepOn, ModelOptions
 from multi_agent.llm.endpoints.local.gguf import read_header
-from vectorstore.openvino_telemetry import block_openvino_telemetry
+from vectorstore.embedding.openvino_telemetry import block_openvino_telemetry
 
 # https://openvinotoolkit.github.io/openvino.genai/docs/guides/gguf
 _ARCHITECTURES = ("llama", "qwen2", "qwen3")

@@ -22,7 +22,7 @@ from support.service import RunningService
 from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import ForeignCollection
-from vectorstore.server import OWNER
+from vectorstore.qdrant_server.store import OWNER
 from vectorstore.settings import VectorStoreSettings
 
 pytestmark = needs_qdrant

@@ -19,7 +19,7 @@ from api.services.documents.ingest import IngestJobSpec, run_ingest_job
 from ingest.errors import IngestUnderWay, NothingToIngest
 from ingest.ledger.lock import ingest_lock
 from ingest.pipeline.plan import IngestRequest
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.models import CollectionSpec
 
 SNAPSHOT = "SELECT documents.id, documents.path"  # how the statement starts; other reads select all columns

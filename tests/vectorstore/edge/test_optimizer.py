@@ -18,9 +18,11 @@ import pytest
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.optimizing import stopped_optimizers
 from support.waiting import until
-from vectorstore import edge_collection, edge_shard, optimizer
-from vectorstore.edge import EdgeStore
-from vectorstore.edge_collection import EdgeCollection
+from vectorstore.edge import collection as edge_collection
+from vectorstore.edge import optimizer
+from vectorstore.edge import shard as edge_shard
+from vectorstore.edge.collection import EdgeCollection
+from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.store import Vectors
@@ -302,8 +304,8 @@ from pathlib import Path
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.optimizing import stopped_optimizers
 from support.waiting import until
-from vectorstore import edge_collection
-from vectorstore.edge import EdgeStore
+from vectorstore.edge import collection as edge_collection
+from vectorstore.edge.store import EdgeStore
 
 edge_collection.INDEX_AFTER = 50 * 4 * SPEC.dimension
 chunks = [make_chunk(f"passage {number}", index=number) for number in range(100)]

@@ -14,7 +14,7 @@ import pytest
 import qdrant_edge as qdrant
 
 from support.chunks import SPEC, make_chunk, make_vectors
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import CollectionClosed, CollectionLocked, StoreUnavailable
 from vectorstore.models import ChunkFilter, SearchMode
 
@@ -26,7 +26,7 @@ WRITER = f"""
 import sys
 from pathlib import Path
 from support.chunks import SPEC, make_chunk, make_vectors
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 
 collection = EdgeStore(Path(sys.argv[1])).create(SPEC)
 written = 0

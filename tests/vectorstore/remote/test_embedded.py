@@ -18,7 +18,7 @@ import pytest
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.serving import serving
 from support.waiting import LIMIT_S
-from vectorstore.edge import EdgeCollection, EdgeStore
+from vectorstore.edge.store import EdgeCollection, EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.errors import CollectionClosed, CollectionLocked, CollectionNotFound, StoreUnavailable

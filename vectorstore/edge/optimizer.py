@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from vectorstore.child_process import ChildProcess
-from vectorstore.disk import disk_errors, write_through
+from vectorstore.edge.disk import disk_errors, write_through
 from vectorstore.errors import StoreUnavailable
 
 LOG = "wal"

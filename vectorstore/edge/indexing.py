@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from vectorstore.disk import disk_errors
+from vectorstore.edge.disk import disk_errors
 
 FILE = "changes"
 _POLL_S = 0.1

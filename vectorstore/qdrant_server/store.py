@@ -17,7 +17,6 @@ from pydantic import SecretStr
 
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreUnavailable
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, UnreadableCollection
-from vectorstore.owner import Owner, foreign
 from vectorstore.qdrant_schema import (
     BM25,
     CANDIDATES,
@@ -35,6 +34,7 @@ from vectorstore.qdrant_schema import (
     validate_vectors,
 )
 from vectorstore.qdrant_server.connection import ServerConnection, limit_connecting
+from vectorstore.qdrant_server.owner import Owner, foreign
 from vectorstore.qdrant_server.requests import create_index, properties, read_page, to_filter, upsert
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import EVERYTHING, Collection, T, Vectors, require_spec

@@ -1,6 +1,6 @@
 """Create and load shards of Qdrant Edge, and translate filters and errors.
 
-Only this module, ``edge_collection.py`` and ``optimizer.py`` use the engine, its errors and its files.
+Only this module, ``collection.py`` and ``optimizer.py`` use the engine, its errors and its files.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 import qdrant_edge as qdrant
 
+from vectorstore.edge.optimizer import recover
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import ChunkFilter, CollectionSpec
-from vectorstore.optimizer import recover
 from vectorstore.qdrant_schema import BM25, DENSE, INDEXED_FIELDS, POSITION, excluded_keywords, required_keywords
 
 SHARD = "shard"

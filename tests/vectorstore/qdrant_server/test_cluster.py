@@ -12,7 +12,7 @@ from support.chunks import SPEC, make_chunk, make_vectors
 from support.qdrant import QdrantNode, needs_qdrant, running_cluster
 from vectorstore.errors import CollectionNotFound, StoreUnavailable
 from vectorstore.models import Chunk, SearchMode, UnreadableCollection
-from vectorstore.server import ServerStore, connect
+from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import Collection
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from vectorstore.disk import disk_errors
+from vectorstore.edge.disk import disk_errors
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import CollectionSpec, UnreadableCollection
 

@@ -12,13 +12,13 @@ import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
-from vectorstore.disk import check_space, disk_errors
-from vectorstore.edge_collection import EdgeCollection
-from vectorstore.edge_shard import create_shard, load_shard
-from vectorstore.lock import CollectionLock
+from vectorstore.edge.collection import EdgeCollection
+from vectorstore.edge.disk import check_space, disk_errors
+from vectorstore.edge.lock import CollectionLock
+from vectorstore.edge.shard import create_shard, load_shard
+from vectorstore.edge.spec_file import SPEC, collections_in, list_one, read_spec, write_spec
 from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.qdrant_schema import require_same_spec
-from vectorstore.spec_file import SPEC, collections_in, list_one, read_spec, write_spec
 from vectorstore.store import require_spec
 
 RESERVE = 256 * 2**20  # the engine maps files of 32 MiB: on a full disk the process would die by SIGBUS

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from support.chunks import SPEC, make_chunk, make_vectors
-from vectorstore.edge import EdgeStore
+from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import CollectionClosed, CollectionLocked, CollectionMismatch
 from vectorstore.models import Counts
-from vectorstore.shared import SharedStore
+from vectorstore.remote.shared import SharedStore
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,15 @@ import pytest
 
 from support.chunks import make_chunk
 from support.waiting import LIMIT_S, until
-from vectorstore.edge import EdgeStore
-from vectorstore.edge_collection import EdgeCollection
+from vectorstore.edge.collection import EdgeCollection
+from vectorstore.edge.store import EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import CollectionLocked, EmbeddingModelError, StoreUnavailable
-from vectorstore.models import CollectionSpec, SearchMode
+from vectorstore.models import CollectionSpec, FrozenModel, SearchMode
 from vectorstore.remote import client, process
 from vectorstore.remote.address import FILE, read_address
+from vectorstore.remote.messages import Hello
 from vectorstore.remote.process import SearchProcess
 from vectorstore.remote.queries import RemoteQueries
 from vectorstore.retrieval import Retriever
@@ -35,6 +37,7 @@ TEXTS = ["The heat pump works at 25 degrees below zero.", "Whisk the eggs.", "Di
 SETTINGS = EmbeddingSettings()
 PROGRAM = """
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.remote.process import SearchProcess
@@ -148,13 +151,14 @@ def test_it_gives_up_when_the_process_ends_again(
     searches: SearchProcess, store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with store.open("papers") as papers:
-        receive = client.receive
+        send = client.send
 
-        def killing(connection: object) -> object:
-            kill(searches)
-            return receive(connection)  # type: ignore[arg-type]
+        def killing(connection: Connection, message: FrozenModel, body: bytes = b"") -> None:
+            if not isinstance(message, Hello):
+                kill(searches)
+            send(connection, message, body)
 
-        monkeypatch.setattr(client, "receive", killing)
+        monkeypatch.setattr(client, "send", killing)
         with pytest.raises(StoreUnavailable, match=r"search process .* ended during this request. Stored data is kept"):
             papers.count()
 

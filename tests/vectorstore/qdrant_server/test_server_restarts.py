@@ -15,7 +15,7 @@ from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
 from support.waiting import until
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import Chunk, Counts, SearchMode
-from vectorstore.server import LANGUAGES_TTL_S, ServerStore, connect
+from vectorstore.qdrant_server.store import LANGUAGES_TTL_S, ServerStore, connect
 from vectorstore.store import Collection
 from vectorstore.text.languages import LANGUAGE
 

@@ -16,7 +16,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 from support.chunks import SPEC
 from support.qdrant import memory_server, memory_store
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreUnavailable
-from vectorstore.server import ServerStore, connect
+from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.settings import VectorStoreSettings
 
 NO_COLLECTIONS = b'{"result": {"collections": []}, "status": "ok", "time": 0}'

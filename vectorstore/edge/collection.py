@@ -13,13 +13,13 @@ from typing import Any, Self
 import numpy as np
 import qdrant_edge as qdrant
 
-from vectorstore.disk import check_space, disk_errors, used_space, write_through
-from vectorstore.edge_shard import SHARD, engine_errors, load_shard, to_filter
+from vectorstore.edge.disk import check_space, disk_errors, used_space, write_through
+from vectorstore.edge.indexing import BackgroundWork, ChangeCount
+from vectorstore.edge.lock import CollectionLock
+from vectorstore.edge.optimizer import LOG, OptimizedCopy
+from vectorstore.edge.shard import SHARD, engine_errors, load_shard, to_filter
 from vectorstore.errors import CollectionClosed
-from vectorstore.indexing import BackgroundWork, ChangeCount
-from vectorstore.lock import CollectionLock
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
-from vectorstore.optimizer import LOG, OptimizedCopy
 from vectorstore.qdrant_schema import (
     BM25,
     CANDIDATES,

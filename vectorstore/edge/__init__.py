@@ -1,0 +1,1 @@
+"""The embedded store: collections in a local folder, in Qdrant Edge."""
