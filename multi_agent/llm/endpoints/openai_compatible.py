@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ValidationError
 
 from multi_agent.errors import LLMRefused
 from multi_agent.llm.endpoint import EndpointRequest, Reply
@@ -26,11 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from pathlib import Path
 
-    from openai.types import CompletionUsage
-    from openai.types.chat import ChatCompletion, ChatCompletionChunk
-
 # The client requires a key. Servers without keys ignore it.
 _NO_KEY = "none"
+_PATH = "/chat/completions"
 _REJECTED_REQUEST = (400, 422, 501)  # among others, statuses for an unknown field or an unknown value of one
 
 
@@ -75,7 +75,7 @@ class OpenAICompatible:
         if request.on_text and self._settings.stream:
             reply = await self._stream(body, request.on_text, request.on_thinking)
             return reply.model_copy(update={"seconds": time.monotonic() - started})
-        response = await self._call(self._client.chat.completions.create(**body))
+        response = await self._call(self._client.post(_PATH, cast_to=object, body=body))
         return _reply(response, self._settings, time.monotonic() - started)
 
     async def models(self) -> dict[str, int | None]:
@@ -90,8 +90,8 @@ class OpenAICompatible:
         body = {
             "model": settings.model,
             "messages": [_message(message) for message in request.messages],
-            "extra_body": fields(form, request.schema),  # as arguments, the client would walk through all of them
             limit: settings.max_output_tokens,
+            **fields(form, request.schema),
         }
         return body if request.temperature is None else body | {"temperature": request.temperature}
 
@@ -101,12 +101,12 @@ class OpenAICompatible:
         async with transport_errors(self._settings) as received, aclosing(self._chunks(body)) as chunks:
             await on_text("")
             async for chunk in chunks:
-                usage = chunk.usage or usage
-                model = getattr(chunk, "model", None) or model
-                timings = getattr(chunk, "timings", None) or timings
-                for choice in chunk.choices:
-                    finish = choice.finish_reason or finish
-                    delta = getattr(choice, "delta", None)  # some servers' last choice has none
+                usage = chunk.get("usage") or usage
+                model = chunk.get("model") or model
+                timings = chunk.get("timings") or timings
+                for choice in chunk["choices"]:
+                    finish = choice.get("finish_reason") or finish
+                    delta = choice.get("delta") or {}  # some servers' last choice has none
                     added, thought = _text(delta), _thinking(delta)
                     if added or thought:
                         received()
@@ -121,18 +121,28 @@ class OpenAICompatible:
             raise stream_interrupted(self._settings, "the stream has no finish reason")
         if usage is None:
             raise streaming_unsupported(self._settings, "its stream has no token usage, which budgets need")
-        return Reply(text=text, thinking=thinking, truncated=finish == "length", model=model, **_tokens(usage, timings))
+        tokens = _tokens(usage, timings, self._settings)
+        return Reply(text=text, thinking=thinking, truncated=finish == "length", model=model, **tokens)
 
-    async def _chunks(self, body: dict[str, Any]) -> AsyncGenerator[ChatCompletionChunk]:
-        """Yield the chunks of a stream. Only errors of the stream are translated, not those of its consumer."""
+    async def _chunks(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+        """Yield the chunks of a stream. Only errors of the stream are translated, not those of its consumer.
+
+        The client returns them as they are (``object``). Its classes take most of the time of reading a stream.
+        """
+        import openai
+
         with self._client_errors(streaming=True):
-            stream = await self._client.chat.completions.create(
-                **body, stream=True, stream_options={"include_usage": True}
+            stream = await self._client.post(
+                _PATH,
+                cast_to=object,
+                body=body | {"stream": True, "stream_options": {"include_usage": True}},
+                stream=True,
+                stream_cls=openai.AsyncStream[object],
             )
             async with stream:
                 received = False
                 async for chunk in stream:
-                    if getattr(chunk, "choices", None) is None:
+                    if not isinstance(chunk, dict) or chunk.get("choices") is None:
                         raise wrong_protocol(self._settings, str(chunk))
                     received = True
                     yield chunk
@@ -183,42 +193,55 @@ def _context_length(model: Any) -> int | None:
     return int(length) if length else None
 
 
-def _reply(response: ChatCompletion, settings: EndpointSettings, seconds: float) -> Reply:
-    # The client does not validate: a body that is not JSON arrives here as a string.
-    choices = getattr(response, "choices", None)
-    if not choices:
+def _reply(response: object, settings: EndpointSettings, seconds: float) -> Reply:
+    # A body that is not JSON arrives here as a string.
+    if not isinstance(response, dict) or not response.get("choices"):
         raise wrong_protocol(settings, str(response))
-    message = choices[0].message
+    [choice, *_] = response["choices"]
+    usage = response.get("usage")
     return Reply(
-        text=_text(message),
-        thinking=_thinking(message),
-        truncated=choices[0].finish_reason == "length",
-        model=getattr(response, "model", None) or "",
+        text=_text(choice["message"]),
+        thinking=_thinking(choice["message"]),
+        truncated=choice.get("finish_reason") == "length",
+        model=response.get("model") or "",
         seconds=seconds,
-        **(_tokens(response.usage, getattr(response, "timings", None)) if response.usage else {}),
+        **(_tokens(usage, response.get("timings"), settings) if usage else {}),
     )
 
 
-def _text(message: Any) -> str:
+def _text(message: Mapping[str, Any]) -> str:
     """Return the text in a message or delta: content, arguments of the tool that carries the schema, or a refusal."""
-    calls = getattr(message, "tool_calls", None) or ()
-    arguments = "".join(call.function.arguments or "" for call in calls if call.function)
-    return arguments or getattr(message, "content", None) or getattr(message, "refusal", None) or ""
+    calls = message.get("tool_calls") or ()
+    arguments = "".join(call["function"].get("arguments") or "" for call in calls if call.get("function"))
+    return arguments or message.get("content") or message.get("refusal") or ""
 
 
-def _thinking(message: object) -> str:
+def _thinking(message: Mapping[str, Any]) -> str:
     """Return the thinking in a message or delta. Servers differ in the name of the field."""
-    return getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None) or ""
+    return message.get("reasoning_content") or message.get("reasoning") or ""
 
 
-def _tokens(usage: CompletionUsage, timings: object) -> dict[str, int]:
+class _Details(BaseModel):
+    cached_tokens: int | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int
+    completion_tokens: int
+    prompt_tokens_details: _Details | None = None
+
+
+def _tokens(usage: object, timings: object, settings: EndpointSettings) -> dict[str, int]:
     """Return the tokens of a reply. llama.cpp reports cached ones in ``timings``, other servers in ``usage``."""
-    details = usage.prompt_tokens_details
-    cached = details.cached_tokens if details else None
+    try:
+        used = _Usage.model_validate(usage)
+    except ValidationError as error:
+        raise wrong_protocol(settings, f"usage {usage}") from error
+    cached = used.prompt_tokens_details.cached_tokens if used.prompt_tokens_details else None
     if cached is None and isinstance(timings, dict):
         cached = timings.get("cache_n")
     return {
-        "prompt_tokens": usage.prompt_tokens,
+        "prompt_tokens": used.prompt_tokens,
         "cached_tokens": cached or 0,
-        "completion_tokens": usage.completion_tokens,
+        "completion_tokens": used.completion_tokens,
     }
