@@ -154,7 +154,7 @@ def search(collection: EdgeCollection, case: str, text: str, vector: Vectors) ->
 
 @dataclass(frozen=True)
 class _Embedded:
-    """Returns a known vector, because embedding a query takes the same time for every size."""
+    """Returns a known vector: the time to embed a query does not depend on the size of the collection."""
 
     vector: Vectors
     languages: ClassVar = BUNDLE_LANGUAGES

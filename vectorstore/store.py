@@ -76,7 +76,7 @@ class Collection(Protocol):
     def languages(self, *, exact: bool = True) -> dict[str, int]:
         """Return the number of chunks per language (ISO 639-1 code).
 
-        The inexact numbers may include deleted chunks. They are fast at every size; the exact ones read all chunks.
+        Exact counts read every chunk. Inexact counts are fast at every size, but may include deleted chunks.
         """
         ...
 

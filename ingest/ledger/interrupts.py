@@ -19,7 +19,7 @@ class _Interrupts:
         self._delayed = False
 
     def interrupt(self, *_: object) -> None:
-        """Handle SIGINT: raise KeyboardInterrupt, in a transaction at its end."""
+        """Handle SIGINT: raise KeyboardInterrupt, but after the open transaction if there is one."""
         if self._open:
             self._delayed = True
         else:

@@ -1,1 +1,1 @@
-"""The embedded store: collections in a local folder, in Qdrant Edge."""
+"""The embedded store: Qdrant Edge collections in a local folder."""

@@ -1,6 +1,6 @@
 """Create and load shards of Qdrant Edge, and translate filters and errors.
 
-Only this module, ``collection.py`` and ``optimizer.py`` use the engine, its errors and its files.
+Qdrant Edge, its errors and its files appear only here, in ``collection.py`` and in ``optimizer.py``.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from multi_agent.errors import LLMRefused
 from multi_agent.llm.endpoint import EndpointRequest, Reply
@@ -32,6 +32,83 @@ if TYPE_CHECKING:
 _NO_KEY = "none"
 _PATH = "/chat/completions"
 _REJECTED_REQUEST = (400, 422, 501)  # among others, statuses for an unknown field or an unknown value of one
+
+
+class _Function(BaseModel):
+    """The arguments of a tool call. A stream sends them in pieces."""
+
+    arguments: str | None = None
+
+
+class _ToolCall(BaseModel):
+    """A call of the tool that carries the schema."""
+
+    function: _Function | None = None
+
+
+class _Content(BaseModel):
+    """A message, or the delta of one. Servers differ in the name of the field for thinking."""
+
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_ToolCall] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+    @property
+    def text(self) -> str:
+        calls = (call.function for call in self.tool_calls or ())
+        arguments = "".join(function.arguments or "" for function in calls if function)
+        return arguments or self.content or self.refusal or ""
+
+    @property
+    def thinking(self) -> str:
+        return self.reasoning_content or self.reasoning or ""
+
+
+class _Choice(BaseModel):
+    message: _Content
+    finish_reason: str | None = None
+
+
+class _ChunkChoice(BaseModel):
+    delta: _Content | None = None  # some servers' last choice has none
+    finish_reason: str | None = None
+
+
+class _TokenDetails(BaseModel):
+    cached_tokens: int | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int
+    completion_tokens: int
+    prompt_tokens_details: _TokenDetails | None = None
+
+
+class _Timings(BaseModel):
+    """Measurements of llama.cpp, which reports cached tokens here and not in ``usage``."""
+
+    cache_n: int | None = None
+
+
+class _Response(BaseModel):
+    """What Candor reads of a response, with types that the client does not check."""
+
+    model: str | None = None
+    usage: _Usage | None = None
+    timings: _Timings | None = None
+
+
+class _Completion(_Response):
+    choices: list[_Choice] = Field(min_length=1)
+
+
+class _Chunk(_Response):
+    choices: list[_ChunkChoice]
+
+
+AnyResponse = TypeVar("AnyResponse", bound=_Response)
 
 
 class OpenAICompatible:
@@ -76,7 +153,7 @@ class OpenAICompatible:
             reply = await self._stream(body, request.on_text, request.on_thinking)
             return reply.model_copy(update={"seconds": time.monotonic() - started})
         response = await self._call(self._client.post(_PATH, cast_to=object, body=body))
-        return _reply(response, self._settings, time.monotonic() - started)
+        return _reply(self._parse(_Completion, response), time.monotonic() - started)
 
     async def models(self) -> dict[str, int | None]:
         """Return the context length by model name, None where the server does not report it (vLLM and llama.cpp do)."""
@@ -97,17 +174,19 @@ class OpenAICompatible:
 
     async def _stream(self, body: dict[str, Any], on_text: OnText, on_thinking: OnText | None) -> Reply:
         text = thinking = finish = model = ""
-        usage = timings = None
+        usage: _Usage | None = None
+        timings: _Timings | None = None
         async with transport_errors(self._settings) as received, aclosing(self._chunks(body)) as chunks:
             await on_text("")
             async for chunk in chunks:
-                usage = chunk.get("usage") or usage
-                model = chunk.get("model") or model
-                timings = chunk.get("timings") or timings
-                for choice in chunk["choices"]:
-                    finish = choice.get("finish_reason") or finish
-                    delta = choice.get("delta") or {}  # some servers' last choice has none
-                    added, thought = _text(delta), _thinking(delta)
+                usage = chunk.usage or usage
+                model = chunk.model or model
+                timings = chunk.timings or timings
+                for choice in chunk.choices:
+                    finish = choice.finish_reason or finish
+                    if choice.delta is None:
+                        continue
+                    added, thought = choice.delta.text, choice.delta.thinking
                     if added or thought:
                         received()
                     if thought:
@@ -121,13 +200,13 @@ class OpenAICompatible:
             raise stream_interrupted(self._settings, "the stream has no finish reason")
         if usage is None:
             raise streaming_unsupported(self._settings, "its stream has no token usage, which budgets need")
-        tokens = _tokens(usage, timings, self._settings)
+        tokens = _tokens(usage, timings)
         return Reply(text=text, thinking=thinking, truncated=finish == "length", model=model, **tokens)
 
-    async def _chunks(self, body: dict[str, Any]) -> AsyncGenerator[dict[str, Any]]:
+    async def _chunks(self, body: dict[str, Any]) -> AsyncGenerator[_Chunk]:
         """Yield the chunks of a stream. Only errors of the stream are translated, not those of its consumer.
 
-        The client returns them as they are (``object``). Its classes take most of the time of reading a stream.
+        The client returns them as they are (``object``). Its own classes take most of the time of reading a stream.
         """
         import openai
 
@@ -142,13 +221,18 @@ class OpenAICompatible:
             async with stream:
                 received = False
                 async for chunk in stream:
-                    if not isinstance(chunk, dict) or chunk.get("choices") is None:
-                        raise wrong_protocol(self._settings, str(chunk))
                     received = True
-                    yield chunk
+                    yield self._parse(_Chunk, chunk)
                 content_type = stream.response.headers.get("content-type", "")
                 if not received and "event-stream" not in content_type:
                     raise self._not_a_stream(content_type)
+
+    def _parse(self, schema: type[AnyResponse], response: object) -> AnyResponse:
+        """Return what Candor reads of a response. A body that is not JSON arrives as a string."""
+        try:
+            return schema.model_validate(response)
+        except ValidationError as error:
+            raise wrong_protocol(self._settings, str(response)) from error
 
     def _not_a_stream(self, content_type: str) -> LLMRefused:
         if "json" in content_type:
@@ -193,55 +277,25 @@ def _context_length(model: Any) -> int | None:
     return int(length) if length else None
 
 
-def _reply(response: object, settings: EndpointSettings, seconds: float) -> Reply:
-    # A body that is not JSON arrives here as a string.
-    if not isinstance(response, dict) or not response.get("choices"):
-        raise wrong_protocol(settings, str(response))
-    [choice, *_] = response["choices"]
-    usage = response.get("usage")
+def _reply(completion: _Completion, seconds: float) -> Reply:
+    choice = completion.choices[0]
     return Reply(
-        text=_text(choice["message"]),
-        thinking=_thinking(choice["message"]),
-        truncated=choice.get("finish_reason") == "length",
-        model=response.get("model") or "",
+        text=choice.message.text,
+        thinking=choice.message.thinking,
+        truncated=choice.finish_reason == "length",
+        model=completion.model or "",
         seconds=seconds,
-        **(_tokens(usage, response.get("timings"), settings) if usage else {}),
+        **(_tokens(completion.usage, completion.timings) if completion.usage else {}),
     )
 
 
-def _text(message: Mapping[str, Any]) -> str:
-    """Return the text in a message or delta: content, arguments of the tool that carries the schema, or a refusal."""
-    calls = message.get("tool_calls") or ()
-    arguments = "".join(call["function"].get("arguments") or "" for call in calls if call.get("function"))
-    return arguments or message.get("content") or message.get("refusal") or ""
-
-
-def _thinking(message: Mapping[str, Any]) -> str:
-    """Return the thinking in a message or delta. Servers differ in the name of the field."""
-    return message.get("reasoning_content") or message.get("reasoning") or ""
-
-
-class _Details(BaseModel):
-    cached_tokens: int | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: int
-    completion_tokens: int
-    prompt_tokens_details: _Details | None = None
-
-
-def _tokens(usage: object, timings: object, settings: EndpointSettings) -> dict[str, int]:
-    """Return the tokens of a reply. llama.cpp reports cached ones in ``timings``, other servers in ``usage``."""
-    try:
-        used = _Usage.model_validate(usage)
-    except ValidationError as error:
-        raise wrong_protocol(settings, f"usage {usage}") from error
-    cached = used.prompt_tokens_details.cached_tokens if used.prompt_tokens_details else None
-    if cached is None and isinstance(timings, dict):
-        cached = timings.get("cache_n")
+def _tokens(usage: _Usage, timings: _Timings | None) -> dict[str, int]:
+    details = usage.prompt_tokens_details
+    cached = details.cached_tokens if details else None
+    if cached is None and timings:
+        cached = timings.cache_n
     return {
-        "prompt_tokens": used.prompt_tokens,
+        "prompt_tokens": usage.prompt_tokens,
         "cached_tokens": cached or 0,
-        "completion_tokens": used.completion_tokens,
+        "completion_tokens": usage.completion_tokens,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -152,6 +153,37 @@ async def test_a_malformed_part_is_not_retried(protocol: Protocol) -> None:
     assert type(error) is LLMRefused
     assert "does not use the protocol" in str(error)
     assert len(collector.attempts) == 1
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        "[]",
+        "{}",
+        '{"choices": "none"}',
+        '{"choices": ["text"]}',
+        '{"choices": [{"delta": "text"}]}',
+        '{"choices": [{"delta": {"content": 5}}]}',
+        '{"choices": [{"delta": {"tool_calls": [{"function": "call"}]}}]}',
+        '{"choices": [], "usage": {"prompt_tokens": "many"}}',
+    ],
+)
+async def test_a_chunk_with_wrong_types_is_an_error(chunk: str) -> None:
+    error, _ = await fault(replies.raw(f"data: {chunk}\n\n", "text/event-stream"), "openai")
+    assert type(error) is LLMRefused
+    assert "does not use the protocol" in str(error)
+
+
+async def test_a_last_choice_may_have_no_delta() -> None:
+    chunks = (
+        {"choices": [{"delta": {"content": PUMP}}]},
+        {"choices": [{"finish_reason": "stop"}]},
+        {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10}},
+    )
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    with ScriptedEndpoint(always(replies.raw(body, "text/event-stream"))) as endpoint:
+        _, completion = await stream(endpoint, "openai")
+    assert completion.value.coldest == -25
 
 
 async def test_a_silent_stream_times_out(protocol: Protocol) -> None:

@@ -344,6 +344,27 @@ class TestTransportError:
         assert len(endpoint.requests) == 1
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"choices": []}',
+        '{"choices": {"message": {"content": "{}"}}}',
+        '{"choices": [null]}',
+        '{"choices": [{}]}',
+        '{"choices": [{"message": null}]}',
+        '{"choices": [{"message": {"content": ["{}"]}}]}',
+        '{"choices": [{"message": {"content": "{}"}}], "usage": {"prompt_tokens": 5}}',
+        '{"choices": [{"message": {"content": "{}"}}], "usage": "unknown"}',
+    ],
+)
+async def test_a_response_with_wrong_types_is_an_error(body: str) -> None:
+    with ScriptedEndpoint(always(replies.raw(body, "application/json"))) as endpoint:
+        error = await fault(endpoint, "openai", stream=False)
+    assert type(error) is LLMRefused
+    assert "does not use the protocol" in str(error)
+    assert len(endpoint.requests) == 1
+
+
 class TestRejection:
     async def test_of_the_key_names_its_setting(self, protocol: Protocol) -> None:
         with ScriptedEndpoint(always(PUMP), api_key="right") as endpoint:
