@@ -40,9 +40,10 @@ def endpoint() -> Iterator[ScriptedEndpoint]:
 
 @pytest.fixture(scope="module")
 def shared_service(endpoint: ScriptedEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    """A service on a home of its own, which may ingest from everywhere."""
+    """A service on a home of its own, which may ingest from everywhere. It runs research in its own process."""
     home = tmp_path_factory.mktemp("home")
-    with ServiceProcess(home, CANDOR_SERVICE__INGEST_ROOTS='["/"]') as running:
+    environment = {"CANDOR_SERVICE__INGEST_ROOTS": '["/"]', "CANDOR_SERVICE__RESEARCH_PROCESS": "false"}
+    with ServiceProcess(home, **environment) as running:
         yield running
 
 
@@ -89,7 +90,7 @@ def test_the_output_is_the_same_as_without_the_service(
         ("eval", "run", questions, "-c", "papers", "--mode", "fast", "--fail-if", "correct < 0.9"),
     ]
     alone = [run(*command) for command in commands]
-    with ServiceProcess(tmp_path / "home") as service:
+    with ServiceProcess(tmp_path / "home", CANDOR_SERVICE__RESEARCH_PROCESS="false") as service:
         assert names(service, "lentils")
         beside = [run(*command) for command in commands]
     for command, before, after in zip(commands, alone, beside, strict=True):

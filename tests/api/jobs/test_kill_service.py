@@ -28,7 +28,7 @@ from support.scripted_endpoint import ScriptedEndpoint
 from support.service import ServiceProcess
 from support.waiting import LIMIT_S, until
 
-KILLS, QUESTIONS, CONCURRENT = 4, 12, 4
+KILLS, QUESTIONS, CONCURRENT = 3, 9, 4
 MAX_CALLS = 8  # model calls before a kill
 CALL_S = 0.15
 

@@ -21,6 +21,7 @@ from support.waiting import LIMIT_S, until
 from vectorstore.settings import VectorStoreSettings
 
 FILES = 60
+SEARCH_EVERY_S = 0.05
 
 
 class Model:
@@ -84,7 +85,7 @@ def test_nothing_is_lost(service: ServiceProcess, model: Model, folder: Path, tm
     http, ended, statuses = service.http, threading.Event(), list[int]()
 
     def search() -> None:
-        while not ended.is_set():
+        while not ended.wait(SEARCH_EVERY_S):
             found = http.post("/v1/search", json={"query": "heat pump", "collection": "papers"})
             statuses.append(found.status_code)
 
