@@ -16,9 +16,9 @@ from multi_agent.llm.settings import ResponseForm
 
 Protocol = Literal["openai", "ollama"]
 PROTOCOLS: tuple[Protocol, ...] = ("openai", "ollama")
-Ending = Literal["whole", "early", "dropped", "garbled", "failed", "silent", "uncounted"]
+Ending = Literal["whole", "early", "dropped", "garbled", "failed", "silent", "uncounted", "endless"]
 """How a stream ends: normally, without its last part, with a dropped connection, with invalid JSON, with an error,
-never, or without token usage.
+never, without token usage, or with all its parts in a response that never ends.
 """
 
 

@@ -39,7 +39,11 @@ from support.wire_formats import (
 
 
 class ScriptedEndpoint:
-    """The server. ``requests`` has all chat requests, ``peak`` the maximum of concurrent ones."""
+    """The server.
+
+    ``requests`` has all chat requests, ``connections`` the addresses that they came from, and ``peak`` the maximum of
+    concurrent ones.
+    """
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class ScriptedEndpoint:
         of its models as vLLM does. Otherwise it lists the context length as llama.cpp does.
         """
         self.requests: list[Request] = []
+        self.connections: set[tuple[str, int]] = set()
         self.peak = 0
         self._responder = responder
         self._models = models
@@ -185,6 +190,8 @@ class ScriptedEndpoint:
             pictures=[picture for message in body.get("messages", []) for picture in pictures_in(message)],
         )
         self.requests.append(request)
+        assert http.transport is not None
+        self.connections.add(http.transport.get_extra_info("peername"))
         return request
 
     async def _answer(
@@ -276,8 +283,10 @@ async def _stream(http: web.Request, request: Request, reply: Reply) -> web.Stre
     if reply.ending == "failed":
         error: Any = {"message": "out of memory"} if request.protocol == "openai" else "out of memory"
         await response.write(form.format(json.dumps({"error": error})).encode())
-    if request.protocol == "openai" and reply.ending in ("whole", "uncounted"):
+    if request.protocol == "openai" and reply.ending in ("whole", "uncounted", "endless"):
         await response.write(b"data: [DONE]\n\n")
+    if reply.ending == "endless":
+        await asyncio.sleep(float("inf"))
     return response
 
 

@@ -77,10 +77,10 @@ def openai_chunks(request: Request, reply: Reply) -> list[dict[str, Any]]:
     if reply.refusal:
         deltas.append({"refusal": reply.refusal})
     choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
-    if reply.ending in ("whole", "uncounted"):
+    if reply.ending in ("whole", "uncounted", "endless"):
         choices.append([{"index": 0, "delta": {}, "finish_reason": reply.finish}])
     chunks: list[dict[str, Any]] = [{**_openai_head(request, "chat.completion.chunk"), "choices": it} for it in choices]
-    if reply.ending == "whole" and (request.body.get("stream_options") or {}).get("include_usage"):
+    if reply.ending in ("whole", "endless") and (request.body.get("stream_options") or {}).get("include_usage"):
         chunks.append({**chunks[0], "choices": [], **_openai_usage(reply)})
     return chunks
 

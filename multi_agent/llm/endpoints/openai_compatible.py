@@ -119,6 +119,8 @@ class OpenAICompatible:
         import httpx
         import openai
 
+        from multi_agent.llm.endpoints.keep_alive import read_to_end
+
         self._settings = settings
         self.forms = ResponseForms(settings, folder)
         self._client = openai.AsyncOpenAI(
@@ -126,7 +128,9 @@ class OpenAICompatible:
             api_key=settings.api_key.get_secret_value() if settings.api_key else _NO_KEY,
             max_retries=0,  # RetryingEndpoint retries
             # Declared as httpx2, but httpx works as well, and then both endpoints raise the same transport errors.
-            http_client=httpx.AsyncClient(**client_options(settings)),  # type: ignore[arg-type]
+            http_client=httpx.AsyncClient(  # type: ignore[arg-type]
+                **client_options(settings), event_hooks={"response": [read_to_end]}
+            ),
         )
 
     async def send(self, request: EndpointRequest) -> Reply:

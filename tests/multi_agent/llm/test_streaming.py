@@ -186,6 +186,24 @@ async def test_a_last_choice_may_have_no_delta() -> None:
     assert completion.value.coldest == -25
 
 
+async def test_streams_share_a_connection(protocol: Protocol) -> None:
+    with ScriptedEndpoint(always(in_pieces(PUMP, 10))) as endpoint:
+        llm = build_llm(endpoint.settings(protocol))
+        for _ in range(3):
+            await llm.complete(QUESTION, Pump, on_text=Collector().on_text)
+    assert len(endpoint.requests) == 3
+    assert len(endpoint.connections) == 1
+
+
+async def test_a_response_that_does_not_end_after_its_last_event_costs_only_its_connection() -> None:
+    with ScriptedEndpoint(always(in_pieces(PUMP, 10, ending="endless"))) as endpoint:
+        llm = build_llm(endpoint.settings("openai"))
+        for _ in range(2):
+            completion = await llm.complete(QUESTION, Pump, on_text=Collector().on_text)
+            assert completion.value.coldest == -25
+    assert len(endpoint.connections) == 2
+
+
 async def test_a_silent_stream_times_out(protocol: Protocol) -> None:
     collector = Collector()
     with ScriptedEndpoint(always(in_pieces(PUMP, 10, ending="silent"))) as endpoint:
