@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,11 @@ settings.load_profile("patient")
 # PyTorch's threads spin while they wait for each other. On a machine with more busy processes than cores, that takes
 # two to four times the CPU time of the computation. Read when PyTorch is imported, also by child processes.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# A shell without job control starts background commands with SIGINT ignored, which child processes inherit. Tests of
+# Ctrl-C need the handler of Python.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

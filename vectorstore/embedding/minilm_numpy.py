@@ -1,7 +1,8 @@
-"""all-MiniLM-L6-v2 in NumPy: embeds a query in milliseconds, without importing PyTorch.
+"""all-MiniLM-L6-v2 in NumPy: embeds a text without importing PyTorch, a query in milliseconds.
 
-Importing sentence-transformers takes about five seconds, too long for a search from the command line. For many passages
-it is much faster. The model is BERT's encoder with mean pooling (Devlin et al., 2019; Reimers and Gurevych, 2019).
+Importing sentence-transformers takes five seconds or more, too long for a search from the command line. It embeds long
+passages in half the time. The model is BERT's encoder with mean pooling (Devlin et al., 2019; Reimers and Gurevych,
+2019).
 """
 
 from __future__ import annotations

@@ -42,8 +42,6 @@ def ingesting(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         [sys.executable, "-m", "api.cli", "ingest", str(folder), *options],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env=os.environ | small_batches | {"PYTHONPATH": str(ROOT)},
-        # A test that runs in the background inherits an ignored SIGINT.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     try:
         yield process

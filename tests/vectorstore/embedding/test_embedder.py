@@ -129,7 +129,18 @@ class TestBundledEmbedder:
         assert bundled.embed_query(text).dtype == np.float32
 
     def test_passages(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
-        np.testing.assert_array_equal(bundled.embed_passages(TEXTS), exact.embed_passages(TEXTS))
+        """NumPy embeds the first 64, sentence-transformers those after them."""
+        first, later = bundled.embed_passages([*TEXTS, ""]), BundledEmbedder(EmbeddingSettings(precision="float32"))
+        np.testing.assert_allclose(first, exact.embed_passages([*TEXTS, ""]), atol=2e-6)
+        assert first.dtype == np.float32
+        many = ["heat", *TEXTS] * 30
+        np.testing.assert_array_equal(later.embed_passages(many), exact.embed_passages(many))
+        np.testing.assert_array_equal(later.embed_passages(TEXTS), exact.embed_passages(TEXTS))
+        assert later.embed_passages([]).shape == (0, exact.dimension)
+
+    def test_passages_with_a_chosen_library(self, exact: SentenceTransformerEmbedder) -> None:
+        chosen = BundledEmbedder(EmbeddingSettings(backend="torch", precision="float32"))
+        np.testing.assert_array_equal(chosen.embed_passages(TEXTS), exact.embed_passages(TEXTS))
 
     def test_tokens(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
         assert bundled.count_tokens(TEXTS) == exact.count_tokens(TEXTS)
@@ -142,13 +153,15 @@ class TestBundledEmbedder:
             exact.max_tokens,
         )
 
-    def test_a_query_does_not_import_pytorch(self) -> None:
+    def test_a_query_and_few_passages_do_not_import_pytorch(self) -> None:
         program = (
             "import sys; from vectorstore.embedding.embedder import make_embedder; from vectorstore.settings import *;"
-            "make_embedder(EmbeddingSettings()).embed_query('heat'); print('torch' in sys.modules)"
+            "model = make_embedder(EmbeddingSettings());"
+            "model.embed_query('heat'); model.embed_passages(['heat'] * 64);"
+            "print('torch' in sys.modules); model.embed_passages(['heat']); print('torch' in sys.modules)"
         )
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        assert ended.stdout == "False\n"
+        assert ended.stdout == "False\nTrue\n"
 
 
 def test_the_settings_select_the_embedder(tmp_path: Path) -> None:

@@ -120,8 +120,11 @@ def test_a_killed_process_is_replaced(
 
 
 def test_requests_under_way_are_repeated(searches: SearchProcess, store: EmbeddedStore) -> None:
-    """It is killed several times while threads search and write."""
-    ended, errors, found = threading.Event(), list[Exception](), list[int]()
+    """It is killed several times while threads search and write.
+
+    It is not killed again before each thread has completed two rounds: a request is repeated only once.
+    """
+    ended, errors, found, rounds = threading.Event(), list[Exception](), list[int](), [0] * 4
 
     def use(number: int) -> None:
         with store.open("papers") as papers:
@@ -131,13 +134,14 @@ def test_requests_under_way_are_repeated(searches: SearchProcess, store: Embedde
                     papers.upsert([make_chunk("more", document=f"/docs/{number}.md")], np.ones((1, 384), np.float32))
                 except StoreUnavailable as error:
                     errors.append(error)
+                rounds[number] += 1
 
     with ThreadPoolExecutor(4) as threads:
         done = [threads.submit(use, number) for number in range(4)]
         for _ in range(3):
             kill(searches)
-            found.clear()
-            until(lambda: len(found) > 20)
+            needed = [each + 2 for each in rounds]
+            until(lambda: all(now >= then for now, then in zip(rounds, needed, strict=True)))  # noqa: B023
         ended.set()
         for each in done:
             each.result()
