@@ -58,7 +58,7 @@ class EmbeddingSettings(SettingsGroup):
         default="auto",
         description="library that computes the model; auto is OpenVINO on an x86-64 CPU if it is installed "
         "(`pip install 'candor[openvino]'`) and can compute the model, otherwise PyTorch; "
-        "with the bundled model, NumPy embeds the first 64 passages of a process, because the others start slowly",
+        "with the bundled model, NumPy embeds the first 128 passages of a process, because the others start slowly",
     )
     device: str = Field(
         default="cpu", description="PyTorch device, such as cpu, cuda or mps; OpenVINO computes on the CPU only"

@@ -141,14 +141,14 @@ def demo_questions() -> list[str]:
 
 
 def _settings(home: Path | None, *, check_claims: bool) -> Any:
-    """Return settings that produce the same prompts on every machine: own data folder, float32 by
-    PyTorch, default agents.
+    """Return settings that produce the same prompts on every machine: own data folder, float32 on the
+    CPU, default agents.
 
     Plan examples are off, because they would change the prompts of a second demo. ``check_claims`` is on for a
     recording and its replay, because the recorded model is capable.
     """
     base = load_settings(home)
-    embedding = base.store.embedding.model_copy(update={"precision": "float32", "backend": "torch"})
+    embedding = base.store.embedding.model_copy(update={"precision": "float32", "backend": "auto", "device": "cpu"})
     store = base.store.model_copy(update={"embedding": embedding})
     return base.model_copy(
         update={

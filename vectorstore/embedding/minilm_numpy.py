@@ -8,6 +8,7 @@ passages in half the time. The model is BERT's encoder with mean pooling (Devlin
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -70,6 +71,7 @@ class MiniLM:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self._load_lock = threading.Lock()  # since Python 3.12, threads may compute a cached property at the same time
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special tokens."""
@@ -83,7 +85,8 @@ class MiniLM:
     def embed(self, text: str) -> Vectors:
         """Return the vector of one text, of length 1. The text is truncated to the window."""
         ids = self.token_ids([text])[0]
-        weights = self._weights
+        with self._load_lock:
+            weights = self._weights
         states = self._normalized(weights.embedded, weights.words[ids] + weights.positions[: len(ids)])
         for layer in weights.layers:
             attended = _linear(layer.heads_out, self._attention(layer.heads_in, states))

@@ -129,11 +129,11 @@ class TestBundledEmbedder:
         assert bundled.embed_query(text).dtype == np.float32
 
     def test_passages(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
-        """NumPy embeds the first 64, sentence-transformers those after them."""
+        """NumPy embeds the first 128, sentence-transformers those after them."""
         first, later = bundled.embed_passages([*TEXTS, ""]), BundledEmbedder(EmbeddingSettings(precision="float32"))
         np.testing.assert_allclose(first, exact.embed_passages([*TEXTS, ""]), atol=2e-6)
         assert first.dtype == np.float32
-        many = ["heat", *TEXTS] * 30
+        many = ["heat", *TEXTS] * 40
         np.testing.assert_array_equal(later.embed_passages(many), exact.embed_passages(many))
         np.testing.assert_array_equal(later.embed_passages(TEXTS), exact.embed_passages(TEXTS))
         assert later.embed_passages([]).shape == (0, exact.dimension)
@@ -157,7 +157,7 @@ class TestBundledEmbedder:
         program = (
             "import sys; from vectorstore.embedding.embedder import make_embedder; from vectorstore.settings import *;"
             "model = make_embedder(EmbeddingSettings());"
-            "model.embed_query('heat'); model.embed_passages(['heat'] * 64);"
+            "model.embed_query('heat'); model.embed_passages(['heat'] * 128);"
             "print('torch' in sys.modules); model.embed_passages(['heat']); print('torch' in sys.modules)"
         )
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
