@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, settings
 
 from api.bootstrap import Candor
 from api.settings import Settings
+from api.storage import upgrade
 from multi_agent.llm.settings import EndpointSettings
 from support.postgres import PostgresServer, find_binaries, restartable_server
 from support.replies import Protocol, Responder
+from support.schema import copy_schema
 from support.scripted_endpoint import ScriptedEndpoint
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.settings import EmbeddingSettings
@@ -33,6 +35,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # Ctrl-C need the handler of Python.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+upgrade._run_migrations = copy_schema
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

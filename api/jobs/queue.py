@@ -99,6 +99,8 @@ class JobQueue:
                 "system_database_url": _database_url(self._settings),
                 "log_level": "ERROR",
                 "max_executor_threads": _THREADS,
+                # Candor sends no notifications, but DBOS.destroy waits until the thread that polls for them looks up.
+                "notification_listener_polling_interval_sec": 0.1,
                 "serializer": json_serializer(),
             }
         )
