@@ -55,7 +55,7 @@ def _commands() -> dict[str, list[str]]:
         "candor documents": [*_CLI, "documents", "-c", _NAME],
         "candor documents --limit 1000 --json": [*_CLI, "documents", "-c", _NAME, "--limit", "1000", "--json"],
         "candor search": [*_CLI, "search", "a heat pump", "-c", _NAME],
-        "candor search --folder 042": [*_CLI, "search", "a heat pump", "-c", _NAME, "--folder", "042"],
+        "candor search --folder 000": [*_CLI, "search", "a heat pump", "-c", _NAME, "--folder", "000"],
         "GET /v1/documents": ["-m", "benchmarks.listing", "get", "/v1/documents"],
         "GET /v1/collections": ["-m", "benchmarks.listing", "get", "/v1/collections"],
         "the planner's list": ["-m", "benchmarks.listing", "planner", ""],
@@ -67,12 +67,14 @@ def fill(home: Path, number: int) -> None:
     candor, rng = Candor(Settings(home=home)), np.random.default_rng(0)
     spec = CollectionSpec(name=_NAME, embedding_model=DEFAULT_MODEL, dimension=DIMENSION, chunking="none")
     with candor.store.create(spec) as collection:
+        written = random_texts(rng, number)  # in one call: each has words of its own
         for start in range(0, number, _BATCH):
-            texts = random_texts(rng, min(_BATCH, number - start))
+            texts = written[start : start + _BATCH]
             documents = [_publication(start + index, text) for index, text in enumerate(texts)]
             candor.ledger.publish(documents)
             chunks = [_chunk(each.record, text) for each, text in zip(documents, texts, strict=True)]
             collection.upsert(chunks, clustered_vectors(rng, len(texts)))
+        collection.optimize()  # as an ingest does
 
 
 def _publication(number: int, text: str) -> Publication:

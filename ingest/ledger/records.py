@@ -7,6 +7,7 @@ from calendar import monthrange
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
@@ -200,6 +201,7 @@ def document_date(stated: Sequence[str], modified: float) -> date | None:
     return next((day for day in dates if day), changed)
 
 
+@lru_cache(maxsize=4096)  # documents share years and periods
 def _last_day(stated: str) -> date | None:
     """Return the last day of an ISO date, year and month, or year. Return None if the text is none of these."""
     try:
