@@ -83,7 +83,7 @@ function signOut() {
 
 /** Show the page that the URL names. A page may handle a change of its own URL: `moved` returns true. */
 function route() {
-  if (document.body.classList.contains("signed-out")) return;
+  if (!session.me || document.body.classList.contains("signed-out")) return; // start() calls route() later
   const path = location.hash.slice(1) || "/";
   if (current.moved(path)) return;
   leave();

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from support.viewer import OpenPage
 
@@ -42,3 +42,16 @@ def test_settings_group_agents_memory_and_keys(open_page: OpenPage) -> None:
         expect(page.get_by_role("link", name="Settings", exact=True)).to_have_attribute("aria-current", "page")
     page.get_by_role("link", name="Runs").click()
     expect(page.get_by_role("navigation", name="Settings")).to_be_hidden()
+
+
+def test_a_link_clicked_before_the_page_knows_its_user_is_followed(open_page: OpenPage) -> None:
+    """Without a check, the settings page read the user's rights before `GET /v1/me` had answered."""
+    page = open_page()
+    held: list[Route] = []
+    page.route("**/v1/me", lambda route: held.append(route))  # Playwright rejects a built-in method
+    page.reload()
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Settings").click()
+    page.wait_for_url("**/#/settings")
+    expect(page.get_by_role("heading", name="Settings", level=1)).to_be_hidden()
+    held[0].continue_()
+    expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
