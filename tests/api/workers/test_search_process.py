@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import Settings
 from support.panel import SYNTHESIS, Panel, role_of
+from support.processes import live_children
 from support.replies import Reply, Request
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, ServiceProcess, follow
@@ -64,10 +66,7 @@ def search_process(service: ServiceProcess) -> psutil.Process:
     found: list[psutil.Process] = []
 
     def find() -> bool:
-        found[:] = [
-            child for child in psutil.Process(service.process.pid).children()
-            if child.status() != psutil.STATUS_ZOMBIE and "vectorstore.remote.process" in " ".join(child.cmdline())
-        ]  # fmt: skip
+        found[:] = live_children("vectorstore.remote.process", service.process.pid)
         return bool(found)
 
     until(find)
@@ -93,7 +92,8 @@ def test_nothing_is_lost(service: ServiceProcess, model: Model, folder: Path, tm
     more.mkdir()
     for number in range(FILES):
         (more / f"note {number}.md").write_text(f"Note {number} is about pump {number}, which is {number} m high.\n")
-    with ThreadPoolExecutor() as threads:
+    with ThreadPoolExecutor() as threads, contextlib.ExitStack() as ends:
+        ends.callback(ended.set)  # also after a failed assertion, so that the threads end
         searches = [threads.submit(search) for _ in range(2)]
         run_id = http.post("/v1/research", json={"question": QUESTION, "wait": False, "collection": "papers"})
         run_id = run_id.json()["run_id"]
@@ -105,9 +105,8 @@ def test_nothing_is_lost(service: ServiceProcess, model: Model, folder: Path, tm
         until(lambda: http.get(f"/v1/jobs/{job}").json()["status"] not in ("queued", "running"))
         assert http.get(f"/v1/jobs/{job}").json()["status"] == "done"
         assert follow(http, run_id)[-1]["body"]["status"] == "answered"
-        ended.set()
-        for each in searches:
-            each.result()
+    for each in searches:
+        each.result()
     assert set(statuses) == {200}
     listed = http.get("/v1/documents", params={"collection": "papers"}).json()
     assert len(listed) == FILES + 2

@@ -22,6 +22,7 @@ from api.workers.lock import research_lock
 from multi_agent.events import Event, RevisionDeclined
 from multi_agent.settings import ResearchSettings
 from support.panel import SYNTHESIS, Panel, role_of
+from support.processes import live_children
 from support.replies import Reply, Request
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, ServiceProcess, follow
@@ -78,10 +79,7 @@ def ask(http: httpx.Client, question: str = QUESTION) -> str:
 
 def child_processes(service: int | None = None, module: str = "api.workers.research_worker") -> list[psutil.Process]:
     """Return the live children of a process (default: this one) that run a module."""
-    return [
-        child for child in psutil.Process(service).children()
-        if child.status() != psutil.STATUS_ZOMBIE and module in " ".join(child.cmdline())
-    ]  # fmt: skip
+    return live_children(module, service)
 
 
 def count(events: list[Event], kind: str) -> int:

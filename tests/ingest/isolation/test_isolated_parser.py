@@ -27,6 +27,7 @@ from ingest.errors import (
 )
 from ingest.isolation.isolated_parser import IsolatedParser
 from ingest.parser import load_parser
+from support.processes import live_children
 from support.waiting import LIMIT_S, until
 
 
@@ -59,11 +60,7 @@ def make_parser() -> Iterator[Callable[..., IsolatedParser]]:
 
 
 def worker_ids(of: int | None = None) -> set[int]:
-    return {
-        child.pid
-        for child in psutil.Process(of).children()
-        if child.status() != psutil.STATUS_ZOMBIE and any("ingest.isolation.worker" in part for part in child.cmdline())
-    }
+    return {child.pid for child in live_children("ingest.isolation.worker", of)}
 
 
 def test_the_document_equals_that_of_the_plain_parser(make_parser: Callable[..., IsolatedParser], text: Path) -> None:

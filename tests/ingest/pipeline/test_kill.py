@@ -78,7 +78,7 @@ class Ingests:
         """Return the ids of the ingest's process and of its child processes that are alive."""
         return [
             each.pid for each in psutil.process_iter()
-            if each.pid != self._process.pid and _mark_of(each) == self._mark and each.status() != psutil.STATUS_ZOMBIE
+            if each.pid != self._process.pid and _mark_of(each) == self._mark
         ]  # fmt: skip
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class Ingests:
 
 def _mark_of(process: psutil.Process) -> str:
     try:
-        return process.environ().get(MARK, "")
+        return "" if process.status() == psutil.STATUS_ZOMBIE else process.environ().get(MARK, "")
     except psutil.Error:  # it has exited, or belongs to another user
         return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -136,15 +137,15 @@ def test_requests_under_way_are_repeated(searches: SearchProcess, store: Embedde
                     errors.append(error)
                 rounds[number] += 1
 
-    with ThreadPoolExecutor(4) as threads:
+    with ThreadPoolExecutor(4) as threads, contextlib.ExitStack() as ends:
+        ends.callback(ended.set)  # also after a failed assertion, so that the threads end
         done = [threads.submit(use, number) for number in range(4)]
         for _ in range(3):
             kill(searches)
             needed = [each + 2 for each in rounds]
             until(lambda: all(now >= then for now, then in zip(rounds, needed, strict=True)))  # noqa: B023
-        ended.set()
-        for each in done:
-            each.result()
+    for each in done:
+        each.result()
     assert not errors
     assert set(found) == {3}
     with store.open("papers") as papers:
