@@ -4,7 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MODELS ?= .models
-# --no-compile: compiling all modules of all packages takes 80 s; Python compiles those that it imports.
+# --no-compile: compiling all modules of all packages takes 80 s; Python compiles those that it imports, and keeps them.
+# Some containers forbid that. Then each process compiles them again: 5 s instead of 2 s to import the service.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
