@@ -51,7 +51,6 @@ def test_an_address_opens_its_quote_on_the_page_of_the_run(open_page: OpenPage, 
     address = open_run(open_page()).removeprefix("/")
     page = open_page(f"{address}/2")
     expect(page.locator("#panel mark.current")).to_have_text(WARRANTY)
-    page.screenshot(path="/tmp/i17f_quote.png")
     page = open_page(f"{address}/99")
     expect(page.locator("#panel")).to_contain_text("This answer has no quote 99. It has 2 quotes.")
 

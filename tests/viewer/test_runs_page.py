@@ -51,9 +51,6 @@ def test_runs_show_their_figures_and_are_sorted(open_page: OpenPage) -> None:
     with page.expect_request(lambda request: "sort=tokens" in request.url):
         page.get_by_label("order").select_option("tokens")
     expect(page.locator(".runs .question").first).to_have_text("Is it planned?")
-    for width in (1280, 768, 390):
-        page.set_viewport_size({"width": width, "height": 800})
-        page.screenshot(path=f"/tmp/i17f_runs_{width}.png")
 
 
 def test_a_run_is_asked_again_with_another_mode(open_page: OpenPage) -> None:
@@ -64,9 +61,6 @@ def test_a_run_is_asked_again_with_another_mode(open_page: OpenPage) -> None:
     expect(page.locator(".live .badge").first).to_have_text("answered")
     page.get_by_role("link", name="Full trace").click()
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
-    for width in (1280, 390):
-        page.set_viewport_size({"width": width, "height": 800})
-        page.screenshot(path=f"/tmp/i17f_run_{width}.png")
     address = page.url
     page.reload()
     page.get_by_role("link", name="Ask again").click()
