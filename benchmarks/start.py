@@ -76,6 +76,7 @@ def main() -> None:
 
 def _run(command: Command) -> Spent:
     environment = os.environ | {"CANDOR_STORE__EMBEDDING__MODEL": command.model}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each process compiles all modules that it imports
     with tempfile.TemporaryDirectory() as home:
         arguments = [home if each == NEW_HOME else each for each in command.arguments]
         return _timed([*CANDOR, *arguments], environment)
