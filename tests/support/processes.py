@@ -1,4 +1,4 @@
-"""Find the processes that another process started."""
+"""Find child processes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import psutil
 
 
 def live_children(module: str, of: int | None = None) -> list[psutil.Process]:
-    """Return the live children of a process (default: this one) that run a module.
+    """Return the live children of a process (default: this one) that run a Python module.
 
-    A child may exit while it is read. It is then left out.
+    Leave out children that exit during the search.
     """
 
     def runs(child: psutil.Process) -> bool:
