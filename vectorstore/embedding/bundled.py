@@ -32,6 +32,7 @@ class BundledEmbedder:
         self._left_to_numpy = _FIRST_PASSAGES if _leaves_the_choice(settings) else 0
         self._passages: SentenceTransformerEmbedder | None = None
         self._load_lock = threading.Lock()
+        self._query_slots = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
         self.model = settings.model
         self.dimension = self._model.dimension
         self.max_tokens = self._model.max_tokens
@@ -51,8 +52,13 @@ class BundledEmbedder:
         return np.array(rows, np.float32).reshape(len(rows), self.dimension)
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the float32 vector of sentence-transformers, to six digits."""
-        return self._model.embed(text)
+        """Return the float32 vector of sentence-transformers, to six digits.
+
+        Only half of the cores embed queries at the same time. More threads take longer for all: they evict each other's
+        weights from the cache.
+        """
+        with self._query_slots:
+            return self._model.embed(text)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._model.count_tokens(texts)

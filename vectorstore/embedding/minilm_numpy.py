@@ -28,9 +28,10 @@ _ERF_COEFFICIENTS = tuple(each / 2 for each in (1.061405429, -1.453152027, 1.421
 class _Affine(NamedTuple):
     """The weight and bias of a linear map or a normalization.
 
-    The weight of a linear map is stored in blocks of columns: shape (blocks, rows, columns per block). OpenBLAS
-    multiplies the few rows of a query with such a block in place, but copies a whole matrix first: 4 ms of CPU time
-    instead of 8 ms for all matrices at 13 tokens.
+    The weight of a linear map is stored in blocks of columns: shape (blocks, rows, columns per block). With AVX-512,
+    OpenBLAS multiplies the few rows of a query with such a block in place, but copies a whole matrix first: 4 ms of CPU
+    time instead of 8 ms for all matrices at 13 tokens. With AVX2 only, blocks take 5 to 12 % longer than a whole
+    matrix.
     """
 
     weight: Vectors
@@ -38,7 +39,7 @@ class _Affine(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    heads_in: _Affine  # queries, keys and values, one block per head
+    heads_in: _Affine  # queries, keys and values
     heads_out: _Affine
     attended: _Affine
     inner_in: _Affine
@@ -113,24 +114,13 @@ class MiniLM:
             words=loaded["embeddings.word_embeddings.weight"],
             positions=loaded["embeddings.position_embeddings.weight"] + kind,
             embedded=_affine(loaded, "embeddings.LayerNorm"),
-            layers=tuple(self._layer(loaded, f"encoder.layer.{number}") for number in range(self.layers)),
-        )
-
-    def _layer(self, loaded: Mapping[str, Vectors], name: str) -> _Layer:
-        parts = ("query", "key", "value")
-        return _Layer(
-            heads_in=_matrix(loaded, *(f"{name}.attention.self.{part}" for part in parts), columns=self._head),
-            heads_out=_matrix(loaded, f"{name}.attention.output.dense"),
-            attended=_affine(loaded, f"{name}.attention.output.LayerNorm"),
-            inner_in=_matrix(loaded, f"{name}.intermediate.dense"),
-            inner_out=_matrix(loaded, f"{name}.output.dense"),
-            done=_affine(loaded, f"{name}.output.LayerNorm"),
+            layers=tuple(_layer(loaded, f"encoder.layer.{number}") for number in range(self.layers)),
         )
 
     def _attention(self, heads: _Affine, states: Vectors) -> Vectors:
         """Return the attention of all heads, concatenated."""
-        product: Vectors = states @ heads.weight + heads.bias.reshape(-1, 1, self._head)
-        query, key, value = product.reshape(3, self.heads, len(states), self._head)
+        product = _linear(heads, states).reshape(len(states), 3, self.heads, self._head)
+        query, key, value = product.transpose(1, 2, 0, 3)
         weights = _softmax(query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(self._head)))
         attended: Vectors = weights @ value
         return attended.transpose(1, 0, 2).reshape(states.shape)
@@ -144,15 +134,27 @@ class MiniLM:
         return scaled * scaling.weight + scaling.bias
 
 
+def _layer(loaded: Mapping[str, Vectors], name: str) -> _Layer:
+    parts = ("query", "key", "value")
+    return _Layer(
+        heads_in=_matrix(loaded, *(f"{name}.attention.self.{part}" for part in parts)),
+        heads_out=_matrix(loaded, f"{name}.attention.output.dense"),
+        attended=_affine(loaded, f"{name}.attention.output.LayerNorm"),
+        inner_in=_matrix(loaded, f"{name}.intermediate.dense"),
+        inner_out=_matrix(loaded, f"{name}.output.dense"),
+        done=_affine(loaded, f"{name}.output.LayerNorm"),
+    )
+
+
 def _affine(loaded: Mapping[str, Vectors], name: str) -> _Affine:
     return _Affine(loaded[f"{name}.weight"], loaded[f"{name}.bias"])
 
 
-def _matrix(loaded: Mapping[str, Vectors], *names: str, columns: int = _COLUMNS) -> _Affine:
+def _matrix(loaded: Mapping[str, Vectors], *names: str) -> _Affine:
     """Return several linear maps of the same input as one, in blocks."""
     parts = [_affine(loaded, name) for name in names]
     weight = np.concatenate([part.weight for part in parts])  # transposed, as PyTorch stores it
-    blocks = weight.reshape(-1, columns, weight.shape[-1]).transpose(0, 2, 1)
+    blocks = weight.reshape(-1, _COLUMNS, weight.shape[-1]).transpose(0, 2, 1)
     return _Affine(np.ascontiguousarray(blocks), np.concatenate([part.bias for part in parts]))
 
 

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from vectorstore.embedding.model_folder import BUNDLE_SHA256, bundled_model, ver
 from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbedder
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import EmbeddingSettings
+from vectorstore.store import Vectors
 
 TEXTS = ["A heat pump warms a house.", "Cats drink milk.", "long " * 300, "Ein Satz auf Deutsch.", ""]
 
@@ -70,6 +73,27 @@ def test_numpy_uses_one_thread_and_pytorch_is_unchanged(bundled: BundledEmbedder
     assert numpy_threads == [1] * len(numpy_threads)
     assert numpy_threads
     assert torch.get_num_threads() == before
+
+
+def test_half_of_the_cores_embed_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    embedder = BundledEmbedder(EmbeddingSettings())
+    active, peak, together = set[str](), 0, threading.Event()
+
+    def embed(text: str) -> Vectors:
+        nonlocal peak
+        active.add(text)
+        peak = max(peak, len(active))
+        if len(active) == 2:
+            together.set()
+        assert together.wait(60)
+        active.discard(text)
+        return np.zeros(384, np.float32)
+
+    monkeypatch.setattr(embedder._model, "embed", embed)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(embedder.embed_query, [f"query {number}" for number in range(8)]))
+    assert peak == 2
 
 
 def test_no_texts_return_no_rows(exact: SentenceTransformerEmbedder) -> None:
