@@ -11,7 +11,6 @@
         PictureErrors        adds advice to the error of a request with pictures
         ContextWindowCheck   rejects prompts that are too long; inside TypedLLM, as corrections lengthen the prompt
         RetryingEndpoint     retries after transport errors; outside the limits, as a pause must not hold a slot
-        ReplyQueue           returns replies one at a time
         ConcurrencyLimit     limits the requests of this process
         CrossProcessLimit    limits the requests of all processes with the same locks; only if there are any
         RepetitionCheck      stops responses that repeat themselves; streams every request
@@ -40,7 +39,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.vision import PictureErrors, Vision
 from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.llm.wrappers.caller import CallerLLM
-from multi_agent.llm.wrappers.concurrency import ConcurrencyLimit, ReplyQueue
+from multi_agent.llm.wrappers.concurrency import ConcurrencyLimit
 from multi_agent.llm.wrappers.cross_process_limit import CrossProcessLimit, MakeLocks
 from multi_agent.llm.wrappers.file_locks import FileLocks
 from multi_agent.llm.wrappers.journal import Journal, JournalingLLM, Occurrences
@@ -61,7 +60,7 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None, make_locks
         make_locks = partial(FileLocks, shared)
     if make_locks:
         endpoint = CrossProcessLimit(endpoint, make_locks(settings), settings.parallel)
-    endpoint = ReplyQueue(ConcurrencyLimit(endpoint, settings.parallel))
+    endpoint = ConcurrencyLimit(endpoint, settings.parallel)
     endpoint = ContextWindowCheck(RetryingEndpoint(endpoint, settings.retries), settings)
     return TypedLLM(PictureErrors(endpoint, settings), settings, Vision(settings, shared))
 
