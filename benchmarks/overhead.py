@@ -2,10 +2,12 @@
 
     python -m benchmarks.overhead [--runs 20] [--rounds 3] [--beside CHECKOUT] [--kinds panel table]
 
-A scripted endpoint in another process streams each response, a token of 4 characters at a time, after 50 ms. Runs of
-all kinds take turns over the sample documents. Prints for each kind
+A scripted endpoint in another process streams each response, a token of 4 characters at a time, after 50 ms. It pauses
+for `--token-ms` after each token: the default, 2, is ten times as fast as a large GPU serves a small model, and 0 sends
+all tokens at once, so that the time to read them counts in full. Runs of all kinds take turns over the sample
+documents. Prints for each kind
 
-- overhead: the wall time of a run minus the time in which the endpoint waits before it answers one of its calls;
+- overhead: the wall time of a run minus the time in which the endpoint generates at least one response;
 - CPU time of the process in a run;
 - the floor of both: the same requests, in the same order and side by side as in the run, by plain httpx, which reads
   the streams and does not parse them.
@@ -54,15 +56,11 @@ Samples = dict[str, list[dict[str, float]]]
 
 
 class Call(NamedTuple):
-    """A request that the endpoint received, and the time at which it did."""
+    """A request that the endpoint received, and the times at which it did and had generated its response."""
 
     at: float
+    answered: float
     body: dict[str, Any]
-
-    @property
-    def answered(self) -> float:
-        """The time at which the endpoint began to answer."""
-        return self.at + DELAY_S
 
 
 def main() -> None:
@@ -71,29 +69,31 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--beside", type=Path, help="another checkout of Candor")
     options.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    options.add_argument("--token-ms", type=float, default=2.0, help="pause of the endpoint after each token")
     options.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.serve:
-        _serve()
+        _serve(chosen.token_ms / 1000)
     elif chosen.measure:
-        print(json.dumps(asyncio.run(_measure(chosen.kinds, chosen.runs))))
+        print(json.dumps(asyncio.run(_measure(chosen.kinds, chosen.runs, chosen.token_ms))))
     else:
         checkouts = [chosen.beside.resolve(), ROOT] if chosen.beside else [ROOT]
         measured: dict[Path, Samples] = {each: {kind: [] for kind in chosen.kinds} for each in checkouts}
         for _ in range(chosen.rounds):
             for checkout in checkouts:
-                for kind, samples in _measure_checkout(checkout, chosen.kinds, chosen.runs).items():
+                for kind, samples in _measure_checkout(checkout, chosen).items():
                     measured[checkout][kind] += samples
         _show(measured)
 
 
-def _measure_checkout(checkout: Path, kinds: Sequence[str], runs: int) -> Samples:
+def _measure_checkout(checkout: Path, chosen: argparse.Namespace) -> Samples:
     """Measure the code of a checkout with this module, in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="candor-overhead-") as folder:
         (Path(folder) / "benchmarks").symlink_to(ROOT / "benchmarks")
         paths = os.pathsep.join(map(str, (folder, checkout, checkout / "tests")))
-        command = [sys.executable, "-m", "benchmarks.overhead", "--measure", "--runs", str(runs), "--kinds", *kinds]
+        command = [sys.executable, "-m", "benchmarks.overhead", "--measure", "--runs", str(chosen.runs)]
+        command += ["--token-ms", str(chosen.token_ms), "--kinds", *chosen.kinds]
         output = subprocess.run(
             command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, check=True, text=True
         ).stdout
@@ -121,8 +121,8 @@ class Endpoint:
 
 
 @contextmanager
-def _endpoint() -> Iterator[Endpoint]:
-    command = [sys.executable, "-m", "benchmarks.overhead", "--serve"]
+def _endpoint(token_ms: float) -> Iterator[Endpoint]:
+    command = [sys.executable, "-m", "benchmarks.overhead", "--serve", "--token-ms", str(token_ms)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
     ) as process:
@@ -131,27 +131,29 @@ def _endpoint() -> Iterator[Endpoint]:
         process.stdin.close()
 
 
-def _serve() -> None:
+def _serve(pause: float) -> None:
     from support.replies import delayed, in_pieces
     from support.scripted_endpoint import ScriptedEndpoint
 
     respond = scripted_model()
-    with ScriptedEndpoint(lambda request: delayed(in_pieces(respond(request), TOKEN), DELAY_S)) as server:
+    with ScriptedEndpoint(lambda each: delayed(in_pieces(respond(each), TOKEN, pause=pause), DELAY_S)) as server:
         print(server.url("openai"), flush=True)
         for _ in sys.stdin:
             calls, server.requests = server.requests, []
-            print(json.dumps([(call.at, call.body) for call in calls]), flush=True)
+            answered = [call.streamed if pause else call.at + DELAY_S for call in calls]
+            timed = [(call.at, end, call.body) for call, end in zip(calls, answered, strict=True)]
+            print(json.dumps(timed), flush=True)
 
 
 # Measuring
 
 
-async def _measure(kinds: Sequence[str], runs: int) -> Samples:
+async def _measure(kinds: Sequence[str], runs: int, token_ms: float) -> Samples:
     from api.bootstrap import Candor
     from api.cli.ingest import run_ingest
     from api.settings import load_settings
 
-    with tempfile.TemporaryDirectory(prefix="candor-overhead-") as folder, _endpoint() as endpoint:
+    with tempfile.TemporaryDirectory(prefix="candor-overhead-") as folder, _endpoint(token_ms) as endpoint:
         candor = Candor(load_settings(Path(folder)))
         with as_file(files("sample_docs") / "documents") as documents:
             await asyncio.to_thread(run_ingest, candor, [documents], "sample_docs", progress=False)
@@ -203,7 +205,7 @@ async def _measure_run(panel: Any, kind: str, endpoint: Endpoint, client: httpx.
 
 
 def waiting(calls: Sequence[Call]) -> float:
-    """Return the seconds in which the endpoint waited before it answered at least one of the calls."""
+    """Return the seconds in which the endpoint generated the response of at least one of the calls."""
     total = until = 0.0
     for call in sorted(calls, key=lambda each: each.at):
         total += max(0.0, call.answered - max(until, call.at))

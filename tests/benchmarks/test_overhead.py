@@ -20,5 +20,5 @@ from benchmarks.overhead import DELAY_S, Call, waiting
     ],
 )
 def test_waiting_counts_time_with_several_calls_once(starts: list[float], delays: float) -> None:
-    calls = [Call(start * DELAY_S, {}) for start in starts]
+    calls = [Call(start * DELAY_S, (start + 1) * DELAY_S, {}) for start in starts]
     assert waiting(calls) == pytest.approx(delays * DELAY_S)

@@ -38,6 +38,8 @@ class Request:
     headers: Mapping[str, str]
     at: float
     abandoned: bool = False
+    streamed: float = 0.0
+    """When the last part of its response was sent, on the clock of ``at``. 0 if it was not streamed to its end."""
     pictures: list[bytes] = field(default_factory=list)
     """The images of all messages, in order. ``messages`` has only the text."""
 

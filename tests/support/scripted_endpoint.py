@@ -274,6 +274,7 @@ async def _stream(http: web.Request, request: Request, reply: Reply) -> web.Stre
             await _wait_for(reply.held)
         await response.write(form.format(json.dumps(part)).encode())
         await asyncio.sleep(reply.pause)
+    request.streamed = time.monotonic()
     if reply.ending == "silent":
         await asyncio.sleep(float("inf"))
     if reply.ending == "dropped" and http.transport:
