@@ -56,9 +56,7 @@ DELAY_MS = 100
 SEARCH_MS, QUIET_SEARCH_MS = 60, 40  # in each measurement; in the median of them on a quiet machine
 MEMORY_AFTER = (0.1, 0.25, 0.5, 1.0)
 SETTLE_S = 2.0
-_CHILDREN = {
-    "search": "vectorstore.remote.process:", "embedding": "minilm_process:", "research": "research_worker:",
-}  # fmt: skip
+_CHILDREN = {"search": "vectorstore.remote.process:", "research": "research_worker:"}
 
 
 def main() -> None:
@@ -164,6 +162,7 @@ def _service(home: Path, model: str, runs: int, parallel: int) -> Iterator[tuple
         "CANDOR_LLM__CONTEXT_WINDOW": "64000",
         "CANDOR_LLM__PARALLEL": str(parallel),
         "CANDOR_SERVICE__CONCURRENT_RUNS": str(runs),
+        "CANDOR_SERVICE__CONNECTIONS_PER_ADDRESS": str(2 * runs + MAX_WAITING),  # all clients have one address
     }
     command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--json", "--home", str(home)]
     with subprocess.Popen(
