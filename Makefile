@@ -34,7 +34,7 @@ demo-live: $(VENV)/.local
 # Three processes even on two cores: tests spend about half their time waiting for endpoints, servers and browsers.
 # Files start in alphabetical order. By number of tests, long files of one test would start last, on one process alone.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
