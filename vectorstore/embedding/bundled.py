@@ -54,8 +54,7 @@ class BundledEmbedder:
     def embed_query(self, text: str) -> Vectors:
         """Return the float32 vector of sentence-transformers, to six digits.
 
-        Only half of the cores embed queries at the same time. More threads take longer for all: they evict each other's
-        weights from the cache.
+        Only half of the cores embed queries at the same time. More slow each other down; see docs/concurrency.md.
         """
         with self._query_slots:
             return self._model.embed(text)
