@@ -31,10 +31,10 @@ demo-live: $(VENV)/.local
 	model="$$($(BIN)/python -m benchmarks.fetch_model $(MODELS))" && \
 	CANDOR_LLM__PROVIDER=local CANDOR_LLM__MODEL="$$model" $(BIN)/candor demo --live --question 2
 
-# Four processes even on two cores: tests spend about half their time waiting for endpoints, servers and browsers.
+# Three processes even on two cores: tests spend about half their time waiting for endpoints, servers and browsers.
 # Files start in alphabetical order. By number of tests, long files of one test would start last, on one process alone.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -10,6 +10,7 @@ from support.waiting import LIMIT_S
 
 def test_the_documentation_works_offline(browser: Browser, site: Site) -> None:
     context = browser.new_context()
+    context.set_default_timeout(LIMIT_S * 1000)
     page = context.new_page()
     foreign, violations = [], []
     page.on("request", lambda request: request.url.startswith((site.url, "data:")) or foreign.append(request.url))

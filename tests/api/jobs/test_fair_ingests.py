@@ -50,6 +50,7 @@ async def test_an_ingest_that_waits_for_its_collection_holds_no_slot(jobs: Jobs,
     await jobs.submit(ingest_job("ben", "papers"))
     await jobs.submit(ingest_job("cas", "notes"))
     assert (await wait_until_ended(jobs, "cas notes")).status is JobStatus.DONE
+    await wait_for(lambda: "ben papers" in jobs.states())  # DBOS has handed it out, and the process knows that it waits
     waiting = await jobs.get("ben papers")
     assert (waiting.status, waiting.started_at) == (JobStatus.WAITING, None)
     listed = await jobs.list(JobKind.INGEST, [JobStatus.WAITING], None, 10, lambda _: True)

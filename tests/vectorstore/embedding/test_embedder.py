@@ -16,6 +16,7 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
+from support.waiting import LIMIT_S
 from vectorstore.embedding.bundled import BundledEmbedder
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.embedding.model_folder import BUNDLE_SHA256, bundled_model, verify_weights
@@ -86,7 +87,7 @@ def test_half_of_the_cores_embed_queries(monkeypatch: pytest.MonkeyPatch) -> Non
         peak = max(peak, len(active))
         if len(active) == 2:
             together.set()
-        assert together.wait(60)
+        assert together.wait(LIMIT_S)
         active.discard(text)
         return np.zeros(384, np.float32)
 
