@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import logging
 import os
 import platform
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +51,9 @@ class SentenceTransformerEmbedder:
             encoded = self._model.encode_document(
                 list(texts), batch_size=self._batch_size, show_progress_bar=False, convert_to_tensor=True
             )
-        return _normalized(encoded)
+        vectors = _normalized(encoded)
+        release_freed_memory()
+        return vectors
 
     def embed_query(self, text: str) -> Vectors:
         with self._lock:
@@ -123,6 +127,15 @@ def _precision(settings: EmbeddingSettings) -> Precision:
     capabilities = torch.cpu.get_capabilities()
     computes = capabilities.get("avx512_bf16") or capabilities.get("amx_bf16")
     return "bfloat16" if settings.device == "cpu" and computes else "float32"
+
+
+def release_freed_memory() -> None:
+    """Return freed memory of this process to the system, if the C library is glibc.
+
+    By itself, glibc keeps most of what the tensors of different batches leave: 250 MB after 768 passages.
+    """
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
 
 
 def _normalized(encoded: torch.Tensor) -> Vectors:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from threadpoolctl import threadpool_info
@@ -20,7 +23,7 @@ from support.waiting import LIMIT_S
 from vectorstore.embedding.bundled import BundledEmbedder
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.embedding.model_folder import BUNDLE_SHA256, bundled_model, verify_weights
-from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbedder
+from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbedder, release_freed_memory
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Vectors
@@ -74,6 +77,25 @@ def test_numpy_uses_one_thread_and_pytorch_is_unchanged(bundled: BundledEmbedder
     assert numpy_threads == [1] * len(numpy_threads)
     assert numpy_threads
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Only glibc keeps freed memory.")
+def test_freed_memory_is_returned_to_the_system() -> None:
+    """A block that is still used keeps those below it in the heap."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    blocks = [libc.malloc(100_000) for _ in range(1_000)]
+    for block in blocks:
+        ctypes.memset(block, 1, 100_000)
+    used = libc.malloc(100_000)
+    for block in blocks:
+        libc.free(block)
+    process = psutil.Process()
+    before = process.memory_info().rss
+    release_freed_memory()
+    released = before - process.memory_info().rss
+    libc.free(used)
+    assert released > 50_000_000
 
 
 def test_half_of_the_cores_embed_queries(monkeypatch: pytest.MonkeyPatch) -> None:
