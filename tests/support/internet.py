@@ -10,7 +10,6 @@ with small_web(folder) as web:
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 from api.bootstrap import Candor
 from api.services.catalog.agents import AgentChanges
 from multi_agent.toolbox.settings import ToolSettings
+from support.browser import find_chromium
 from support.files import write_pdf
 from support.handyman import TURN, done
 from support.panel import TRIAGE, Panel, role_of, triage
@@ -55,7 +55,7 @@ def _publish(web: Web, folder: Path) -> None:
 def tools_for(web: Web) -> ToolSettings:
     """Return settings that search ``web`` and read its pages, with Chromium where they need JavaScript."""
     return ToolSettings(
-        web_search_url=web.url("/search"), allow_private_addresses=True, browser_path=shutil.which("chromium"),
+        web_search_url=web.url("/search"), allow_private_addresses=True, browser_path=find_chromium(),
         timeout_s=LIMIT_S, browser_seconds=LIMIT_S,
     )  # fmt: skip
 

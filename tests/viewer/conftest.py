@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from api.cli.ingest import run_ingest
+from support.browser import NO_CHROMIUM, find_chromium
 from support.files import write_pdf
 from support.panel import Panel
 from support.viewer import DOCUMENTS, SOUND, Site
@@ -23,9 +23,9 @@ def browser() -> Iterator[Browser]:
 
     Playwright keeps an event loop running in this thread, so its lifetime is one module: other tests need their own.
     """
-    found = shutil.which("chromium")
+    found = find_chromium()
     if found is None:
-        pytest.skip("Chromium is not installed (on Debian: apt-get install chromium).")
+        pytest.skip(NO_CHROMIUM)
     expect.set_options(timeout=LIMIT_S * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from typing import Any
 
@@ -10,15 +9,16 @@ import pytest
 
 from multi_agent.errors import ToolError
 from multi_agent.toolbox import web as fetching
+from support.browser import NO_CHROMIUM, find_chromium
 from support.waiting import LIMIT_S
 from support.web import Page, Web, redirect
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = find_chromium()
 HERE: dict[str, Any] = {"allow_private_addresses": True, "browser_path": CHROMIUM, "timeout_s": 300}
 SHELL = b"<html><head><title>App</title></head><body><div id=app></div><script src=/app.js></script></body></html>"
 SCRIPT = "fetch('/data.json').then(r => r.json()).then(d => {{ app.textContent = `It weighs ${{d.kg}} kg.` }});{}"
 
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium).")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from multi_agent.evaluation.errors import EvaluationError
 from multi_agent.evaluation.failures import Place
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
+from support.browser import NO_CHROMIUM, find_chromium
 
 HOSTILE = "<script>document.title='owned'</script> | **x**"
 
@@ -118,7 +118,7 @@ def test_equal_labels_get_the_evaluation_id() -> None:
 @pytest.fixture
 def chromium() -> str:
     """Return the path of the installed Chromium."""
-    found = shutil.which("chromium")
+    found = find_chromium()
     if found is None:
-        pytest.skip("Chromium is not installed (on Debian: apt-get install chromium).")
+        pytest.skip(NO_CHROMIUM)
     return found

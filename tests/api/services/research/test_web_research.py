@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.services.catalog.agents import AgentChanges
 from multi_agent.catalog.entries import Skill
+from support.browser import NO_CHROMIUM, find_chromium
 from support.handyman import TURN, Terminal, calls
 from support.internet import NOISE, OPINION, WEIGHT, ToolModel, enable_all, search, small_web, tools_for
 from support.panel import PLANNER, READING, SYNTHESIS, TRIAGE, planned, role_of, step, synthesis
@@ -27,9 +27,7 @@ Run = Callable[..., Any]
 Ask = Callable[..., dict[str, Any]]
 LOUD = "How loud is it?"
 QUESTION = "Search the web for the weight of the Borea 12."
-pytestmark = pytest.mark.skipif(
-    not shutil.which("chromium"), reason="Chromium is not installed (on Debian: apt-get install chromium)."
-)
+pytestmark = pytest.mark.skipif(not find_chromium(), reason=NO_CHROMIUM)
 
 
 @pytest.fixture
