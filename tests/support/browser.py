@@ -8,5 +8,5 @@ NO_CHROMIUM = "Chromium is not installed (on Debian: apt-get install chromium-he
 
 
 def find_chromium() -> str | None:
-    """Return the path of Chromium, or of its headless shell, which takes half of the CPU time."""
+    """Return the path of Chromium. Prefer its headless shell, which takes half of the CPU time."""
     return shutil.which("chromium-headless-shell") or shutil.which("chromium")

@@ -52,7 +52,7 @@ class SentenceTransformerEmbedder:
                 list(texts), batch_size=self._batch_size, show_progress_bar=False, convert_to_tensor=True
             )
         vectors = _normalized(encoded)
-        release_freed_memory()
+        _release_freed_memory()
         return vectors
 
     def embed_query(self, text: str) -> Vectors:
@@ -129,11 +129,8 @@ def _precision(settings: EmbeddingSettings) -> Precision:
     return "bfloat16" if settings.device == "cpu" and computes else "float32"
 
 
-def release_freed_memory() -> None:
-    """Return freed memory of this process to the system, if the C library is glibc.
-
-    By itself, glibc keeps most of what the tensors of different batches leave: 250 MB after 768 passages.
-    """
+def _release_freed_memory() -> None:
+    """Return freed memory to the system. Only glibc needs this: it kept 250 MB of freed tensors after 768 passages."""
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)
 
