@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -30,6 +32,12 @@ settings.load_profile("patient")
 # PyTorch's threads spin while they wait for each other. On a machine with more busy processes than cores, that takes
 # two to four times the CPU time of the computation. Read when PyTorch is imported, also by child processes.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+# httpx loads all certificate authorities for each client, which takes 24 ms. No test needs more than one of them.
+_END = "-----END CERTIFICATE-----\n"
+_ONE_AUTHORITY = Path(tempfile.mkdtemp(prefix="candor-tests-")) / "authority.pem"
+_ONE_AUTHORITY.write_text(certifi.contents().partition(_END)[0] + _END)
+os.environ["SSL_CERT_FILE"] = str(_ONE_AUTHORITY)
 
 # A shell without job control starts background commands with SIGINT ignored, which child processes inherit. Tests of
 # Ctrl-C need the handler of Python.

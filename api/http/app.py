@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from api.auth.audit_retention import prune_daily
@@ -24,7 +24,6 @@ from api.http.middleware.metrics import Metrics, MetricsMiddleware
 from api.http.middleware.request_queue import RequestQueue
 from api.http.openapi import ABOUT, customize_openapi
 from api.http.routes import docs, viewer
-from api.http.text_validation import require_json_header, require_valid_text
 from api.jobs.assembly import start_jobs
 from api.mcp import transports as mcp_transports
 
@@ -50,10 +49,9 @@ def make_app(candor: Candor) -> FastAPI:
         docs_url=None,  # these pages load scripts from other hosts; routes/docs.py replaces them
         redoc_url=None,
         lifespan=lifespan,
-        dependencies=[Depends(require_json_header), Depends(require_valid_text)],
     )
     for router in _find_routers():
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # ``include_router`` would build every route again
     docs.mount(app)
     viewer.mount(app)
     app.router.routes.append(Route(mcp_transports.PATH, mcp, methods=["POST"]))

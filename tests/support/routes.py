@@ -188,10 +188,7 @@ def routes_of(app: FastAPI) -> set[str]:
 
 
 def _named(route: BaseRoute) -> Iterator[tuple[str, str]]:
-    if hasattr(route, "effective_route_contexts"):  # an included router
-        for context in route.effective_route_contexts():
-            yield from _named(context.starlette_route or context)
-    elif isinstance(route, Mount):
+    if isinstance(route, Mount):
         yield "MOUNT", route.path
     else:
         for method in getattr(route, "methods", None) or ("WEBSOCKET",):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from api.auth.audit import AuditEntry, AuditQuery
 from api.http.deps import AuditDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.paging import link_next
+from api.http.router import make_router
 
-router = APIRouter(prefix="/v1/audit", tags=["keys"])
+router = make_router(prefix="/v1/audit", tags=["keys"])
 
 
 @router.get("", responses=problem_responses(422, 503))

@@ -5,18 +5,19 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
 from api.http.middleware.host_origin import SAFE_HEADERS
+from api.http.router import make_router
 from api.http.routes.viewer import FOLDER
 
 PATH = "/docs"
 _CONTENT = "Content-Security-Policy"
 _HEADERS = {_CONTENT: f"{SAFE_HEADERS[_CONTENT]}; img-src 'self' data:"}  # Swagger UI has icons as data URLs
 
-router = APIRouter(include_in_schema=False)
+router = make_router(include_in_schema=False)
 
 
 @router.get(PATH)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Query, Response
+from fastapi import Body, Path, Query, Response
 from pydantic import Field
 
 from api.auth.limits import require_tokens
@@ -25,6 +25,7 @@ from api.http.deps import (
     TraceDep,
 )
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.jobs.evaluation import free_job_id, submit_evaluation
 from api.jobs.models import Job
 from api.services.evaluation.rated_questions import rated_questions
@@ -38,7 +39,7 @@ from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluati
 from multi_agent.settings import Budget
 from vectorstore.models import FrozenModel
 
-router = APIRouter(prefix="/v1/evaluations", tags=["evaluations"])
+router = make_router(prefix="/v1/evaluations", tags=["evaluations"])
 
 EvaluationId = Annotated[
     str, Path(description="Id of the evaluation, or the beginning of the id.", examples=["eval_3f2a9c01"])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from api.http.deps import DoctorDep, OptionalCaller, ResearcherDep, SearchesDep
+from api.http.router import make_router
 from api.workers.contract import Researcher
 from multi_agent.llm.probe import Check
 from vectorstore.models import FrozenModel
 from vectorstore.remote.process import SearchProcess
 
-router = APIRouter(tags=["health"])
+router = make_router(tags=["health"])
 
 
 class Health(FrozenModel):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
 from api.auth.permissions import Caller, Right
 from api.errors import JobNotFound
 from api.http.deps import CurrentCaller, JobsDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.jobs.models import Job, JobKind, JobStatus
 from api.jobs.runner import Jobs
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = make_router(prefix="/v1/jobs", tags=["jobs"])
 
 JobId = Annotated[
     str, Path(description="Id of the job. A research job has the id of its run.", examples=["run_d65459f7e628"])

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path
+from fastapi import Body, Path
 
 from api.auth.keys import Key, KeyRequest, NewKey
 from api.auth.permissions import Limits, Right
 from api.http.deps import CurrentCaller, KeysDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from vectorstore.models import FrozenModel
 
-router = APIRouter(prefix="/v1", tags=["keys"])
+router = make_router(prefix="/v1", tags=["keys"])
 
 KeyId = Annotated[
     str,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from api.http.deps import CurrentCaller
 from api.http.errors import problem_responses
 from api.http.middleware.metrics import CONTENT_TYPE, Metrics
+from api.http.router import make_router
 
-router = APIRouter(tags=["health"])
+router = make_router(tags=["health"])
 
 _TEXT: dict[int | str, dict[str, Any]] = {
     200: {

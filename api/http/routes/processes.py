@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter
-
 from api.http.deps import CurrentCaller, JobsDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.storage.live_processes import Process
 
-router = APIRouter(prefix="/v1/processes", tags=["jobs"])
+router = make_router(prefix="/v1/processes", tags=["jobs"])
 
 
 @router.get("", responses=problem_responses(503))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-
 from api.http.deps import CurrentCaller, DoctorDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.services.doctor import Setup, Trial
 
-router = APIRouter(prefix="/v1/setup", tags=["setup"])
+router = make_router(prefix="/v1/setup", tags=["setup"])
 
 
 @router.get("", responses=problem_responses(503))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 
+from api.http.router import make_router
+
 FOLDER = Path(__file__).parents[2] / "viewer"
 
-router = APIRouter(include_in_schema=False)
+router = make_router(include_in_schema=False)
 
 
 @router.get("/")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Response
+from fastapi import Body, Path, Response
 
 from api.http.deps import AgentsDep, CurrentCaller, SettingsDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.services.catalog.agents import AgentChanges, AgentDescription
 from multi_agent.catalog.entries import CustomAgent
 from vectorstore.models import FrozenModel
 
-router = APIRouter(prefix="/v1", tags=["agents"])
+router = make_router(prefix="/v1", tags=["agents"])
 
 AgentPath = Annotated[str, Path(description="Name of the agent.", examples=["Lawyer"])]
 _EXAMPLE = {

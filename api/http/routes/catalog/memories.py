@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Body, Path, Query, Response
+from fastapi import Body, Path, Query, Response
 from pydantic import Field
 
 from api.http.deps import CurrentCaller, MemoriesDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.services.catalog.memories import add_memory, delete_memory, edit_memory, list_memories
 from multi_agent.memory.memories import Kind, MemoryEntry
 from vectorstore.models import FrozenModel
 
-router = APIRouter(prefix="/v1/memories", tags=["memories"])
+router = make_router(prefix="/v1/memories", tags=["memories"])
 
 MemoryId = Annotated[str, Path(description="Id of the memory.", examples=["mem_0f3a5c7e9b1d"])]
 

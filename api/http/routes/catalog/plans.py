@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 from urllib.parse import quote
 
-from fastapi import APIRouter, Body, Path, Response
+from fastapi import Body, Path, Response
 from pydantic import Field, model_validator
 
 from api.auth.permissions import Caller, Right
 from api.http.deps import CurrentCaller, PlansDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.services.catalog.plans import PlanFile, Plans
 from multi_agent.errors import NotKept, UnknownPlan
 from multi_agent.orchestrator.planning.proposal import Proposal
 from multi_agent.plan import Plan, PlanExample
 from vectorstore.models import FrozenModel
 
-router = APIRouter(prefix="/v1/plans", tags=["plans"])
+router = make_router(prefix="/v1/plans", tags=["plans"])
 
 PlanName = Annotated[str, Path(description="Name of the saved plan.", examples=["weekly"])]
 _COLLECTION = (

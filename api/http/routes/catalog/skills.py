@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Response
+from fastapi import Body, Path, Response
 
 from api.http.deps import CurrentCaller, SkillsDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.services.catalog.skills import SkillDescription
 from multi_agent.catalog.entries import Skill
 
-router = APIRouter(prefix="/v1/skills", tags=["agents"])
+router = make_router(prefix="/v1/skills", tags=["agents"])
 
 SkillPath = Annotated[str, Path(description="Name of the skill.", examples=["plain-words"])]
 _EXAMPLE = {"name": "plain-words", "instructions": "Write short sentences. Explain every technical term."}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from fastapi.responses import FileResponse
 
 from api.http.deps import CurrentCaller, DocumentsDep, PagesDep, ToolsDep, TraceDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.http.routes.runs.runs import RunId
 from api.services.catalog import tools as service
 from api.services.catalog.tools import RunFile, ToolDescription
@@ -17,7 +18,7 @@ from api.services.research.kept_text import KeptText, kept_text
 from api.services.research.surroundings import Surroundings, surroundings
 from multi_agent.storage.tool_calls import ToolEntry
 
-router = APIRouter(prefix="/v1", tags=["tools"])
+router = make_router(prefix="/v1", tags=["tools"])
 
 
 @router.get("/tools", responses=problem_responses(503))

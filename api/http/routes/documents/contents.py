@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import Field
 
 from api.auth.permissions import Right
@@ -12,6 +12,7 @@ from api.errors import UsageError
 from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, DocumentsDep, PoolDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
+from api.http.router import make_router
 from api.http.routes.documents.documents import DocumentId, FoundPassage, respond
 from api.services.documents.contents import Places, TextPart, find_text, page_text, passages, text_part
 from api.services.documents.search import search_document
@@ -22,7 +23,7 @@ from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import Chunk, FrozenModel
 
-router = APIRouter(prefix="/v1/documents", tags=["documents"])
+router = make_router(prefix="/v1/documents", tags=["documents"])
 
 Words = Annotated[str, Query(min_length=1, max_length=LONGEST, pattern=r"\S")]
 First = Annotated[int, Query(ge=0, description="Number of the first one to return, from 0.")]

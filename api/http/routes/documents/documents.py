@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query, Request, Response
+from fastapi import Body, Path, Query, Request, Response
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Right
 from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, DocumentsDep, LedgerDep, PoolDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
+from api.http.router import make_router
 from api.services.documents.search import search as search_pool
 from ingest.ledger.records import DocumentRecord, DocumentState
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.request import LONGEST
 from vectorstore.models import Chunk, CollectionSpec, FrozenModel, Hit, Scalar, UnreadableCollection
 
-router = APIRouter(prefix="/v1", tags=["documents"])
+router = make_router(prefix="/v1", tags=["documents"])
 
 DocumentId = Annotated[
     str,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query, Request, Response
+from fastapi import Body, Path, Query, Request, Response
 from pydantic import Field
 
 from api.auth.permissions import Caller, Right
@@ -30,6 +30,7 @@ from api.http.deps import (
 )
 from api.http.errors import problem_responses
 from api.http.middleware.body_limit import skip_body_limit
+from api.http.router import make_router
 from api.http.routes.documents.documents import DocumentId
 from api.http.routes.runs.runs import RunId
 from api.http.uploads import UploadLimits, receive_files
@@ -41,7 +42,7 @@ from api.services.documents.kept_files import keep_file
 from ingest.ledger.tags import tag_names
 from vectorstore.models import NAME, FrozenModel
 
-router = APIRouter(prefix="/v1", tags=["documents"])
+router = make_router(prefix="/v1", tags=["documents"])
 
 CollectionName = Annotated[
     str, Path(description="Name of the collection.", pattern=rf"^{NAME.pattern}$", examples=["papers"])

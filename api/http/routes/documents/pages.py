@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import Header, Query, Response
 from fastapi import Path as InPath
 from fastapi.responses import FileResponse
 from pydantic import Field
@@ -27,6 +27,7 @@ from api.http.deps import (
     SettingsDep,
 )
 from api.http.errors import problem_response, problem_responses
+from api.http.router import make_router
 from api.http.routes.documents.documents import DocumentId
 from api.problems import problem_of
 from api.services.documents.collections import Collections
@@ -38,7 +39,7 @@ from ingest.ledger.records import DocumentRecord, DocumentState
 from ingest.pages.request import PageBox
 from vectorstore.models import FrozenModel
 
-router = APIRouter(prefix="/v1/documents", tags=["documents"])
+router = make_router(prefix="/v1/documents", tags=["documents"])
 
 UNTRUSTED = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 """Headers for content of documents. They prevent a browser from executing it."""

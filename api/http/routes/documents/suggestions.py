@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from fastapi import APIRouter
-
 from api.auth.permissions import Right
 from api.http.deps import CollectionsDep, CurrentCaller, PoolDep, SuggesterDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.http.routes.documents.ingest import CollectionName
 from api.services.documents.suggested_questions import SuggestedQuestions
 
-router = APIRouter(prefix="/v1/collections/{collection}/suggestions", tags=["documents"])
+router = make_router(prefix="/v1/collections/{collection}/suggestions", tags=["documents"])
 
 
 @router.get("", responses=problem_responses(404, 422, 503))

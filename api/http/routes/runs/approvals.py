@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path, Query
+from fastapi import Body, Path, Query
 
 from api.http.deps import CurrentCaller, ToolsDep, TraceDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.services.research.approvals import Decision, decide, open_approvals
 from multi_agent.toolbox.approvals import Approval
 
-router = APIRouter(prefix="/v1/approvals", tags=["approvals"])
+router = make_router(prefix="/v1/approvals", tags=["approvals"])
 
 _EXAMPLES = [
     {"decision": "approved"},

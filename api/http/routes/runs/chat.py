@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Body, Depends, Path, Request, Response
+from fastapi import Body, Depends, Path, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -21,6 +21,7 @@ from api.errors import ModelNotFound, ServiceEnding
 from api.http.deps import CatalogDep, CollectionsDep, CurrentCaller, RunsDep, SettingsDep, ToolsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.openai_chat import ChatCompletion, ChatError, ChatModel, ChatModels, ChatRequest, ErrorBody, Reply
+from api.http.router import make_router
 from api.http.sse import EVENT_STREAM, KEEP_ALIVE, stream_response
 from api.jobs.research import Runs
 from api.problems import EXPECTED, problem_of
@@ -72,7 +73,7 @@ class ChatRoute(APIRoute):
         return handle_errors
 
 
-router = APIRouter(prefix="/v1", tags=["chat"], route_class=ChatRoute)
+router = make_router(prefix="/v1", tags=["chat"], route_class=ChatRoute)
 
 
 def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

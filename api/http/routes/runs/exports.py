@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from api.http.deps import CurrentCaller, ToolsDep, TraceDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.http.routes.runs.runs import RunId
 from api.services.exports.export import Format
 from api.services.exports.run_file import write_run
 from api.services.research.runs import export_run, find_run
 from multi_agent.storage.recording import load_recording
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = make_router(prefix="/v1/runs", tags=["runs"])
 
 RUN_FILE = "application/octet-stream"
 _FILE = {"schema": {"type": "string", "format": "binary"}}

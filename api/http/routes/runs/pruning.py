@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 from pydantic import Field
 
 from api.http.deps import CurrentCaller, PruningDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.services.research.prune import Limits, PrunedRun
 from vectorstore.models import FrozenModel
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = make_router(prefix="/v1/runs", tags=["runs"])
 
 
 class PruneRequest(Limits):

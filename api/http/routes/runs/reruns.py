@@ -6,10 +6,11 @@ import asyncio
 from contextlib import nullcontext
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path
+from fastapi import Body, Path
 
 from api.http.deps import CurrentCaller, IdempotencyKey, PanelDep, PoolDep, RunsDep, TraceDep
 from api.http.errors import problem_responses
+from api.http.router import make_router
 from api.http.routes.runs.research import Accepted
 from api.http.routes.runs.runs import RunId
 from api.services.documents.collection_pool import CollectionPool
@@ -20,7 +21,7 @@ from multi_agent.orchestrator.rerun.fork_options import ForkOptions
 from multi_agent.orchestrator.rerun.replay import Replay
 from multi_agent.request import ForkChange
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = make_router(prefix="/v1/runs", tags=["runs"])
 
 
 @router.post("/{run_id}/replay", responses=problem_responses(404, 409, 503))

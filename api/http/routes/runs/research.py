@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Annotated, Self
 
-from fastapi import APIRouter, Body, Response
+from fastapi import Body, Response
 from pydantic import Field, model_validator
 
 from api.auth.permissions import Right
 from api.errors import ServiceEnding
 from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep, SettingsDep, TraceDep
 from api.http.errors import MEDIA_TYPE, problem_response, problem_responses
+from api.http.router import make_router
 from api.http.sse import EVENT_STREAM, format_events, stream_response
 from api.jobs.models import Priority
 from api.jobs.research import Runs
@@ -25,7 +26,7 @@ from multi_agent.request import Request
 from multi_agent.settings import Source
 from vectorstore.models import FrozenModel
 
-router = APIRouter(prefix="/v1", tags=["research"])
+router = make_router(prefix="/v1", tags=["research"])
 
 
 class ResearchRequest(Request):

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.requests import ClientDisconnect
 
 from api.errors import UploadTooLarge, UsageError
 from api.http.deps import ArchiveDep, CurrentCaller, KeysDep
 from api.http.errors import problem_responses
 from api.http.middleware.body_limit import skip_body_limit
+from api.http.router import make_router
 from api.http.routes.runs.exports import RUN_FILE
 from api.services.exports.import_run import ImportedRun, import_run
 from api.services.exports.run_file import LARGEST_FILE
 from vectorstore.models import NAME
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = make_router(prefix="/v1/runs", tags=["runs"])
 
 _BODY = {
     "requestBody": {

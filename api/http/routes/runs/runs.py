@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Header, Path, Query, Request, Response, WebSocket
+from fastapi import Body, Header, Path, Query, Request, Response, WebSocket
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Right
 from api.http.deps import ArchiveDep, CurrentCaller, RunsDep, TraceDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
+from api.http.router import make_router
 from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
 from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.runs import RatingRequest, find_run, list_runs, rate_run
@@ -23,7 +24,7 @@ from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
 from vectorstore.models import FrozenModel
 
-router = APIRouter(prefix="/v1/runs", tags=["runs"])
+router = make_router(prefix="/v1/runs", tags=["runs"])
 
 RunId = Annotated[str, Path(description="Id of the run, or the beginning of the id.", examples=["run_d65459f7e628"])]
 _EVENTS = TypeAdapter(list[Event])
