@@ -33,8 +33,10 @@ demo-live: $(VENV)/.local
 
 # Three processes even on two cores: tests spend about half their time waiting for endpoints, servers and browsers.
 # Files start in alphabetical order. By number of tests, long files of one test would start last, on one process alone.
+# With eatmydata (a Debian package), no call waits for the disk. Where each wait takes 20 ms, 111 tests of the REST API took
+# 254 s without it and 64 s with it.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(shell command -v eatmydata) $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
