@@ -34,13 +34,12 @@ from vectorstore.database import METADATA
 from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import CollectionSpec, SearchMode
-from vectorstore.qdrant_schema import CANDIDATES
+from vectorstore.ranking import DEPTH
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Collection
 
 MEASURES = [nDCG @ 10, Success @ 10, R @ 10]
-DEPTH = CANDIDATES  # chunks requested per query: several may belong to one document
 WHERE = """A set is a folder with corpus.jsonl (_id, title, text), queries.jsonl (_id, text) and qrels/test.tsv, as BEIR
 publishes them: SciFact is https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/scifact.zip; the
 other BEIR sets are in the same folder."""
@@ -201,7 +200,7 @@ def qrels_of(file: Path) -> list[Qrel]:
 def ranked(retriever: Retriever, queries: dict[str, str], mode: SearchMode, ids: dict[str, str]) -> Iterator[Found]:
     """Yield the documents of each query in the order of their best chunks."""
     for query_id, text in queries.items():
-        hits = retriever.search([text], DEPTH, mode=mode)
+        hits = retriever.search([text], DEPTH, mode=mode)  # several chunks may belong to one document
         for rank, name in enumerate(dict.fromkeys(hit.chunk.name for hit in hits)):
             yield Found(query_id, ids[name], -float(rank))
 

@@ -1,4 +1,4 @@
-"""The Qdrant schema of a collection: vector names, payload, filters and ranking depth.
+"""The Qdrant schema of a collection: vector names, payload, and filters.
 
 This module and ``text/bm25.py`` define everything that affects search results, so both stores return the same results.
 The stores only translate the definitions for their clients.
@@ -20,11 +20,6 @@ from vectorstore.text.languages import ENGLISH, LANGUAGE
 
 DENSE = "dense"
 BM25 = "bm25"
-
-# The depth of each ranking before fusion with Qdrant's DBSF, which normalizes scores by their mean and standard
-# deviation, then sums them. Compared to reciprocal rank fusion with k = 2, nDCG@10 is 0.015 higher on SciFact, 0.014 on
-# SQuAD 2, 0.007 on XQuAD, and not lower on the other sets of benchmarks/README.md.
-CANDIDATES = 50
 
 CHUNK = "chunk"
 FOLDERS = "folders"

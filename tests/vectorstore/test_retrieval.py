@@ -12,7 +12,7 @@ from support.chunks import make_chunk
 from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, Hit, SearchMode
-from vectorstore.retrieval import Retriever, fuse
+from vectorstore.retrieval import Retriever, merge
 from vectorstore.settings import EmbeddingSettings
 
 PASSAGES = [
@@ -104,9 +104,11 @@ def test_threads_get_the_same_results(retriever: Retriever) -> None:
         assert list(threads.map(lambda query: retriever.search(query, limit=3), queries)) == alone
 
 
-def test_fusion_sums_reciprocal_ranks_and_breaks_ties_by_id() -> None:
-    a, b, c = sorted((make_chunk(name, document=f"/docs/{name}") for name in "abc"), key=lambda chunk: chunk.id)
-    one, two = [Hit(chunk=b, score=9), Hit(chunk=a, score=8)], [Hit(chunk=c, score=0.1), Hit(chunk=a, score=0.05)]
-    fused = fuse([one, two], limit=3)
-    assert [hit.chunk for hit in fused] == [a, b, c]
-    assert [hit.score for hit in fused] == pytest.approx([2 / 62, 1 / 61, 1 / 61])
+def test_each_query_keeps_a_place_and_the_best_scores_fill_up() -> None:
+    chunks = [make_chunk(name, document=f"/docs/{name}") for name in "abcdef"]
+    a, b, c, d, e, f = (chunk for chunk in chunks)
+    one = [Hit(chunk=each, score=score) for each, score in ((a, 3), (b, 2.9), (c, 2.8))]
+    two = [Hit(chunk=each, score=score) for each, score in ((d, 1), (e, 0.9), (a, 0.8), (f, 0.7))]
+    assert [(hit.chunk, hit.score) for hit in merge([one, two], limit=4)] == [(a, 3), (b, 2.9), (d, 1), (e, 0.9)]
+    assert [hit.chunk for hit in merge([one, two], limit=5)] == [a, b, c, d, e]
+    assert [hit.chunk for hit in merge([one, two], limit=2)] == [a, d]

@@ -312,6 +312,20 @@ class TestSearching:
             assert found(SearchMode.DENSE) == ["quark in a story", "boson in a list", "quark gluon meson"]
             assert found(SearchMode.HYBRID)[:2] == ["quark gluon meson", "quark in a story"]
 
+    @pytest.mark.parametrize("query", ["INV48213", "Which text has the reference number INV48213?"])
+    @pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.SPARSE])
+    def test_an_exact_code_is_first(self, store: VectorStore, query: str, mode: SearchMode) -> None:
+        """Whatever the vectors say, and though shorter passages have other rare words of the question."""
+        rng = np.random.default_rng(1)
+        fillers = [" ".join(f"w{n}" for n in rng.integers(0, 900, size=60)) for _ in range(120)]
+        texts = [*fillers, f"{fillers[0]} INV48213", "A text.", "Which number?", "reference"]
+        chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
+        vectors = make_vectors(len(chunks))
+        with store.create(SPEC) as collection:
+            collection.upsert(chunks, vectors)
+            found = collection.search(mode, text=query, vector=-vectors[120], limit=3)
+        assert found[0].chunk == chunks[120]
+
     @pytest.mark.parametrize("text", ["", "the of and", "?!", "xyzzy"])
     def test_unknown_words_do_not_affect_the_ranking(self, papers: Collection, text: str) -> None:
         assert papers.search(SearchMode.SPARSE, text=text, vector=None, limit=9) == []
@@ -320,8 +334,8 @@ class TestSearching:
         assert [hit.chunk for hit in hybrid] == [hit.chunk for hit in dense]
 
     def test_equal_scores_are_ordered_by_id(self, papers: Collection) -> None:
-        twins = [make_chunk("quantum entanglement", document=f"/docs/twin{number}.md") for number in range(30)]
-        papers.upsert(twins, np.ones((30, SPEC.dimension), dtype=np.float32))
+        twins = [make_chunk("quantum entanglement", document=f"/docs/twin{number}.md") for number in range(120)]
+        papers.upsert(twins, np.ones((120, SPEC.dimension), dtype=np.float32))
         in_order = sorted(chunk.id for chunk in twins)
         for mode, vector in ((SearchMode.DENSE, np.ones(8, dtype=np.float32)), (SearchMode.SPARSE, None)):
             for _ in range(3):
@@ -387,11 +401,9 @@ def test_scan_is_ordered_by_document_name_and_position(store: VectorStore) -> No
 def test_both_stores_give_the_same_results(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     words = [f"word{number}" for number in range(300)]
-    lengths = rng.permutation(np.arange(5, 405))  # all different, so that no two passages have the same BM25 score
-    chunks = [
-        make_chunk(" ".join(rng.choice(words, size=length)), document=f"/docs/{number % 7}.md", index=number)
-        for number, length in enumerate(lengths)
-    ]
+    texts = [" ".join(rng.choice(words, size=length)) for length in rng.integers(5, 405, size=300)]
+    texts += [f"{rng.choice(words)} ID{number // 2}" for number in range(100)]  # many ties, and rare words
+    chunks = [make_chunk(text, document=f"/docs/{n % 7}.md", index=n) for n, text in enumerate(texts)]
     vectors = make_vectors(400)
     embedded, server = EdgeStore(tmp_path), memory_store()
     with embedded.create(SPEC) as one, server.create(SPEC) as other:
@@ -401,7 +413,7 @@ def test_both_stores_give_the_same_results(tmp_path: Path) -> None:
         assert list(one.scan()) == list(other.scan())
         for mode in SearchMode:
             for query in make_vectors(10, seed=2):
-                text = " ".join(rng.choice(words, size=4))
+                text = f"{' '.join(rng.choice(words, size=rng.integers(1, 5)))} ID{rng.integers(0, 60)}"
                 hits, others = (c.search(mode, text=text, vector=query, limit=20) for c in (one, other))
                 assert [hit.chunk for hit in hits] == [hit.chunk for hit in others]
                 assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in others], rel=1e-4)

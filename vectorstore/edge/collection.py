@@ -22,7 +22,6 @@ from vectorstore.errors import CollectionClosed
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.qdrant_schema import (
     BM25,
-    CANDIDATES,
     DENSE,
     MAX_LANGUAGES,
     ORDER_FIELDS,
@@ -35,6 +34,7 @@ from vectorstore.qdrant_schema import (
     validate_query,
     validate_vectors,
 )
+from vectorstore.ranking import Nearest, Ranking, score
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 from vectorstore.text.bm25 import Bm25Encoder
 from vectorstore.text.languages import LANGUAGE
@@ -105,11 +105,11 @@ class EdgeCollection:
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
         validate_query(self._spec, mode, vector)
-        depth = max(limit, CANDIDATES)
-        request = self._request(mode, text, vector, depth, to_filter(where))
+        words = [] if mode is SearchMode.DENSE else self._bm25.words(text, self.languages(exact=False))
+        selected = to_filter(where)
         with self._engine("search") as shard:
-            points = shard.query(request)
-        return to_hits(((str(point.id), point.score) for point in points), limit, self._payloads)
+            scores = score(lambda wanted: self._ask(shard, wanted, selected), mode, vector, words, limit)
+        return to_hits(scores.total(), limit, self._payloads)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         return read_chunks(self._ordered_ids(where), BATCH, self._payloads)
@@ -301,20 +301,21 @@ class EdgeCollection:
         floats: Any = array("f", vector.astype(np.float32, copy=False).tobytes())
         return qdrant.Point(chunk.id, {DENSE: floats, BM25: terms}, to_payload(chunk))
 
-    def _request(
-        self, mode: SearchMode, text: str, vector: Vectors | None, depth: int, where: qdrant.Filter | None
-    ) -> qdrant.QueryRequest:
-        queries = []
-        if mode is not SearchMode.SPARSE and vector is not None:
-            queries.append(qdrant.Query.Nearest(vector.tolist(), using=DENSE))
-        if mode is not SearchMode.DENSE:
-            queries.append(qdrant.Query.Nearest(self._bm25.query(text, self.languages(exact=False)), using=BM25))
-        if len(queries) == 1:
-            return qdrant.QueryRequest(limit=depth, query=queries[0], filter=where)
-        fusion: Any = qdrant.Fusion.Dbsf()  # the type stub is wrong
-        prefetches = [qdrant.Prefetch(limit=depth, query=query, filter=where) for query in queries]
-        # All ranked points are returned, so that ``rank`` decides ties at the limit.
-        return qdrant.QueryRequest(limit=depth * len(queries), query=fusion, prefetches=prefetches)
+    def _ask(self, shard: qdrant.EdgeShard, wanted: Sequence[Nearest], where: qdrant.Filter) -> list[Ranking]:
+        return [
+            [
+                (str(point.id), point.score)
+                for point in shard.query(
+                    qdrant.QueryRequest(limit=request.limit, query=self._nearest(request), filter=where)
+                )
+            ]
+            for request in wanted
+        ]
+
+    def _nearest(self, request: Nearest) -> qdrant.Query:
+        if isinstance(request.query, np.ndarray):
+            return qdrant.Query.Nearest(request.query.tolist(), using=DENSE)
+        return qdrant.Query.Nearest(self._bm25.query(request.query), using=BM25)
 
     def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
         with self._engine("read") as shard:

@@ -19,7 +19,6 @@ from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreUnav
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, UnreadableCollection
 from vectorstore.qdrant_schema import (
     BM25,
-    CANDIDATES,
     DENSE,
     INDEXED_FIELDS,
     MAX_LANGUAGES,
@@ -36,6 +35,7 @@ from vectorstore.qdrant_schema import (
 from vectorstore.qdrant_server.connection import ServerConnection, limit_connecting
 from vectorstore.qdrant_server.owner import Owner, foreign
 from vectorstore.qdrant_server.requests import create_index, properties, read_page, to_filter, upsert
+from vectorstore.ranking import Nearest, Ranking, score
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import EVERYTHING, Collection, T, Vectors, require_spec
 from vectorstore.text.bm25 import Bm25Encoder
@@ -212,8 +212,10 @@ class ServerCollection:
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
         validate_query(self._spec, mode, vector)
-        points = self._rank(mode, text, vector, max(limit, CANDIDATES), to_filter(where))
-        return to_hits(((str(point.id), point.score) for point in points), limit, self._payloads)
+        words = [] if mode is SearchMode.DENSE else self._bm25.words(text, self.languages())
+        selected = to_filter(where)
+        scores = score(lambda wanted: self._ask(wanted, selected), mode, vector, words, limit)
+        return to_hits(scores.total(), limit, self._payloads)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         return read_chunks(self._ordered_ids(where), BATCH, self._payloads)
@@ -290,42 +292,22 @@ class ServerCollection:
         sparse = models.SparseVector(indices=terms.indices, values=terms.values)
         return models.PointStruct(id=chunk.id, vector={DENSE: vector, BM25: sparse}, payload=to_payload(chunk))
 
-    def _rank(
-        self, mode: SearchMode, text: str, vector: Vectors | None, depth: int, where: models.Filter
-    ) -> list[models.ScoredPoint]:
+    def _ask(self, wanted: Sequence[Nearest], where: models.Filter) -> list[Ranking]:
+        requests = [self._request(each, where) for each in wanted]
+        answers = self._server.call(lambda client: client.query_batch_points(self._spec.name, requests))
+        return [[(str(point.id), point.score) for point in answer.points] for answer in answers]
+
+    def _request(self, wanted: Nearest, where: models.Filter) -> models.QueryRequest:
         from qdrant_client import models
 
-        rankings = self._rankings(mode, text, vector, depth, where)
-        if len(rankings) == 1:
-            [only] = rankings
-            request: dict[str, Any] = {
-                "query": only.query, "using": only.using, "query_filter": where, "search_params": only.params
-            }  # fmt: skip
-        else:
-            request = {"query": models.FusionQuery(fusion=models.Fusion.DBSF), "prefetch": rankings}
-        # All ranked points are returned, so that ``rank`` decides ties at the limit.
-        limit = depth * len(rankings)
-        return self._server.call(
-            lambda client: client.query_points(self._spec.name, **request, limit=limit, with_payload=False)
-        ).points
-
-    def _rankings(
-        self, mode: SearchMode, text: str, vector: Vectors | None, depth: int, where: models.Filter
-    ) -> list[models.Prefetch]:
-        from qdrant_client import models
-
-        queries: dict[str, Any] = {}
-        if mode is not SearchMode.SPARSE and vector is not None:
-            queries[DENSE] = vector.tolist()
-        if mode is not SearchMode.DENSE:
-            terms = self._bm25.query(text, self.languages())
-            queries[BM25] = models.SparseVector(indices=terms.indices, values=terms.values)
-        rescore = models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING)
-        params = {DENSE: models.SearchParams(quantization=rescore)}  # without effect unless the vectors are quantized
-        return [
-            models.Prefetch(query=query, using=using, limit=depth, filter=where, params=params.get(using))
-            for using, query in queries.items()
-        ]
+        if isinstance(wanted.query, np.ndarray):
+            rescore = models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING)
+            params = models.SearchParams(quantization=rescore)  # without effect unless the vectors are quantized
+            vector = wanted.query.tolist()
+            return models.QueryRequest(query=vector, using=DENSE, limit=wanted.limit, filter=where, params=params)
+        terms = self._bm25.query(wanted.query)
+        sparse = models.SparseVector(indices=terms.indices, values=terms.values)
+        return models.QueryRequest(query=sparse, using=BM25, limit=wanted.limit, filter=where)
 
     def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
         records = self._server.call(lambda client: client.retrieve(self._spec.name, list(ids), with_payload=True))

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import NamedTuple
 
 import qdrant_edge as qdrant
 
@@ -34,6 +35,15 @@ _AVERAGE_TERMS = 75.0
 _AVERAGE_TERMS_WITH_STOP_WORDS = 150.0
 
 
+class QueryWord(NamedTuple):
+    """A word of a query. A passage has the word if it has one of the ``terms``, which are indices of the encoder."""
+
+    text: str
+    terms: tuple[int, ...]
+    is_code: bool
+    """Whether it looks like an identifier: a number, a code, a version."""
+
+
 class Bm25Encoder:
     """Encodes text as sparse vectors for an index with the IDF modifier. Threads may share it."""
 
@@ -41,13 +51,31 @@ class Bm25Encoder:
         """Return the terms of a passage, weighted by frequency and length."""
         return _model(STEMMERS.get(language)).embed_document(_with_bigrams(text))
 
-    def query(self, text: str, passages: Mapping[str, int]) -> qdrant.SparseVector:
-        """Return the terms of a query in all languages of ``passages`` (language to number of passages), weighted 1."""
+    def words(self, text: str, passages: Mapping[str, int]) -> list[QueryWord]:
+        """Return the words of a query with their terms in all languages of ``passages`` (number by language).
+
+        Leaves out the stop words of the query's most likely language, and repeated words.
+        """
         likely = _model(STEMMERS.get(detect_query(text, passages)))
-        words = " ".join(word for word in _with_bigrams(text).split() if likely.embed_query(word).indices)
-        stemmers = {STEMMERS.get(language) for language in passages}
-        terms = sorted({index for stemmer in stemmers for index in _model(stemmer).embed_query(words).indices})
+        models = [_model(stemmer) for stemmer in sorted({STEMMERS.get(language) for language in passages}, key=str)]
+        return [
+            QueryWord(
+                word,
+                tuple(sorted({index for model in models for index in model.embed_query(word).indices})),
+                _is_code(word),
+            )
+            for word in dict.fromkeys(_with_bigrams(text).split())
+            if likely.embed_query(word).indices
+        ]
+
+    def query(self, words: Sequence[QueryWord]) -> qdrant.SparseVector:
+        """Return the terms of a query, weighted 1."""
+        terms = sorted({index for word in words for index in word.terms})
         return qdrant.SparseVector(terms, [1.0] * len(terms))
+
+
+def _is_code(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 @cache
