@@ -110,10 +110,16 @@ def to_hits(scored: Iterable[tuple[str, float]], limit: int, read: ReadPayloads)
 
 def read_chunks(ids: Iterable[str], batch: int, read: ReadPayloads) -> Iterator[Chunk]:
     """Yield the chunks with these ids. Leaves out chunks deleted meanwhile."""
-    left = iter(ids)
-    while some := list(islice(left, batch)):
+    for some in batches(ids, batch):
         payloads = read(some)
         yield from (from_payload(payloads[chunk_id]) for chunk_id in some if chunk_id in payloads)
+
+
+def batches(ids: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Yield the ids in lists of at most ``size``."""
+    left = iter(ids)
+    while some := list(islice(left, size)):
+        yield some
 
 
 def sort_ids(points: Iterable[tuple[str, Payload]]) -> list[str]:

@@ -71,7 +71,7 @@ def score(ask: Ask, mode: SearchMode, vector: Vectors | None, words: Sequence[Qu
         wanted["dense"] = Nearest(vector, depth)
     if mode is not SearchMode.DENSE and words:
         wanted["words"] = Nearest(words, depth)
-    rare = [Nearest([word], RARE + 1) for word in words] if "words" in wanted else []
+    rare = [Nearest([word._replace(parts=())], RARE + 1) for word in words] if "words" in wanted else []
     scores = Scores()
     if not wanted:
         return scores

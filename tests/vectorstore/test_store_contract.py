@@ -15,13 +15,16 @@ from support.chunks import SPEC, make_chunk, make_vectors
 from support.qdrant import QdrantNode, memory_store, needs_qdrant, running_qdrant
 from support.serving import serving
 from vectorstore.edge import collection as edge_collection
+from vectorstore.edge import store as edge_store
 from vectorstore.edge.store import EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
 from vectorstore.models import Chunk, ChunkFilter, ChunkKind, Counts, PageSpan, SearchMode, TableHeader
+from vectorstore.qdrant_server import store as server_store
 from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.remote.client import RemoteCollection
 from vectorstore.store import Collection, VectorStore
+from vectorstore.text import bm25
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
@@ -434,3 +437,28 @@ def test_vectors_leaves_out_missing_chunks(papers: Collection) -> None:
     assert vectors.keys() == {CHUNKS[2].id}
     np.testing.assert_allclose(vectors[CHUNKS[2].id], VECTORS[2] / np.linalg.norm(VECTORS[2]), atol=1e-6)
     assert papers.vectors([]) == {}
+
+
+@pytest.mark.parametrize("kind", ["edge", "local"])
+def test_words_of_another_analysis_are_indexed_again(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the stored texts, once, with the same dense vectors."""
+    module = edge_store if kind == "edge" else server_store
+    store = EdgeStore(tmp_path) if kind == "edge" else memory_store()
+    chunks = [*CHUNKS, make_chunk("A contract with AT&T.", document="/docs/att.md")]
+    with monkeypatch.context() as earlier:
+        earlier.setattr(bm25, "forms", lambda text, language: [])
+        earlier.setattr(module, "ANALYSIS", "words-v0")
+        with store.create(SPEC) as collection:
+            collection.upsert(chunks, make_vectors(len(chunks)))
+            before = collection.vectors([chunks[-1].id])
+            assert collection.search(SearchMode.SPARSE, text="AT&T", vector=None, limit=3) == []
+    with store.open(SPEC.name) as collection:
+        assert [hit.chunk for hit in collection.search(SearchMode.SPARSE, text="AT&T", vector=None, limit=3)] == [
+            chunks[-1]
+        ]
+        assert sorted(collection.scan(), key=str) == sorted(chunks, key=str)
+        np.testing.assert_array_equal(collection.vectors([chunks[-1].id])[chunks[-1].id], before[chunks[-1].id])
+    monkeypatch.setattr(bm25, "forms", None)  # indexing again would fail
+    store.create(SPEC).close()

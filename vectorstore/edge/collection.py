@@ -26,7 +26,9 @@ from vectorstore.qdrant_schema import (
     MAX_LANGUAGES,
     ORDER_FIELDS,
     Payload,
+    batches,
     chunk_language,
+    from_payload,
     read_chunks,
     sort_ids,
     to_hits,
@@ -143,6 +145,16 @@ class EdgeCollection:
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
         """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
         return read(self)
+
+    def index_words(self) -> None:
+        """Index the words of all stored texts again. Dense vectors are kept. Durable on return."""
+        log.info("Indexing the words of collection %r again, because their analysis has changed.", self._spec.name)
+        with self._writing:
+            for some in batches(self._ordered_ids(EVERYTHING), BATCH):
+                chunks = [from_payload(payload) for payload in self._payloads(some).values()]
+                points = [qdrant.PointVectors(chunk.id, {BM25: self._terms(chunk)}) for chunk in chunks]
+                self._write(qdrant.UpdateOperation.update_vectors(points))
+            self._flush()
 
     def optimize(
         self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
@@ -296,10 +308,12 @@ class EdgeCollection:
         self._changes.save()
 
     def _point(self, chunk: Chunk, vector: Vectors) -> qdrant.Point:
-        terms = self._bm25.passage(chunk.embedded_text, chunk_language(chunk))
         # The engine reads an array in half the time of a list.
         floats: Any = array("f", vector.astype(np.float32, copy=False).tobytes())
-        return qdrant.Point(chunk.id, {DENSE: floats, BM25: terms}, to_payload(chunk))
+        return qdrant.Point(chunk.id, {DENSE: floats, BM25: self._terms(chunk)}, to_payload(chunk))
+
+    def _terms(self, chunk: Chunk) -> qdrant.SparseVector:
+        return self._bm25.passage(chunk.embedded_text, chunk_language(chunk))
 
     def _ask(self, shard: qdrant.EdgeShard, wanted: Sequence[Nearest], where: qdrant.Filter) -> list[Ranking]:
         return [

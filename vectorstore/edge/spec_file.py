@@ -1,4 +1,4 @@
-"""The file with the specification of an embedded collection, in the folder of the collection."""
+"""The files with the specification and the word analysis of an embedded collection, in the collection's folder."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from vectorstore.errors import StoreUnavailable
 from vectorstore.models import CollectionSpec, UnreadableCollection
 
 SPEC = "collection.json"
+ANALYSIS_FILE = "analysis"
 
 
 def collections_in(folder: Path) -> list[Path]:
@@ -41,9 +42,25 @@ def read_spec(path: Path) -> CollectionSpec:
 
 def write_spec(path: Path, spec: CollectionSpec) -> None:
     """Write the file atomically, also across a power cut."""
-    part = path / f"{SPEC}.part"
+    _write(path / SPEC, spec.model_dump_json(indent=2))
+
+
+def read_analysis(path: Path) -> str:
+    """Return the version of the analysis of the indexed words; empty for collections of earlier versions."""
+    with disk_errors(path):
+        file = path / ANALYSIS_FILE
+        return file.read_text(encoding="utf-8").strip() if file.exists() else ""
+
+
+def write_analysis(path: Path, version: str) -> None:
+    """Write the file atomically, also across a power cut."""
+    _write(path / ANALYSIS_FILE, version)
+
+
+def _write(target: Path, text: str) -> None:
+    part = target.with_name(f"{target.name}.part")
     with part.open("w", encoding="utf-8") as file:
-        file.write(spec.model_dump_json(indent=2) + "\n")
+        file.write(text + "\n")
         file.flush()
         os.fsync(file.fileno())
-    part.replace(path / SPEC)
+    part.replace(target)

@@ -2,6 +2,7 @@
 
 FOLDER/papers/collection.json   the specification; written last, so without it the collection is incomplete
 FOLDER/papers/shard/            Qdrant's segments and write-ahead log; see optimizer.py for its copies
+FOLDER/papers/analysis          the version of the analysis of its words (text/bm25.py)
 FOLDER/papers/changes           the number of chunks that changed since the index was built
 FOLDER/papers.lock, .owner      see lock.py
 """
@@ -16,10 +17,19 @@ from vectorstore.edge.collection import EdgeCollection
 from vectorstore.edge.disk import check_space, disk_errors
 from vectorstore.edge.lock import CollectionLock
 from vectorstore.edge.shard import create_shard, load_shard
-from vectorstore.edge.spec_file import SPEC, collections_in, list_one, read_spec, write_spec
+from vectorstore.edge.spec_file import (
+    SPEC,
+    collections_in,
+    list_one,
+    read_analysis,
+    read_spec,
+    write_analysis,
+    write_spec,
+)
 from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.qdrant_schema import require_same_spec
 from vectorstore.store import require_spec
+from vectorstore.text.bm25 import ANALYSIS
 
 RESERVE = 256 * 2**20  # the engine maps files of 32 MiB: on a full disk the process would die by SIGBUS
 
@@ -48,9 +58,13 @@ class EdgeStore:
                 shard = load_shard(path)
             else:
                 shard = create_shard(path, spec)
+                write_analysis(path, ANALYSIS)
                 write_spec(path, spec)
             undo.callback(shard.close)
             collection = EdgeCollection(spec, path, shard, lock, self._reserve)
+            if read_analysis(path) != ANALYSIS:
+                collection.index_words()
+                write_analysis(path, ANALYSIS)
             undo.pop_all()
         if self._serving:
             collection.index_in_background()

@@ -59,6 +59,11 @@ def upsert(name: str, points: list[models.PointStruct], client: QdrantClient) ->
     client.upsert(name, points, wait=True)
 
 
+def update_vectors(name: str, points: list[models.PointVectors], client: QdrantClient) -> None:
+    """Replace vectors of points. They are durable on return."""
+    client.update_vectors(name, points, wait=True)
+
+
 def create_index(name: str, field: str, kind: models.PayloadSchemaType, client: QdrantClient) -> None:
     """Create the index of a payload field."""
     client.create_payload_index(name, field, kind, wait=True)

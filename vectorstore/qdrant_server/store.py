@@ -23,7 +23,9 @@ from vectorstore.qdrant_schema import (
     INDEXED_FIELDS,
     MAX_LANGUAGES,
     Payload,
+    batches,
     chunk_language,
+    from_payload,
     read_chunks,
     require_same_spec,
     sort_ids,
@@ -34,11 +36,11 @@ from vectorstore.qdrant_schema import (
 )
 from vectorstore.qdrant_server.connection import ServerConnection, limit_connecting
 from vectorstore.qdrant_server.owner import Owner, foreign
-from vectorstore.qdrant_server.requests import create_index, properties, read_page, to_filter, upsert
+from vectorstore.qdrant_server.requests import create_index, properties, read_page, to_filter, update_vectors, upsert
 from vectorstore.ranking import Nearest, Ranking, score
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import EVERYTHING, Collection, T, Vectors, require_spec
-from vectorstore.text.bm25 import Bm25Encoder
+from vectorstore.text.bm25 import ANALYSIS, Bm25Encoder
 from vectorstore.text.language_counts import LanguageCounts
 from vectorstore.text.languages import LANGUAGE
 
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 METADATA = "candor"  # the metadata key of the specification
 OWNER = "candor_owner"  # the metadata key of the database that owns the collection
+WORDS = "candor_words"  # the metadata key of the analysis of the indexed words (text/bm25.py)
 BATCH = 128  # points per request; a server accepts at most 32 MB
 LANGUAGES_TTL_S = 60  # how long a search may miss a language that another process has added
 OVERSAMPLING = 2.0  # candidates that are compared by their full vectors, if the collection is quantized
@@ -85,12 +88,15 @@ class ServerStore:
             self._create(spec)
         require_same_spec(self._require_ours(spec.name), spec)
         self.claim(spec.name)
+        self._index_words(spec)
         self._create_indexes(spec.name)  # always: the process that created the collection may have died before this
         return self._collection(spec)
 
     def open(self, name: str) -> ServerCollection:
         """Open an existing collection."""
-        return self._collection(require_spec(self, name))
+        spec = require_spec(self, name)
+        self._index_words(spec)
+        return self._collection(spec)
 
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection. None if it does not exist or another program created it."""
@@ -119,6 +125,14 @@ class ServerStore:
         if not take_over and (owner or not (self._owner.knows(spec.collection) or self._is_empty(name))):
             raise foreign(spec.collection, owner)
         self._server.call(lambda client: client.update_collection(name, metadata={OWNER: new}))
+
+    def _index_words(self, spec: CollectionSpec) -> None:
+        """Index the words of the collection again if another version did, unless it belongs to another database."""
+        metadata = self._metadata(spec.name)
+        if metadata.get(WORDS) == ANALYSIS or (self._owner and metadata.get(OWNER, self._owner.id) != self._owner.id):
+            return
+        self._collection(spec).index_words()
+        self._server.call(lambda client: client.update_collection(spec.name, metadata={WORDS: ANALYSIS}))
 
     def _is_empty(self, name: str) -> bool:
         return not self._server.call(lambda client: client.count(name, exact=True)).count
@@ -159,7 +173,7 @@ class ServerStore:
     def _create(self, spec: CollectionSpec) -> None:
         from qdrant_client.http.exceptions import UnexpectedResponse
 
-        metadata = {METADATA: spec.model_dump()} | ({OWNER: self._owner.id} if self._owner else {})
+        metadata = {METADATA: spec.model_dump(), WORDS: ANALYSIS} | ({OWNER: self._owner.id} if self._owner else {})
         wanted = properties(spec.dimension, self._settings)
 
         def create(client: QdrantClient) -> None:
@@ -273,6 +287,15 @@ class ServerCollection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def index_words(self) -> None:
+        """Index the words of all stored texts again. Dense vectors are kept. Durable on return."""
+        from qdrant_client import models
+
+        for some in batches(self._ordered_ids(EVERYTHING), BATCH):
+            chunks = [from_payload(payload) for payload in self._payloads(some).values()]
+            points = [models.PointVectors(id=chunk.id, vector={BM25: self._terms(chunk)}) for chunk in chunks]
+            self._write(partial(update_vectors, self._spec.name, points))
+
     def _write(self, request: Callable[[QdrantClient], object]) -> None:
         try:
             self._server.call(request)
@@ -288,9 +311,12 @@ class ServerCollection:
     def _point(self, chunk: Chunk, vector: list[float]) -> models.PointStruct:
         from qdrant_client import models
 
-        terms = self._bm25.passage(chunk.embedded_text, chunk_language(chunk))
-        sparse = models.SparseVector(indices=terms.indices, values=terms.values)
-        return models.PointStruct(id=chunk.id, vector={DENSE: vector, BM25: sparse}, payload=to_payload(chunk))
+        return models.PointStruct(
+            id=chunk.id, vector={DENSE: vector, BM25: self._terms(chunk)}, payload=to_payload(chunk)
+        )
+
+    def _terms(self, chunk: Chunk) -> models.SparseVector:
+        return _sparse(self._bm25.passage(chunk.embedded_text, chunk_language(chunk)))
 
     def _ask(self, wanted: Sequence[Nearest], where: models.Filter) -> list[Ranking]:
         requests = [self._request(each, where) for each in wanted]
@@ -305,8 +331,7 @@ class ServerCollection:
             params = models.SearchParams(quantization=rescore)  # without effect unless the vectors are quantized
             vector = wanted.query.tolist()
             return models.QueryRequest(query=vector, using=DENSE, limit=wanted.limit, filter=where, params=params)
-        terms = self._bm25.query(wanted.query)
-        sparse = models.SparseVector(indices=terms.indices, values=terms.values)
+        sparse = _sparse(self._bm25.query(wanted.query))
         return models.QueryRequest(query=sparse, using=BM25, limit=wanted.limit, filter=where)
 
     def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
@@ -322,6 +347,12 @@ class ServerCollection:
             records, following = self._server.call(partial(read, after=following))
             found += records
         return sort_ids((str(record.id), record.payload or {}) for record in found)
+
+
+def _sparse(terms: Any) -> models.SparseVector:
+    from qdrant_client import models
+
+    return models.SparseVector(indices=terms.indices, values=terms.values)
 
 
 def _dense(vector: Any) -> Vectors:

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import zip_longest
 from typing import NamedTuple
 
 import qdrant_edge as qdrant
 
+from vectorstore.text.forms import Forms, compounds, core_of, fold, forms, is_code, token_forms
 from vectorstore.text.languages import STEMMERS, detect_query
 
 # Han with its extensions, kana, Thai, Lao, Myanmar, Khmer.
@@ -27,6 +29,9 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+
+ANALYSIS = "words-v1"
+"""The version of the analysis. A collection of another version is indexed again from its stored texts."""
 
 # The average number of terms of a chunk, for BM25's length normalization: 61 to 86 in the English sets of
 # benchmarks/README.md, and about twice as many with stop words or character bigrams. With Qdrant's default of 256,
@@ -36,12 +41,15 @@ _AVERAGE_TERMS_WITH_STOP_WORDS = 150.0
 
 
 class QueryWord(NamedTuple):
-    """A word of a query. A passage has the word if it has one of the ``terms``, which are indices of the encoder."""
+    """A word of a query. Its terms are indices of the encoder."""
 
     text: str
     terms: tuple[int, ...]
+    """A passage has the word if it has one of these."""
     is_code: bool
-    """Whether it looks like an identifier: a number, a code, a version."""
+    """Whether it looks like an identifier: a number, a code, a version, a name with signs."""
+    parts: tuple[int, ...] = ()
+    """Terms of the word's parts, and of the word joined with the next one."""
 
 
 class Bm25Encoder:
@@ -49,33 +57,64 @@ class Bm25Encoder:
 
     def passage(self, text: str, language: str) -> qdrant.SparseVector:
         """Return the terms of a passage, weighted by frequency and length."""
-        return _model(STEMMERS.get(language)).embed_document(_with_bigrams(text))
+        text = unicodedata.normalize("NFC", text)
+        return _model(STEMMERS.get(language)).embed_document(" ".join((_with_bigrams(text), *forms(text, language))))
 
     def words(self, text: str, passages: Mapping[str, int]) -> list[QueryWord]:
         """Return the words of a query with their terms in all languages of ``passages`` (number by language).
 
         Leaves out the stop words of the query's most likely language, and repeated words.
         """
-        likely = _model(STEMMERS.get(detect_query(text, passages)))
-        models = [_model(stemmer) for stemmer in sorted({STEMMERS.get(language) for language in passages}, key=str)]
-        return [
-            QueryWord(
-                word,
-                tuple(sorted({index for model in models for index in model.embed_query(word).indices})),
-                _is_code(word),
-            )
-            for word in dict.fromkeys(_with_bigrams(text).split())
-            if likely.embed_query(word).indices
-        ]
+        text = unicodedata.normalize("NFC", text)
+        language = detect_query(text, passages)
+        models = [_model(stemmer) for stemmer in sorted({STEMMERS.get(each) for each in passages}, key=str)]
+        encoder = _QueryEncoder(language, _model(STEMMERS.get(language)), models)
+        return list({word.text: word for word in encoder.words(text)}.values())
 
     def query(self, words: Sequence[QueryWord]) -> qdrant.SparseVector:
         """Return the terms of a query, weighted 1."""
-        terms = sorted({index for word in words for index in word.terms})
+        terms = sorted({index for word in words for index in (*word.terms, *word.parts)})
         return qdrant.SparseVector(terms, [1.0] * len(terms))
 
 
-def _is_code(word: str) -> bool:
-    return any(map(str.isdigit, word))
+class _QueryEncoder(NamedTuple):
+    language: str
+    likely: qdrant.Bm25
+    models: Sequence[qdrant.Bm25]
+
+    def words(self, text: str) -> Iterator[QueryWord]:
+        end = 0
+        for span in sorted(compounds(text, self.language), key=lambda span: (span.start, -span.end)):
+            if span.start >= end:
+                yield from self._plain(text[end : span.start])
+                yield self._compound(text[span.start : span.end], span.forms)
+                end = span.end
+        yield from self._plain(text[end:])
+
+    def _compound(self, text: str, forms: Forms) -> QueryWord:
+        return QueryWord(text, self._terms(*forms.whole), True, self._terms(text, *forms.parts))
+
+    def _plain(self, text: str) -> Iterator[QueryWord]:
+        tokens = _with_bigrams(text).split()
+        for token, following in zip_longest(tokens, tokens[1:], fillvalue=""):
+            core, forms = core_of(token), token_forms(token, self.language)
+            if not forms.whole and self._is_stop_word(token):
+                continue
+            folded = fold(core)
+            if folded.isalnum() or not forms.whole:
+                terms, parts = self._terms(token, *forms.whole), self._terms(*forms.parts)
+            else:
+                terms, parts = self._terms(*forms.whole), self._terms(token, *forms.parts)
+            joined = fold(core + core_of(following))
+            is_joint = following and joined.isascii() and joined.isalnum() and not self._is_stop_word(following)
+            yield QueryWord(token, terms, is_code(folded), (*parts, *(self._terms(joined) if is_joint else ())))
+
+    def _is_stop_word(self, token: str) -> bool:
+        return not self.likely.embed_query(token).indices
+
+    def _terms(self, *words: str) -> tuple[int, ...]:
+        text = " ".join(words)
+        return tuple(sorted({index for model in self.models for index in model.embed_query(text).indices}))
 
 
 @cache

@@ -186,7 +186,7 @@ def test_the_copy_replaces_the_shard(papers: EdgeCollection, tmp_path: Path) -> 
     for number in range(100, 2_000, 100):
         papers.upsert(CHUNKS[number : number + 100], make_vectors(100, seed=number))
     papers.optimize()
-    assert sorted(file.name for file in (tmp_path / "papers").iterdir()) == ["changes", "collection.json", "shard"]
+    assert sorted(file.name for file in (tmp_path / "papers").iterdir()) == ["analysis", "changes", "collection.json", "shard"]
     papers.close()
     with EdgeStore(tmp_path).open("papers") as again:
         assert [chunk.index for chunk in again.scan()] == list(range(2_000))
@@ -278,7 +278,7 @@ def test_an_interrupted_replacement_is_completed(papers: EdgeCollection, tmp_pat
         shard.rename(shard.with_name("shard.old"))
     with EdgeStore(tmp_path).open("papers") as again:
         assert again.count().chunks == 100
-    assert sorted(file.name for file in shard.parent.iterdir()) == ["changes", "collection.json", "shard"]
+    assert sorted(file.name for file in shard.parent.iterdir()) == ["analysis", "changes", "collection.json", "shard"]
 
 
 @pytest.mark.parametrize("name", ["shard.part", "shard.old"])

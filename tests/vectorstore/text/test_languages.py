@@ -74,7 +74,8 @@ def test_stop_words_of_a_query_are_dropped_in_all_languages(other: str) -> None:
     query = _encode("What is the price of the pump in the house?", {"en": 1000, other: 1})
     passage = encoder.passage("The end of the road is what is in the way.", other)
     assert not set(query.indices) & set(passage.indices)
-    assert set(query.indices) >= set(_encode("price pump house", {"en": 1000, other: 1}).indices)
+    for word in ("price", "pump", "house"):
+        assert set(query.indices) >= set(_encode(word, {"en": 1000, other: 1}).indices)
 
 
 @pytest.mark.parametrize(("language", "length"), [("en", 75), ("pl", 150)])

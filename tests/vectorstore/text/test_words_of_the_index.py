@@ -1,0 +1,102 @@
+"""The words that people type are found, whatever form the text has: each mark stands in one of 400 passages."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.chunks import make_chunk
+from vectorstore.edge.store import EdgeStore
+from vectorstore.embedding.embedder import make_embedder
+from vectorstore.models import CollectionSpec, SearchMode
+from vectorstore.retrieval import Retriever
+from vectorstore.settings import EmbeddingSettings
+from vectorstore.text.forms import forms
+
+MARKS = Path(__file__).with_name("data") / "marks.tsv"
+DOCS = Path(__file__).parents[3] / "docs"
+PASSAGES = 400
+
+
+def marks() -> list[tuple[str, list[str]]]:
+    lines = MARKS.read_text(encoding="utf-8").splitlines()[1:]
+    pairs = (line.split("\t") for line in lines)
+    return [(mark, queries.split(" | ")) for mark, queries in pairs]
+
+
+@pytest.fixture(scope="module")
+def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
+    rng = random.Random(1)
+    text = " ".join(page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md")))
+    words = re.findall(r"\b[a-z]+\b", text)
+    texts = [" ".join(rng.choices(words, k=40)) for _ in range(PASSAGES)]
+    for number, (mark, _) in enumerate(marks()):
+        texts[8 * number] += f" The mark here is {mark} as agreed."
+    embedder = make_embedder(EmbeddingSettings())
+    chunks = [make_chunk(each, document=f"/docs/{number}.txt") for number, each in enumerate(texts)]
+    spec = CollectionSpec(name="marks", embedding_model=embedder.model, dimension=embedder.dimension, chunking="c")
+    with EdgeStore(tmp_path_factory.mktemp("marks")).create(spec) as collection:
+        collection.upsert(chunks, embedder.embed_passages(texts))
+        yield Retriever(collection, embedder)
+
+
+@pytest.mark.parametrize("mode", [SearchMode.SPARSE, SearchMode.HYBRID])
+def test_at_least_95_of_100_marks_are_first(retriever: Retriever, mode: SearchMode) -> None:
+    asked = [(mark, query) for mark, queries in marks() for query in queries]
+    missed = [
+        (mark, query)
+        for mark, query in asked
+        if f" {mark} " not in "".join(hit.chunk.text for hit in retriever.search([query], 1, mode=mode))
+    ]
+    assert len(missed) <= 0.05 * len(asked), missed
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "form"),
+    [
+        ("C++", "en", "cplusplus"),
+        ("(AT&T),", "en", "atandt"),
+        ("U.S.S.R.", "en", "ussr"),
+        ("fooBar", "en", "foo"),
+        ("1,234", "en", "1234"),
+        ("1.234", "de", "1234"),
+        ("1.234", "en", "1d234"),
+        ("1.234.567,89", "de", "1234567d89"),
+        ("1 234 567", "fr", "1234567"),
+        ("3/4", "en", "3s4"),
+        ("Grüße", "de", "grusse"),
+        ("Grüße", "de", "gruesse"),
+        ("x²", "en", "xpow2"),
+        ("x²", "en", "x2"),
+        ("10⁶", "en", "10pow6"),
+        ("12. März 2021", "de", "20210312"),
+        ("March 12th, 2021", "en", "20210312"),
+        ("12 de marzo de 2021", "es", "20210312"),
+        ("25/12/2021", "en", "20211225"),
+        ("Dec 2021", "en", "202112"),
+        ("$ 1,200.50", "en", "1200d50dollars"),
+        ("GB29 NWBK 6016 1331 9268 19", "en", "gb29nwbk60161331926819"),
+        ("+44 (0)20 7946 0958", "en", "02079460958"),
+        ("DIN 4711", "de", "din4711"),
+    ],
+)
+def test_a_word_has_the_form(text: str, language: str, form: str) -> None:
+    assert form in forms(f"Before {text} after.", language)
+
+
+@pytest.mark.parametrize(
+    "text", ["A plain sentence, with words.", "don't", "it's", "end.", "(in brackets)", "2021", "–"]
+)
+def test_plain_words_have_no_further_forms(text: str) -> None:
+    assert forms(text, "en") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "other"), [("10⁶", "106"), ("3/4", "34"), ("1.234", "1234"), ("31.02.2021", "20210231")]
+)
+def test_different_numbers_share_no_form(text: str, other: str) -> None:
+    assert other not in forms(text, "en")

@@ -1,0 +1,77 @@
+"""Dates of a text in one form: 12 March 2021, 2021-03-12 and 12.03.2021 are 20210312, and 202103 as a month.
+
+The names of months come from Unicode CLDR, in English and in the language of the text. Owns all use of Babel here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import date
+from functools import cache
+
+from vectorstore.text.languages import ENGLISH
+
+_YEAR = r"(?P<year>(?:1[5-9]|20|21)\d\d)(?!\d)"
+_DAY = r"(?<!\d)(?P<day>[0-3]?\d)"
+_NUMERIC = (
+    re.compile(r"(?<![\d-])(?P<year>(?:1[5-9]|20|21)\d\d)([-/])(?P<month>[01]?\d)\2(?P<day>[0-3]?\d)(?![\d-])"),
+    re.compile(rf"{_DAY}\.\s?(?P<month>[01]?\d)\.\s?{_YEAR}"),
+    re.compile(rf"{_DAY}/(?P<month>[01]?\d)/{_YEAR}"),
+    re.compile(rf"(?<!\d)(?P<month>[01]?\d)/(?P<day>[0-3]?\d)/{_YEAR}"),
+)
+_SLASHED = _NUMERIC[2:]
+_NAMED_YEAR = re.compile(r"[^\W\d]\.?,?\s(?:[0-3]?\d(?:st|nd|rd|th)?,?\s|de\s)?(?:1[5-9]|20|21)\d\d(?!\d)")
+"""What a date with the name of a month has in common: a letter near a year. Only then the names are loaded."""
+
+
+def dates(text: str, language: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Yield start, end and forms of each date: the day and the month, or the month alone.
+
+    Skips dates with slashes whose day and month could be exchanged.
+    """
+    for pattern in _NUMERIC:
+        for found in pattern.finditer(text):
+            day, month = int(found["day"]), int(found["month"])
+            if pattern not in _SLASHED or day > 12 or day == month:
+                yield from _dated(found, month)
+    if _NAMED_YEAR.search(text):
+        patterns, months = _named(language)
+        for pattern in patterns:
+            for found in pattern.finditer(text):
+                yield from _dated(found, months[found["name"].casefold()])
+
+
+def _dated(found: re.Match[str], month: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    parts = found.groupdict()
+    year = int(parts["year"])
+    with suppress(ValueError):  # such as 31 February
+        day = date(year, month, int(parts.get("day") or 1))
+        forms = (f"{day:%Y%m%d}", f"{day:%Y%m}") if parts.get("day") else (f"{day:%Y%m}",)
+        yield found.start(), found.end(), forms
+
+
+@cache
+def _named(language: str) -> tuple[tuple[re.Pattern[str], ...], dict[str, int]]:
+    months = _months(ENGLISH) | _months(language)
+    names = "|".join(sorted(map(re.escape, months), key=len, reverse=True))
+    name = rf"(?<!\w)(?P<name>{names})\.?"
+    return (
+        re.compile(rf"{_DAY}(?:st|nd|rd|th|\.|º)?\s(?:of\s|de\s)?{name},?\s(?:de\s)?{_YEAR}", re.IGNORECASE),
+        re.compile(rf"{name}\s(?P<day>[0-3]?\d)(?:st|nd|rd|th)?,?\s{_YEAR}", re.IGNORECASE),
+        re.compile(rf"{name},?\s(?:de\s)?{_YEAR}", re.IGNORECASE),
+    ), months
+
+
+def _months(language: str) -> dict[str, int]:
+    from babel import Locale, UnknownLocaleError
+
+    try:
+        locale = Locale.parse(language)
+    except (UnknownLocaleError, ValueError):
+        return {}
+    widths = (
+        locale.months[context][width] for context in ("format", "stand-alone") for width in ("wide", "abbreviated")
+    )
+    return {name.casefold().rstrip("."): number for names in widths for number, name in names.items() if name}

@@ -1,0 +1,204 @@
+"""Further forms of the words of a text, beside the plain words that BM25's encoder finds itself.
+
+The encoder knows runs of letters and digits. People also write and type words with signs, numbers and dates in several
+forms, and letters that others fold:
+
+    C++ → cplusplus             Node.js → nodejs            1,234 → 1234           naïve → naive
+    AT&T → atandt               U.S.S.R. → ussr             50 °C → 50degrees      CO₂ → co2
+    v2.3.1 → v2d3d1, 2d3d1      camelCase → camel, case     12.03.2021 → 20210312  Müller → muller, mueller
+
+Every form is one word for the encoder. Passages get the forms of their words, and queries those of theirs, so two
+spellings meet in a form that they share. Signs between two digits are named, because 3/4 is not 34.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from vectorstore.text.dates import dates
+
+# Letters that do not decompose into a base letter and marks.
+_LETTERS = str.maketrans({
+    "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h",
+    "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "’": "'", "ʼ": "'", "＇": "'",
+})  # fmt: skip
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+_SUPERSCRIPTS = re.compile("[⁰¹²³⁴-⁹⁺⁻]+")
+
+_NAMES = {
+    "+": "plus", "#": "sharp", "&": "and", "^": "pow", "§": "section", "°": "degrees", "%": "percent", "‰": "permille",
+    "€": "euro", "$": "dollar", "£": "pound", "¥": "yen", "@": "at",
+}  # fmt: skip
+"""Names of signs that belong to a word, wherever they stand."""
+_BETWEEN_DIGITS = {".": "d", ",": "k", "/": "s", "-": "m", ":": "c", "_": "u"}
+_TOKEN = re.compile(r"\S*[^\sa-zA-Z]\S*|\S*[a-z]{2}[A-Z]\S*")
+"""A run without blanks that may have further forms: it has a sign, a digit, another letter, or a capital inside."""
+_EDGES = re.compile(r"^[^\w.#§€$£¥°@&+/]+|[^\w+#°%‰€$£¥]+$")
+_HUMP = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
+_MONEY = re.compile(r"([€$£¥])\s?(\d[\d.,'’  ]*)")
+_UNIT = re.compile(r"(\d[\d.,'’]*)\s?(°\s?[CF]\b|[€$£¥%‰]|°)")
+_GROUPS = re.compile(r"(?<![\w.,/-])\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?![\w/-]|[.,]\d)")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ \u00a0]?[A-Z0-9]{4}){2,7}(?:[ \u00a0]?[A-Z0-9]{1,3})?\b")
+_PHONE = re.compile(r"(?<!\w)(?:\+\d{1,3}|\(?0\d{1,5}\)?)(?:[ \u00a0/()-]{1,2}\d{1,8}){1,5}(?!\w)")
+_LABELLED = re.compile(r"\b([A-Z]{1,6})[ \u00a0](\d[\w./-]*\w|\d)(?!\w)")
+_CONTRACTED = re.compile(r"^[^\W\d]+'[^\W\d]{1,2}$")  # such as don't and it's, whose parts are words
+_POWER_OF_LETTER = re.compile(r"(?<=[^\W\d])\^")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_WORDS = re.compile(r"\w+")
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,'’]\d+)*")
+_THOUSANDS = re.compile(r"\d{1,3}(?:([.,'’])\d{3})(?:\1\d{3})*")
+_POINT_GROUPS = frozenset(("da", "de", "el", "es", "id", "it", "nl", "pt", "ro", "sl", "tr", "vi"))
+"""Languages in which 1.234 is more than a thousand, by Unicode CLDR."""
+_PHONE_DIGITS = 7
+
+
+class Forms(NamedTuple):
+    """The further forms of a word. Who has one of ``whole`` has the word; ``parts`` and wider terms are less."""
+
+    whole: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+
+
+class Span(NamedTuple):
+    """Words of a text that belong together, with their forms."""
+
+    start: int
+    end: int
+    forms: Forms
+
+
+def forms(text: str, language: str) -> list[str]:
+    """Return the further forms of all words of a text."""
+    found = [span.forms for span in compounds(text, language)]
+    found += [token_forms(token, language) for token in _TOKEN.findall(text)]
+    return [form for each in found for form in (*each.whole, *each.parts)]
+
+
+def compounds(text: str, language: str) -> Iterator[Span]:
+    """Yield what is written in several words: amounts, grouped numbers, IBANs, telephone numbers, dates, labels."""
+    if not any(map(str.isdigit, text)):
+        return
+    for found in _MONEY.finditer(text):
+        yield Span(*found.span(), _measured(found[2], _NAMES[found[1]], language))
+    for found in _UNIT.finditer(text):
+        yield Span(*found.span(), _measured(found[1], _NAMES[found[2][0]], language))
+    for found in _GROUPS.finditer(text):
+        yield Span(*found.span(), Forms((_digits(found[0]),)))
+    for found in _IBAN.finditer(text):
+        yield Span(*found.span(), Forms(("".join(found[0].split()).casefold(),)))
+    for found in _PHONE.finditer(text):
+        if len(_digits(found[0])) >= _PHONE_DIGITS:
+            yield Span(*found.span(), Forms(_phone(found[0])))
+    for found in _LABELLED.finditer(text):
+        yield Span(*found.span(), Forms((_joined(fold(found[1] + found[2])),)))
+    for start, end, (date, *month) in dates(text, language):
+        yield Span(start, end, Forms((date,), tuple(month)))
+
+
+@lru_cache(maxsize=20_000)  # words repeat within documents
+def token_forms(token: str, language: str) -> Forms:
+    """Return the further forms of one run without blanks; none for a plain word."""
+    core = core_of(token)
+    folded = fold(core)
+    if not any(map(str.isalnum, folded)) or _CONTRACTED.search(folded):
+        return Forms()
+    plain = core.lower()
+    parts = [part.casefold() for part in _HUMP.split(core)] if _HUMP.search(core) else []
+    variants = [] if core.isascii() else [folded, fold(plain.translate(_UMLAUTS))]
+    if folded.isalnum():
+        return Forms(tuple(each for each in dict.fromkeys(variants) if each != plain), tuple(parts))
+    parts += [_POWER_OF_LETTER.sub("", each) for each in variants if _POWER_OF_LETTER.search(each)]  # m² as m2
+    parts += [part for each in variants for part in _WORDS.findall(each) if part not in plain]
+    whole = [*_numbers(folded, language), *map(_joined, variants or [folded])]
+    whole += [*_without_version(folded), *_long_number(folded)]
+    return Forms(tuple(each for each in dict.fromkeys(whole) if each), tuple(dict.fromkeys(parts)))
+
+
+def core_of(token: str) -> str:
+    """Return a run without blanks without the punctuation around it."""
+    core = _EDGES.sub("", token)
+    if core.startswith(".") and not core[1:2].isalpha():
+        core = core[1:]
+    return core.lstrip("/&") if not any(map(str.isdigit, core)) else core.lstrip("/&+")
+
+
+def is_code(folded: str) -> bool:
+    """Return whether a folded word looks like an identifier. Years and numbers below 1,000 do not."""
+    if folded.isdigit():
+        return len(folded) > 3 and not _YEAR.fullmatch(folded)
+    return any(each.isdigit() or each in _NAMES or each == "_" for each in folded)
+
+
+def fold(text: str) -> str:
+    """Return the text in lower case with base letters: ï as i, ß as ss, ₂ as 2, ⁶ as ^6, typographic signs as ASCII."""
+    if text.isascii():
+        return text.casefold()
+    text = _SUPERSCRIPTS.sub(lambda found: f"^{found[0]}", text)
+    decomposed = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS))
+    return "".join(each for each in decomposed if unicodedata.category(each) != "Mn").translate(_LETTERS)
+
+
+def _numbers(folded: str, language: str) -> Iterator[str]:
+    if _NUMBER.fullmatch(folded) and not folded.isdigit():
+        yield number(folded, language)
+
+
+def number(text: str, language: str) -> str:
+    """Return a number without signs for thousands, and with ``d`` for the decimal point: 1,234.5 as 1234d5."""
+    text = text.strip("+-.,'’ ")
+    marks = [sign for sign in text if sign in ".,"]
+    if len(set(marks)) == 2:  # the last one is the decimal point
+        whole, _, part = text.rpartition(marks[-1])
+        return f"{_digits(whole)}d{part}"
+    grouped = _THOUSANDS.fullmatch(text)
+    if grouped and (len(marks) > 1 or grouped[1] in "'’" or (grouped[1] == ".") == (language in _POINT_GROUPS)):
+        return _digits(text)
+    return re.sub("[.,]", "d", re.sub("['’ ]", "", text))
+
+
+def _measured(amount: str, unit: str, language: str) -> Forms:
+    value = number("".join(amount.split()), language)
+    return Forms((f"{value}{unit}", f"{value}{unit}s") if unit[-1] != "s" else (f"{value}{unit}",))
+
+
+def _joined(folded: str) -> str:
+    """Return a folded word with signs as one word."""
+    return "".join(_named(folded, at) for at in range(len(folded)))
+
+
+def _named(folded: str, at: int) -> str:
+    sign = folded[at]
+    if sign.isalnum():
+        return sign
+    before, after = folded[at - 1 : at], folded[at + 1 : at + 2]
+    if before.isdigit() and after.isdigit() and sign in _BETWEEN_DIGITS:
+        return _BETWEEN_DIGITS[sign]
+    if at == 0 and sign == "." and after.isalpha():
+        return "dot"
+    return _NAMES.get(sign, "")
+
+
+def _without_version(folded: str) -> Iterator[str]:
+    if re.fullmatch(r"v\d+(?:\.\d+)+", folded):
+        yield _joined(folded[1:])
+
+
+def _long_number(folded: str) -> Iterator[str]:
+    digits = _digits(folded)
+    if len(digits) >= _PHONE_DIGITS and re.fullmatch(r"\+?[\d/()-]+", folded):
+        yield from _phone(folded)
+
+
+def _phone(text: str) -> tuple[str, ...]:
+    """Return the digits, and for an international number also those of the number inside the country."""
+    digits = _digits(text)
+    inside = re.fullmatch(r"\+\d{1,3}[ \u00a0/()-]+(?:\(?0\)?)?(.+)", text)
+    return (digits, f"0{_digits(inside[1])}") if inside else (digits,)
+
+
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdecimal, text))
