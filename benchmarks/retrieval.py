@@ -1,6 +1,6 @@
 """Measure retrieval over sets in BEIR format, through Candor's ingest and search: one line per set and mode.
 
-    python -m benchmarks.retrieval --data DATA/retrieval --sets scifact --modes dense sparse hybrid
+    python -m benchmarks.retrieval --data DATA/retrieval --sets scifact --modes meaning words hybrid
 
 Each passage of a set becomes a Markdown file with its title as heading. It is ingested like a user's file and ranked by
 its best chunk. ir-measures computes the metrics. benchmarks/README.md has published figures.

@@ -53,8 +53,8 @@ CASES = {
     "hybrid": (SearchMode.HYBRID, ChunkFilter()),
     "hybrid, a folder of ten": (SearchMode.HYBRID, ChunkFilter(folder="/documents/3")),
     "hybrid, a document": (SearchMode.HYBRID, ChunkFilter(documents=("document 7",))),
-    "dense": (SearchMode.DENSE, ChunkFilter()),
-    "sparse": (SearchMode.SPARSE, ChunkFilter()),
+    "meaning": (SearchMode.MEANING, ChunkFilter()),
+    "words": (SearchMode.WORDS, ChunkFilter()),
 }
 
 
@@ -168,7 +168,7 @@ def recall(collection: EdgeCollection, vector: Vectors) -> float:
     nearest = qdrant.Query.Nearest(vector.tolist(), using=DENSE)
     exact = qdrant.QueryRequest(limit=LIMIT, query=nearest, params=qdrant.SearchParams(exact=True))
     truth = {str(point.id) for point in collection._require_open().query(exact)}
-    found = collection.search(SearchMode.DENSE, text="", vector=vector, limit=LIMIT)
+    found = collection.search(SearchMode.MEANING, text="", vector=vector, limit=LIMIT)
     return len(truth & {hit.chunk.id for hit in found}) / len(truth)
 
 

@@ -66,8 +66,8 @@ def compare(
     cases = [
         ("hybrid", SearchMode.HYBRID, ChunkFilter()),
         ("hybrid, one folder of ten", SearchMode.HYBRID, ChunkFilter(folder="/documents/3")),
-        ("dense", SearchMode.DENSE, ChunkFilter()),
-        ("sparse", SearchMode.SPARSE, ChunkFilter()),
+        ("meaning", SearchMode.MEANING, ChunkFilter()),
+        ("words", SearchMode.WORDS, ChunkFilter()),
     ]
     with edge.create(spec) as ours, local.create(spec) as theirs:
         fill("Qdrant Edge", ours, chunks, vectors)

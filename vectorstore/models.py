@@ -195,8 +195,11 @@ class SearchMode(StrEnum):
     """The way in which a search ranks chunks."""
 
     HYBRID = "hybrid"
-    DENSE = "dense"
-    SPARSE = "sparse"
+    """By both."""
+    MEANING = "meaning"
+    """By the cosine of the vectors."""
+    WORDS = "words"
+    """By the words, with BM25."""
 
 
 class Hit(FrozenModel):

@@ -131,7 +131,7 @@ def sort_ids(points: Iterable[tuple[str, Payload]]) -> list[str]:
 
 def validate_query(spec: CollectionSpec, mode: SearchMode, vector: Vectors | None) -> None:
     """Raise ValueError if the query's vector is missing, CollectionMismatch if it has the wrong dimension."""
-    if mode is SearchMode.SPARSE:
+    if mode is SearchMode.WORDS:
         return
     if vector is None:
         raise ValueError(f"a {mode.value} search needs the query's vector")

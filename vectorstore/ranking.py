@@ -2,7 +2,8 @@
 
     score = 2 · cosine + BM25 / best BM25 + Σ over the rare words that the passage has: weight / √n
 
-``n`` is the number of passages that have the word. A dense search scores by the cosine alone, a sparse one without it.
+``n`` is the number of passages that have the word. A search by meaning scores by the cosine alone, one by words without
+it.
 
 Each part means something on its own, so a list that knows little changes little. Fusion by the place in a list, or by
 the mean and deviation of its scores, lets 50 similar cosines beat the one passage that has an exact word.
@@ -67,9 +68,9 @@ def score(ask: Ask, mode: SearchMode, vector: Vectors | None, words: Sequence[Qu
     """Return the scores of the best chunks, at least ``limit`` if as many are found."""
     depth = max(limit, DEPTH)
     wanted: dict[str, Nearest] = {}
-    if mode is not SearchMode.SPARSE and vector is not None:
-        wanted["dense"] = Nearest(vector, depth)
-    if mode is not SearchMode.DENSE and words:
+    if mode is not SearchMode.WORDS and vector is not None:
+        wanted["meaning"] = Nearest(vector, depth)
+    if mode is not SearchMode.MEANING and words:
         wanted["words"] = Nearest(words, depth)
     rare = [Nearest([word._replace(parts=())], RARE + 1) for word in words] if "words" in wanted else []
     scores = Scores()

@@ -12,11 +12,15 @@ from collections.abc import Iterator, Sequence
 
 from vectorstore.embedding.embedder import QueryEmbedder
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.ranking import DEPTH
+from vectorstore.restrictions import parse
 from vectorstore.store import EVERYTHING, Collection
 from vectorstore.text.languages import detect_query
 
 GUARANTEED = 2
 """Hits of each query that are among the results."""
+MOST_CHECKED = 5_000
+"""Passages that are read to find those that meet the restrictions of a query."""
 
 
 class Retriever:
@@ -46,6 +50,27 @@ class Retriever:
         Equal scores are ordered by document name and position. Scores of several queries are fused scores.
         """
         return self._collection.consistent_read(lambda view: self._search_all(view, queries, limit, where, mode))
+
+    def find(
+        self, query: str, limit: int, where: ChunkFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID
+    ) -> list[Hit]:
+        """Search with a query as a person writes it: phrases in quotes must stand in a passage, ``-word`` excludes it.
+
+        The restrictions are checked for the best ``MOST_CHECKED`` passages. Raises ValueError if no word is left to
+        search for.
+        """
+        wanted = parse(query)
+        if not wanted:
+            return self.search([query], limit, where, mode)
+        if not any(map(str.isalnum, wanted.text)):
+            raise ValueError(f"{query!r} only excludes words. Add a word to search for.")
+        depth = max(DEPTH, limit)
+        while True:
+            hits = self.search([wanted.text], depth, where, mode)
+            allowed = [hit for hit in hits if wanted.allow(hit.chunk)]
+            if len(allowed) >= limit or len(hits) < depth or depth >= MOST_CHECKED:
+                return allowed[:limit]
+            depth = min(4 * depth, MOST_CHECKED)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Yield every selected chunk, in order of document name and position."""
@@ -88,17 +113,17 @@ class Retriever:
         A model that does not support the language ranks little better than chance. Equal weights would push down the
         BM25 hits; without dense hits, a query without a common word would find nothing.
         """
-        sparse = self._rank(view, query, limit, where, SearchMode.SPARSE)
+        sparse = self._rank(view, query, limit, where, SearchMode.WORDS)
         if len(sparse) >= limit:
             return sparse
         found, lowest = {hit.chunk.id for hit in sparse}, min((hit.score for hit in sparse), default=1.0)
-        dense = self._rank(view, query, limit, where, SearchMode.DENSE)
+        dense = self._rank(view, query, limit, where, SearchMode.MEANING)
         # A cosine is at most 1.
         below = [Hit(chunk=hit.chunk, score=lowest * hit.score / 2) for hit in dense if hit.chunk.id not in found]
         return [*sparse, *below][:limit]
 
     def _rank(self, view: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
-        embedder = self._embedder if mode is not SearchMode.SPARSE else None
+        embedder = self._embedder if mode is not SearchMode.WORDS else None
         vector = embedder.embed_query(query) if embedder else None
         hits = view.search(mode, text=query, vector=vector, limit=limit, where=where)
         return sorted(hits, key=_sort_key)

@@ -59,7 +59,7 @@ class Collection(Protocol):
     ) -> list[Hit]:
         """Return the best ``limit`` chunks, best first; equal scores are ordered by chunk id.
 
-        ``vector`` (shape (dimension,)) may be None only for SPARSE, and if the search process has the collection open,
+        ``vector`` (shape (dimension,)) may be None only for WORDS, and if the search process has the collection open,
         which then embeds the text. ``text`` is the query of BM25. HYBRID fuses both rankings inside Qdrant
         (``qdrant_schema.py``).
         """

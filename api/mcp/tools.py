@@ -33,7 +33,7 @@ from multi_agent.request import LONGEST, RagResult, Request
 from multi_agent.settings import Source
 from multi_agent.storage.run_filter import RunFilter, RunState
 from multi_agent.storage.trace import RunSummary, Trace
-from vectorstore.models import FrozenModel, Hit, Origin, UnreadableCollection
+from vectorstore.models import FrozenModel, Hit, Origin, SearchMode, UnreadableCollection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,7 +51,9 @@ _Filter = Annotated[DocumentFilter | None, Field(description="read only these do
 class Backend(Protocol):
     """Runs searches and research for the tools."""
 
-    async def search(self, query: str, collection: str, limit: int, wanted: DocumentFilter | None) -> list[Hit]:
+    async def search(
+        self, query: str, collection: str, limit: int, wanted: DocumentFilter | None, mode: SearchMode
+    ) -> list[Hit]:
         """Return the best passages. Raises StoreError, NoDocumentMatches."""
         ...
 
@@ -176,13 +178,21 @@ class Tools:
     async def search(
         self,
         ctx: Context[Any, Any],
-        query: Annotated[str, Field(min_length=1, max_length=LONGEST, description="words, or a question")],
+        query: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=LONGEST,
+                description='words, or a question; "a phrase" must stand in the passage, -word excludes passages',
+            ),
+        ],
         collection: _Collection = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
+        mode: Annotated[SearchMode, Field(description="by words, by meaning, or by both")] = SearchMode.HYBRID,
         filter: _Filter = None,  # noqa: A002 - the name of the argument is a prompt
     ) -> list[Passage]:
         """Find passages by words and by meaning, best first."""
-        hits = await self._backend.search(query, await self._readable(ctx, collection), limit, filter)
+        hits = await self._backend.search(query, await self._readable(ctx, collection), limit, filter, mode)
         return [_passage(hit) for hit in hits]
 
     async def research(

@@ -29,7 +29,7 @@ from multi_agent.bus import Subscriber
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.request import Request
 from multi_agent.storage.trace import Trace
-from vectorstore.models import Hit
+from vectorstore.models import Hit, SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,8 +126,10 @@ class _ServiceBackend:
     pool: CollectionPool
     runs: Runs
 
-    async def search(self, query: str, collection: str, limit: int, wanted: DocumentFilter | None) -> list[Hit]:
-        return await asyncio.to_thread(search, self.pool, collection, query, limit, {}, wanted)
+    async def search(
+        self, query: str, collection: str, limit: int, wanted: DocumentFilter | None, mode: SearchMode
+    ) -> list[Hit]:
+        return await asyncio.to_thread(search, self.pool, collection, query, limit, {}, wanted, mode)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         run_id = await self.runs.start(request, collection, caller)
@@ -146,9 +148,11 @@ class _LocalBackend:
         self._changing = asyncio.Lock()
         self._pool: CollectionPool | None = None
 
-    async def search(self, query: str, collection: str, limit: int, wanted: DocumentFilter | None) -> list[Hit]:
+    async def search(
+        self, query: str, collection: str, limit: int, wanted: DocumentFilter | None, mode: SearchMode
+    ) -> list[Hit]:
         async with self._open() as pool:
-            return await asyncio.to_thread(search, pool, collection, query, limit, {}, wanted)
+            return await asyncio.to_thread(search, pool, collection, query, limit, {}, wanted, mode)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         async with self._open() as pool:

@@ -64,9 +64,9 @@ def report(collection: Collection, queries: Sequence[tuple[str, Vectors]]) -> No
     calls = {
         "hybrid search, languages counted each time": uncached(SearchMode.HYBRID),
         "hybrid search": measure(collection, SearchMode.HYBRID, everything, queries),
-        "BM25 search, languages counted each time": uncached(SearchMode.SPARSE),
-        "BM25 search": measure(collection, SearchMode.SPARSE, everything, queries),
-        "dense search": measure(collection, SearchMode.DENSE, everything, queries),
+        "BM25 search, languages counted each time": uncached(SearchMode.WORDS),
+        "BM25 search": measure(collection, SearchMode.WORDS, everything, queries),
+        "dense search": measure(collection, SearchMode.MEANING, everything, queries),
         "read 5 passages of a document": [time_call(lambda: list(collection.scan(WINDOW))) for _ in range(REPEATS)],
         "count documents and passages": [time_call(collection.count) for _ in range(5)],
     }

@@ -36,11 +36,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True, help="folder of a set in BEIR's format")
     options.add_argument("--shards", type=int, nargs="+", default=[3])
-    options.add_argument("--modes", type=SearchMode, nargs="+", default=[SearchMode.SPARSE], choices=list(SearchMode))
+    options.add_argument("--modes", type=SearchMode, nargs="+", default=[SearchMode.WORDS], choices=list(SearchMode))
     chosen = options.parse_args()
     embedder = make_embedder(EmbeddingSettings())
     chunks = read_chunks(chosen.data / "corpus.jsonl")
-    if chosen.modes == [SearchMode.SPARSE]:
+    if chosen.modes == [SearchMode.WORDS]:
         vectors = np.ones((len(chunks), embedder.dimension), dtype=np.float32)
     else:
         vectors = embedder.embed_passages([chunk.embedded_text for chunk in chunks])

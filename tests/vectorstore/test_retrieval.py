@@ -52,8 +52,8 @@ def test_one_query_keeps_its_own_ranking(retriever: Retriever) -> None:
 
 
 def test_dense_finds_a_paraphrase_and_sparse_finds_a_name(retriever: Retriever) -> None:
-    assert found(retriever.search(["how to bake"], limit=1, mode=SearchMode.DENSE)) == [2]
-    assert found(retriever.search(["Borea"], limit=9, mode=SearchMode.SPARSE)) == [0]
+    assert found(retriever.search(["how to bake"], limit=1, mode=SearchMode.MEANING)) == [2]
+    assert found(retriever.search(["Borea"], limit=9, mode=SearchMode.WORDS)) == [0]
 
 
 def test_the_best_chunk_of_every_query_is_found(retriever: Retriever) -> None:

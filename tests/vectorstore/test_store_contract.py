@@ -197,9 +197,9 @@ class TestWriting:
         papers.upsert([changed], VECTORS[:1])
         assert papers.count().chunks == len(CHUNKS)
         assert changed in list(papers.scan())
-        assert papers.search(SearchMode.SPARSE, text="wording", vector=None, limit=1)[0].chunk == changed
+        assert papers.search(SearchMode.WORDS, text="wording", vector=None, limit=1)[0].chunk == changed
         assert CHUNKS[0].id not in {
-            hit.chunk.id for hit in papers.search(SearchMode.SPARSE, text="house", vector=None, limit=9)
+            hit.chunk.id for hit in papers.search(SearchMode.WORDS, text="house", vector=None, limit=9)
         }
 
     def test_many_chunks_are_written_at_once(self, papers: Collection) -> None:
@@ -256,34 +256,34 @@ class TestFilters:
         assert texts(papers, **where) == {chunk.text for chunk in wanted}
         filter_ = ChunkFilter.model_validate(where)
         assert papers.count(filter_) == Counts(documents=len({chunk.document for chunk in wanted}), chunks=len(wanted))
-        for mode in (SearchMode.DENSE, SearchMode.HYBRID):
+        for mode in (SearchMode.MEANING, SearchMode.HYBRID):
             hits = papers.search(mode, text="heat", vector=VECTORS[0], limit=9, where=filter_)
             assert {hit.chunk.text for hit in hits} == {chunk.text for chunk in wanted}
 
     def test_sparse_search_applies_the_filter(self, papers: Collection) -> None:
         hits = papers.search(
-            SearchMode.SPARSE, text="heat", vector=None, limit=9, where=ChunkFilter(folder="/docs/food")
+            SearchMode.WORDS, text="heat", vector=None, limit=9, where=ChunkFilter(folder="/docs/food")
         )
         assert [hit.chunk for hit in hits] == [CHUNKS[3]]
 
 
 class TestSearching:
     def test_dense_finds_the_nearest_vectors(self, papers: Collection) -> None:
-        hits = papers.search(SearchMode.DENSE, text="", vector=VECTORS[2], limit=2)
+        hits = papers.search(SearchMode.MEANING, text="", vector=VECTORS[2], limit=2)
         unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
         nearest = np.argsort(-(unit @ unit[2]))[:2]
         assert [hit.chunk for hit in hits] == [CHUNKS[position] for position in nearest]
         assert hits[0].score == pytest.approx(1, abs=1e-5)
 
     def test_sparse_finds_stems_and_ranks_rare_words_first(self, papers: Collection) -> None:
-        hits = papers.search(SearchMode.SPARSE, text="heating houses", vector=None, limit=9)
+        hits = papers.search(SearchMode.WORDS, text="heating houses", vector=None, limit=9)
         assert hits[0].chunk == CHUNKS[0]
         assert {hit.chunk.text for hit in hits} == {CHUNKS[position].text for position in (0, 1, 3)}
 
     def test_sparse_also_searches_title_and_section(self, papers: Collection) -> None:
         chunk = make_chunk("It costs 12 francs.", index=9, title="Museum", section=("Tickets",))
         papers.upsert([chunk], make_vectors(1))
-        [hit] = papers.search(SearchMode.SPARSE, text="museum ticket", vector=None, limit=9)
+        [hit] = papers.search(SearchMode.WORDS, text="museum ticket", vector=None, limit=9)
         assert hit.chunk == chunk
 
     def test_hybrid_prefers_chunks_in_both_rankings(self, papers: Collection) -> None:
@@ -311,12 +311,12 @@ class TestSearching:
                 hits = collection.search(mode, text="quark gluon meson", vector=query, limit=3)
                 return [hit.chunk.text for hit in hits]
 
-            assert found(SearchMode.SPARSE)[:2] == ["quark gluon meson", "quark in a story"]
-            assert found(SearchMode.DENSE) == ["quark in a story", "boson in a list", "quark gluon meson"]
+            assert found(SearchMode.WORDS)[:2] == ["quark gluon meson", "quark in a story"]
+            assert found(SearchMode.MEANING) == ["quark in a story", "boson in a list", "quark gluon meson"]
             assert found(SearchMode.HYBRID)[:2] == ["quark gluon meson", "quark in a story"]
 
     @pytest.mark.parametrize("query", ["INV48213", "Which text has the reference number INV48213?"])
-    @pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.SPARSE])
+    @pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.WORDS])
     def test_an_exact_code_is_first(self, store: VectorStore, query: str, mode: SearchMode) -> None:
         """Whatever the vectors say, and though shorter passages have other rare words of the question."""
         rng = np.random.default_rng(1)
@@ -331,8 +331,8 @@ class TestSearching:
 
     @pytest.mark.parametrize("text", ["", "the of and", "?!", "xyzzy"])
     def test_unknown_words_do_not_affect_the_ranking(self, papers: Collection, text: str) -> None:
-        assert papers.search(SearchMode.SPARSE, text=text, vector=None, limit=9) == []
-        dense = papers.search(SearchMode.DENSE, text=text, vector=VECTORS[1], limit=9)
+        assert papers.search(SearchMode.WORDS, text=text, vector=None, limit=9) == []
+        dense = papers.search(SearchMode.MEANING, text=text, vector=VECTORS[1], limit=9)
         hybrid = papers.search(SearchMode.HYBRID, text=text, vector=VECTORS[1], limit=9)
         assert [hit.chunk for hit in hybrid] == [hit.chunk for hit in dense]
 
@@ -340,7 +340,7 @@ class TestSearching:
         twins = [make_chunk("quantum entanglement", document=f"/docs/twin{number}.md") for number in range(120)]
         papers.upsert(twins, np.ones((120, SPEC.dimension), dtype=np.float32))
         in_order = sorted(chunk.id for chunk in twins)
-        for mode, vector in ((SearchMode.DENSE, np.ones(8, dtype=np.float32)), (SearchMode.SPARSE, None)):
+        for mode, vector in ((SearchMode.MEANING, np.ones(8, dtype=np.float32)), (SearchMode.WORDS, None)):
             for _ in range(3):
                 hits = papers.search(mode, text="entanglement", vector=vector, limit=10)
                 assert [hit.chunk.id for hit in hits] == in_order[:10]
@@ -356,7 +356,7 @@ class TestSearching:
             with pytest.raises(ValueError, match="needs the query's vector"):
                 papers.search(SearchMode.HYBRID, text="heat", vector=None, limit=1)
         with pytest.raises(CollectionMismatch, match="any-model"):
-            papers.search(SearchMode.DENSE, text="heat", vector=VECTORS[0][:7], limit=1)
+            papers.search(SearchMode.MEANING, text="heat", vector=VECTORS[0][:7], limit=1)
 
     def test_an_empty_collection_has_no_hits(self, store: VectorStore) -> None:
         with store.create(SPEC) as empty:
@@ -453,9 +453,9 @@ def test_words_of_another_analysis_are_indexed_again(
         with store.create(SPEC) as collection:
             collection.upsert(chunks, make_vectors(len(chunks)))
             before = collection.vectors([chunks[-1].id])
-            assert collection.search(SearchMode.SPARSE, text="AT&T", vector=None, limit=3) == []
+            assert collection.search(SearchMode.WORDS, text="AT&T", vector=None, limit=3) == []
     with store.open(SPEC.name) as collection:
-        assert [hit.chunk for hit in collection.search(SearchMode.SPARSE, text="AT&T", vector=None, limit=3)] == [
+        assert [hit.chunk for hit in collection.search(SearchMode.WORDS, text="AT&T", vector=None, limit=3)] == [
             chunks[-1]
         ]
         assert sorted(collection.scan(), key=str) == sorted(chunks, key=str)

@@ -107,7 +107,7 @@ class EdgeCollection:
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
         validate_query(self._spec, mode, vector)
-        words = [] if mode is SearchMode.DENSE else self._bm25.words(text, self.languages(exact=False))
+        words = [] if mode is SearchMode.MEANING else self._bm25.words(text, self.languages(exact=False))
         selected = to_filter(where)
         with self._engine("search") as shard:
             scores = score(lambda wanted: self._ask(shard, wanted, selected), mode, vector, words, limit)

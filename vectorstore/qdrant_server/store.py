@@ -226,7 +226,7 @@ class ServerCollection:
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
         validate_query(self._spec, mode, vector)
-        words = [] if mode is SearchMode.DENSE else self._bm25.words(text, self.languages())
+        words = [] if mode is SearchMode.MEANING else self._bm25.words(text, self.languages())
         selected = to_filter(where)
         scores = score(lambda wanted: self._ask(wanted, selected), mode, vector, words, limit)
         return to_hits(scores.total(), limit, self._payloads)

@@ -99,7 +99,7 @@ class Search(FrozenModel):
     @property
     def embeds(self) -> bool:
         """Whether the serving process embeds the text, and ranks like a ``Retriever``."""
-        return self.shape is None and self.mode is not SearchMode.SPARSE
+        return self.shape is None and self.mode is not SearchMode.WORDS
 
 
 class Scan(FrozenModel):

@@ -19,6 +19,7 @@ from api.cli.common import (
     require_text,
 )
 from api.errors import UsageError
+from vectorstore.models import SearchMode
 
 app = command()
 
@@ -37,6 +38,9 @@ def search(
     types: filters.Types = None,
     since: filters.Since = None,
     tags: filters.Tags = None,
+    mode: Annotated[
+        SearchMode, typer.Option("--mode", help="Search by words, by meaning, or by both (hybrid).")
+    ] = SearchMode.HYBRID,
     timings: Annotated[
         bool, typer.Option("--timings", help="Print the duration of each stage to standard error.")
     ] = False,
@@ -45,8 +49,8 @@ def search(
 ) -> None:
     """Find passages without a language model.
 
-    Searches by keywords and by meaning, only in documents that meet all conditions. `candor show` prints the facts and
-    metadata of a document.
+    Searches by keywords and by meaning, only in documents that meet all conditions. A phrase in quotes must stand in
+    the passage; `-word` excludes passages with the word. `candor show` prints the facts and metadata of a document.
 
     Example: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01
     """
@@ -55,7 +59,7 @@ def search(
     given = dict(_named_value(each) for each in where or ())
     wanted = filters.make_filter(documents, folder, types, since, tags)
     hits, durations = timed_search(
-        make_candor(home).collections, collection, require_text(query, "query"), limit, given, wanted
+        make_candor(home).collections, collection, require_text(query, "query"), limit, given, wanted, mode
     )
     if as_json:
         print_json([{"score": hit.score, **hit.chunk.model_dump(mode="json")} for hit in hits])

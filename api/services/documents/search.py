@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from api.errors import UsageError
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from ingest.ledger.records import DocumentRecord
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.library import CatalogueEntry
-from vectorstore.models import ChunkFilter, Hit, Scalar
+from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode
+
+if TYPE_CHECKING:
+    from vectorstore.retrieval import Retriever
 
 _ANY: Mapping[str, Scalar] = {}
 
@@ -22,6 +27,7 @@ def search(
     limit: int,
     where: Mapping[str, Scalar] = _ANY,
     wanted: DocumentFilter | None = None,
+    mode: SearchMode = SearchMode.HYBRID,
 ) -> list[Hit]:
     """Return the hits in a collection of the pool, best first. ``where`` filters by metadata and facts.
 
@@ -29,15 +35,17 @@ def search(
     """
     library = pool.get(collection).library
     chunks = _chunk_filter(library.catalogue() if wanted else (), collection, where, wanted)
-    return library.retriever.search([query], limit, chunks)
+    return _find(library.retriever, query, limit, chunks, mode)
 
 
-def search_document(pool: CollectionPool, document: DocumentRecord, query: str, limit: int) -> list[Hit]:
+def search_document(
+    pool: CollectionPool, document: DocumentRecord, query: str, limit: int, mode: SearchMode = SearchMode.HYBRID
+) -> list[Hit]:
     """Return the hits in one document, best first. Raises StoreError, ServiceEnding."""
     if not document.chunks:
         return []
     retriever = pool.get(document.collection).library.retriever
-    return retriever.search([query], limit, ChunkFilter(documents=(document.id,)))
+    return _find(retriever, query, limit, ChunkFilter(documents=(document.id,)), mode)
 
 
 def timed_search(
@@ -47,6 +55,7 @@ def timed_search(
     limit: int,
     where: Mapping[str, Scalar] = _ANY,
     wanted: DocumentFilter | None = None,
+    mode: SearchMode = SearchMode.HYBRID,
 ) -> tuple[list[Hit], dict[str, float]]:
     """Open a collection, search it and close it. Return the hits, best first, and the duration of each stage.
 
@@ -59,11 +68,18 @@ def timed_search(
 
         clock.lap("open collection")
         chunks = _chunk_filter(collections.catalogue(name) if wanted else (), name, where, wanted)
-        embedder = collections.load_embedder()
+        embedder = None if mode is SearchMode.WORDS else collections.load_embedder()
         clock.lap("load embedding model")
-        hits = Retriever(opened, embedder).search([query], limit, chunks)
+        hits = _find(Retriever(opened, embedder), query, limit, chunks, mode)
         clock.lap("embed query and search")
     return hits, clock.laps
+
+
+def _find(retriever: Retriever, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+    try:
+        return retriever.find(query, limit, where, mode)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _chunk_filter(

@@ -148,6 +148,7 @@ def test_show_prints_facts_with_quotes_and_search_filters_by_them(run: Callable,
     assert "issuer  Borea Inc.  (rule)  Borea Inc.\n" in shown
     assert "currency  EUR  (rule)  Borea Inc. sells heat pumps for €1,200.\n" in shown
     assert run("show", "B.txt", "--json").json["facts"]["issuer"]["value"] == "Borea Inc."
+    assert run("search", "zzz", "--mode", "words", "--json").json == []
     found = run("search", "heat pumps", "--where", "issuer=Zephyr Ltd.", "--where", "currency=EUR", "--json").json
     assert {hit["name"] for hit in found} == {"Z.txt"}
     refused = run("search", "heat pumps", "--where", "issuer")

@@ -163,6 +163,21 @@ def test_search_finds_passages_while_a_run_has_the_collection_open(http: httpx.C
     assert german.json() == []
 
 
+def test_a_search_by_words_keeps_phrases_and_excludes_words(http: httpx.Client) -> None:
+    def found(query: str, mode: str = "words") -> list[str]:
+        body = {"query": query, "collection": "papers", "mode": mode}
+        return [hit["text"] for hit in http.post("/v1/search", json=body).json()]
+
+    assert found("zzz") == []
+    assert len(found("zzz", "meaning")) > 1
+    assert all("cold weather" in " ".join(text.casefold().split()) for text in found('"cold weather"', "hybrid"))
+    assert found('"weather cold"', "hybrid") == []
+    assert not any("cold" in text.casefold().split() for text in found("weather -cold", "hybrid"))
+    refused = http.post("/v1/search", json={"query": "-cold", "collection": "papers"})
+    assert refused.status_code == 422
+    assert "only excludes words" in refused.text
+
+
 def test_markup_in_a_document_is_json_and_never_a_page(http: httpx.Client) -> None:
     [evil] = [each for each in http.get("/v1/documents?collection=papers").json() if each["name"] == "evil.txt"]
     for response in (

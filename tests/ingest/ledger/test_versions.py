@@ -106,5 +106,5 @@ def test_a_replacement_within_one_read_repeats_the_read(replacement: Replacement
 def test_all_queries_of_a_search_see_the_same_version(replacement: Replacement, embedder: Embedder) -> None:
     retriever = Retriever(LiveCollection(replacement.collection, replacement.ledger), embedder)
     replacement.collection.after = replacement.all_at_once
-    hits = retriever.search(["version", "versions of it"], 5, mode=SearchMode.SPARSE)
+    hits = retriever.search(["version", "versions of it"], 5, mode=SearchMode.WORDS)
     assert [hit.chunk.text for hit in hits] == ["Version 2"]

@@ -67,7 +67,7 @@ def test_other_threads_go_on_meanwhile(tmp_path: Path, monkeypatch: pytest.Monke
     def search() -> None:
         nonlocal searches
         while not ended.is_set():
-            [hit] = papers.search(SearchMode.DENSE, text="", vector=VECTORS[7], limit=1)
+            [hit] = papers.search(SearchMode.MEANING, text="", vector=VECTORS[7], limit=1)
             assert hit.chunk == CHUNKS[7]
             searches += 1
 
@@ -186,7 +186,12 @@ def test_the_copy_replaces_the_shard(papers: EdgeCollection, tmp_path: Path) -> 
     for number in range(100, 2_000, 100):
         papers.upsert(CHUNKS[number : number + 100], make_vectors(100, seed=number))
     papers.optimize()
-    assert sorted(file.name for file in (tmp_path / "papers").iterdir()) == ["analysis", "changes", "collection.json", "shard"]
+    assert sorted(file.name for file in (tmp_path / "papers").iterdir()) == [
+        "analysis",
+        "changes",
+        "collection.json",
+        "shard",
+    ]
     papers.close()
     with EdgeStore(tmp_path).open("papers") as again:
         assert [chunk.index for chunk in again.scan()] == list(range(2_000))

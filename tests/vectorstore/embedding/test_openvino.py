@@ -79,7 +79,7 @@ def test_a_collection_of_one_backend_is_used_with_the_other(tmp_path: Path) -> N
         for embedder in (pytorch, fast):
             for question, expected in (("How is a home heated?", first), ("What do pets like to drink?", second)):
                 vector = embedder.embed_query(question)
-                hits = collection.search(SearchMode.DENSE, text=question, vector=vector, limit=2)
+                hits = collection.search(SearchMode.MEANING, text=question, vector=vector, limit=2)
                 assert hits[0].chunk.id == expected.id
 
 

@@ -92,7 +92,7 @@ def test_the_next_url_is_used_when_a_node_is_down(nodes: list[QdrantNode]) -> No
 def test_a_new_collection_has_the_properties_of_the_settings(nodes: list[QdrantNode]) -> None:
     store = store_at(nodes[0].url)
     with store.open("large") as large:
-        assert large.search(SearchMode.DENSE, text="", vector=VECTORS[7], limit=1)[0].chunk == CHUNKS[7]
+        assert large.search(SearchMode.MEANING, text="", vector=VECTORS[7], limit=1)[0].chunk == CHUNKS[7]
     made = store._server.call(lambda client: client.get_collection("large")).config.params
     assert (made.shard_number, made.replication_factor, made.write_consistency_factor) == (2, 2, 2)
     vectors = made.vectors["dense"]

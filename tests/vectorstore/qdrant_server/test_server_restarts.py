@@ -100,7 +100,7 @@ def test_languages_are_counted_once_until_a_write(store: ServerStore, monkeypatc
         german = make_chunk("Die Wärmepumpen heizen.", document="/docs/de.md", metadata={LANGUAGE: "de"})
         papers.upsert([german], VECTORS[:1])
         assert also.languages() == {"en": PER_BATCH, "de": 1}
-        [hit] = also.search(SearchMode.SPARSE, text="Wärmepumpe", vector=None, limit=3)
+        [hit] = also.search(SearchMode.WORDS, text="Wärmepumpe", vector=None, limit=3)
         assert hit.chunk == german
         assert len(facets) == 2
         later = time.monotonic() + LANGUAGES_TTL_S + 1

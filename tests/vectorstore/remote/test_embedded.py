@@ -206,7 +206,7 @@ def test_many_threads_at_once(address: ServiceAddress) -> None:
     with RemoteStore(address).open("papers") as papers, ThreadPoolExecutor(8) as threads:
 
         def search(number: int) -> str:
-            [hit] = papers.search(SearchMode.DENSE, text="", vector=VECTORS[number], limit=1)
+            [hit] = papers.search(SearchMode.MEANING, text="", vector=VECTORS[number], limit=1)
             return hit.chunk.id
 
         assert list(threads.map(search, range(100))) == [chunk.id for chunk in CHUNKS[:100]]
@@ -307,7 +307,7 @@ def test_others_wait_for_a_search_of_the_service(folder: Path, monkeypatch: pyte
         RemoteStore(address).open("papers") as other,
         ThreadPoolExecutor(3) as threads,
     ):
-        searching = threads.submit(service.search, SearchMode.SPARSE, text="passage", vector=None, limit=1)
+        searching = threads.submit(service.search, SearchMode.WORDS, text="passage", vector=None, limit=1)
         assert started.wait(LIMIT_S)
         waiting = [
             threads.submit(execute, "count", other.count),

@@ -114,7 +114,7 @@ def test_bm25_hits_come_first_in_unsupported_languages(tmp_path: Path) -> None:
         assert collection.languages() == collection.languages(exact=False) == dict.fromkeys(PASSAGES, 1)
         retriever = Retriever(collection, embedder)
         for query, name in (("房屋供暖", "zh.md"), ("Womit heizt man die Häuser?", "de.md")):
-            sparse = retriever.search([query], 5, mode=SearchMode.SPARSE)
+            sparse = retriever.search([query], 5, mode=SearchMode.WORDS)
             hybrid = retriever.search([query], 5)
             assert [hit.chunk.name for hit in sparse] == [name], "the other passages share no word with the query"
             assert hybrid[0].chunk.name == name
@@ -122,7 +122,7 @@ def test_bm25_hits_come_first_in_unsupported_languages(tmp_path: Path) -> None:
             assert [hit.score for hit in hybrid] == sorted((hit.score for hit in hybrid), reverse=True)
             assert len(retriever.search([query], 1)) == 1
         (dense_only,) = retriever.search(["Behaglichkeit für jedes Zimmer"], 1)
-        assert retriever.search(["Behaglichkeit für jedes Zimmer"], 1, mode=SearchMode.SPARSE) == []
+        assert retriever.search(["Behaglichkeit für jedes Zimmer"], 1, mode=SearchMode.WORDS) == []
         assert dense_only.score > 0
         assert len(retriever.search(["a warm home"], 5)) == len(PASSAGES)
         collection.delete(ChunkFilter(documents=("id of /docs/zh.md",)))

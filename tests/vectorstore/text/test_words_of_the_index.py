@@ -44,7 +44,7 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
         yield Retriever(collection, embedder)
 
 
-@pytest.mark.parametrize("mode", [SearchMode.SPARSE, SearchMode.HYBRID])
+@pytest.mark.parametrize("mode", [SearchMode.WORDS, SearchMode.HYBRID])
 def test_at_least_95_of_100_marks_are_first(retriever: Retriever, mode: SearchMode) -> None:
     asked = [(mark, query) for mark, queries in marks() for query in queries]
     missed = [

@@ -21,7 +21,7 @@ from multi_agent.request import LONGEST
 from multi_agent.storage.citations import Citation
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import Chunk, FrozenModel, SearchMode
 
 router = make_router(prefix="/v1/documents", tags=["documents"])
 
@@ -83,11 +83,12 @@ def search(
     document: DocumentId,
     query: Annotated[Words, Query(description="Words or a question.")],
     limit: Annotated[int, Query(ge=1, le=1000)] = 10,
+    mode: Annotated[SearchMode, Query(description="By words, by meaning, or by both (hybrid).")] = SearchMode.HYBRID,
     collection: CollectionQuery = None,
 ) -> Response:
     """Search the passages of one document by keywords and by meaning, best first, without a language model."""
     found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))
-    hits = search_document(pool, found, query, limit)
+    hits = search_document(pool, found, query, limit, mode)
     return respond(hits)
 
 

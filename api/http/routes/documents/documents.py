@@ -17,7 +17,7 @@ from api.services.documents.search import search as search_pool
 from ingest.ledger.records import DocumentRecord, DocumentState
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.request import LONGEST
-from vectorstore.models import Chunk, CollectionSpec, FrozenModel, Hit, Scalar, UnreadableCollection
+from vectorstore.models import Chunk, CollectionSpec, FrozenModel, Hit, Scalar, SearchMode, UnreadableCollection
 
 router = make_router(prefix="/v1", tags=["documents"])
 
@@ -50,9 +50,15 @@ class CollectionInfo(FrozenModel):
 class SearchRequest(FrozenModel):
     """A search query."""
 
-    query: str = Field(min_length=1, max_length=LONGEST, pattern=r"\S", description="Words or a question.")
+    query: str = Field(
+        min_length=1,
+        max_length=LONGEST,
+        pattern=r"\S",
+        description="Words or a question. A phrase in quotes must stand in the passage; `-word` excludes passages.",
+    )
     collection: str | None = Field(default=None, description="Name of the collection. Optional if there is only one.")
     limit: int = Field(default=10, ge=1, le=1000)
+    mode: SearchMode = Field(default=SearchMode.HYBRID, description="By words, by meaning, or by both (hybrid).")
     where: dict[str, Scalar] = Field(
         default_factory=dict,
         description="Metadata and facts that a document must have. All must match.",
@@ -191,5 +197,5 @@ def search(
 ) -> Response:
     """Search passages by keywords and by meaning, best first, without a language model."""
     name = collections.resolve_for(caller, Right.READ, body.collection)
-    hits = search_pool(pool, name, body.query, body.limit, body.where, body.filter)
+    hits = search_pool(pool, name, body.query, body.limit, body.where, body.filter, body.mode)
     return respond(hits)

@@ -1,0 +1,58 @@
+"""What a person's query demands of a passage: phrases in quotes stand in it, and words after a minus do not.
+
+    parse('"heat pump" price -used')   # text 'heat pump price', phrase 'heat pump', without 'used'
+
+White space, upper and lower case, and compatibility forms such as ligatures make no difference.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+from vectorstore.models import Chunk
+
+_PHRASE = re.compile(r"[\"“”„«»]([^\"“”„«»]*\w[^\"“”„«»]*)[\"“”„«»]")
+_EXCLUDED = re.compile(r"(?:^|(?<=\s))-([^\W\d][\w'’-]+)(?!\S)")
+
+
+class Restrictions(NamedTuple):
+    """The free words of a query, and what the passages must and must not contain, in normal form."""
+
+    text: str
+    """The words to rank by, including those of the phrases."""
+    phrases: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.phrases or self.excluded)
+
+    def allow(self, chunk: Chunk) -> bool:
+        """Return whether the text of the passage meets the restrictions."""
+        text = _normal(f"{chunk.header.text}\n{chunk.text}" if chunk.header else chunk.text)
+        return all(_contains(text, each) for each in self.phrases) and not any(
+            _contains(text, each) for each in self.excluded
+        )
+
+
+def parse(query: str) -> Restrictions:
+    """Return the restrictions of a query. An unbalanced quote, and a minus before a number, restrict nothing."""
+    phrases = tuple(_normal(found) for found in _PHRASE.findall(query))
+    outside = _PHRASE.sub(" ", query)
+    excluded = tuple(_normal(found) for found in _EXCLUDED.findall(outside))
+    if not phrases and not excluded:
+        return Restrictions(query, (), ())
+    text = _PHRASE.sub(r"\1", query)
+    for found in _EXCLUDED.findall(outside):
+        text = re.sub(rf"(?:^|(?<=\s))-{re.escape(found)}(?!\S)", " ", text)
+    return Restrictions(" ".join(text.split()), phrases, excluded)
+
+
+def _normal(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _contains(text: str, phrase: str) -> bool:
+    """Return whether the phrase stands in the text, and no letter or digit touches it."""
+    return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text) is not None
