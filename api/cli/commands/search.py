@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,7 +19,6 @@ from api.cli.common import (
     require_text,
 )
 from api.errors import UsageError
-from vectorstore.models import SearchMode
 
 app = command()
 
@@ -39,8 +38,9 @@ def search(
     since: filters.Since = None,
     tags: filters.Tags = None,
     mode: Annotated[
-        SearchMode, typer.Option("--mode", help="Search by words, by meaning, or by both (hybrid).")
-    ] = SearchMode.HYBRID,
+        Literal["words", "meaning", "hybrid"],
+        typer.Option("--mode", help="Search by words, by meaning, or by both (hybrid)."),
+    ] = "hybrid",
     timings: Annotated[
         bool, typer.Option("--timings", help="Print the duration of each stage to standard error.")
     ] = False,
@@ -55,11 +55,12 @@ def search(
     Example: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01
     """
     from api.services.documents.search import timed_search
+    from vectorstore.models import SearchMode
 
     given = dict(_named_value(each) for each in where or ())
     wanted = filters.make_filter(documents, folder, types, since, tags)
     hits, durations = timed_search(
-        make_candor(home).collections, collection, require_text(query, "query"), limit, given, wanted, mode
+        make_candor(home).collections, collection, require_text(query, "query"), limit, given, wanted, SearchMode(mode)
     )
     if as_json:
         print_json([{"score": hit.score, **hit.chunk.model_dump(mode="json")} for hit in hits])

@@ -80,7 +80,8 @@ class ElementWriter:
         elif name in ("table", "tgroup"):
             caption = element.find("{*}caption")
             self._into.prose("" if caption is None else words(caption))
-            self._into.table(repeat_merged(_rows(element)))
+            heads = sum(element_name(row) in _ROWS for head in element.iterfind("{*}thead") for row in head)
+            self._into.table(repeat_merged(_rows(element)), header_rows=max(heads, 1))
         elif name in _LISTS and any(element_name(child) in _ITEMS for child in element):
             self._write_list(element, depth)
         elif name in _VERBATIM:

@@ -27,9 +27,9 @@ from ingest.readers.pdf.lines import Line, is_bullet, read_lines
 from ingest.readers.pdf.ocr import ScanReader, list_pictured
 from ingest.readers.pdf.page_headers import without_page_headers
 from ingest.readers.pdf.tables.find import find_tables
-from ingest.readers.pdf.tables.header_rows import holds_figures
 from ingest.readers.pdf.watermarks import without_watermarks
 from ingest.readers.shared.document_builder import DocumentBuilder, PageBreaks
+from ingest.readers.shared.header_rows import holds_figures
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from ingest.document import Block, BlockKind, ParsedDocument
+from ingest.readers.shared.header_rows import merge_headers, merged_height
 from vectorstore.models import PageSpan, Scalar
 
 PageBreaks = Sequence[tuple[int, int]]
@@ -78,12 +79,23 @@ class DocumentBuilder:
         """Add a table of contents, one entry per line."""
         self._add(BlockKind.CONTENTS, "\n".join(clean(line).strip() for line in lines))
 
-    def table(self, rows: Sequence[Sequence[str]], *, has_header: bool = True, pages: PageBreaks = ()) -> None:
-        """Add a table. Its first row is the header if ``has_header``. ``pages`` are the page breaks inside it."""
+    def table(
+        self, rows: Sequence[Sequence[str]], *, has_header: bool = True, header_rows: int = 1, pages: PageBreaks = ()
+    ) -> None:
+        """Add a table. ``pages`` are the page breaks inside it.
+
+        If ``has_header``, its header are the first ``header_rows``, or more if a merged head needs the row below. They
+        become one row, with the heads of each column joined.
+        """
         kept = [row for row in rows if any(cell.strip() for cell in row)]
         if not kept:
             return
         width = max(len(row) for row in kept)
+        if has_header and not pages:
+            padded = [[cell.strip() for cell in row] + [""] * (width - len(row)) for row in kept]
+            height = min(max(header_rows, merged_height(padded)), len(kept))
+            if height > 1:
+                kept = [merge_headers(padded[:height]), *kept[height:]]
         lines = [_pipe_row(row, width) for row in kept]
         if has_header:
             lines.insert(1, "|" + " --- |" * width)

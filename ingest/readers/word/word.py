@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from xml.etree.ElementTree import Element
 
 from ingest.errors import ParseError
@@ -183,7 +184,8 @@ class _Body:
                 self.write(box)
             else:
                 self._flush()
-                self._into.table(list(self._rows(block)))
+                repeated = takewhile(_is_repeated, inside(block, "tr"))
+                self._into.table(list(self._rows(block)), header_rows=max(sum(1 for _ in repeated), 1))
                 self._write_attached(block)
         self._flush()
 
@@ -320,4 +322,10 @@ def _remarks(package: Package, main: str, relation: str, kind: str) -> Iterator[
                 yield identity, comment_line(author, when, body) if kind == "comment" else f"[{identity}] {body}"
 
 
-READER = Reader(name="word", version=2, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))
+def _is_repeated(row: Element) -> bool:
+    """Return whether Word repeats the row as a header on each page."""
+    mark = row.find("{*}trPr/{*}tblHeader")
+    return mark is not None and attribute(mark, "val", "1") not in ("0", "false", "off")
+
+
+READER = Reader(name="word", version=3, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

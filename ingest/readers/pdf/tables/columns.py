@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ingest.readers.pdf.lines import Line, joined, split_cells
-from ingest.readers.pdf.tables.header_rows import is_figure
 from ingest.readers.pdf.words import Word
+from ingest.readers.shared.header_rows import is_figure
 
 Cell = Sequence[Word]
 Cells = Sequence[Cell]

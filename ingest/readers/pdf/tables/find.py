@@ -14,10 +14,10 @@ from ingest.readers.pdf.lines import Line, joined
 from ingest.readers.pdf.tables.columns import Columns, cells_in, find_columns, row_of
 from ingest.readers.pdf.tables.grids import Grid, find_grid
 from ingest.readers.pdf.tables.header_lines import fits_size, header_start
-from ingest.readers.pdf.tables.header_rows import header_height, holds_figures, is_figure, is_header, merge_headers
 from ingest.readers.pdf.tables.rows import gap, join_rows, near, overlap
 from ingest.readers.pdf.tables.spanning import place_heads
 from ingest.readers.pdf.words import Word
+from ingest.readers.shared.header_rows import header_height, holds_figures, is_figure, is_header, merge_headers
 
 _ROWS = 3  # minimum rows of a table
 _ROWS_OF_MANY_CELLS = 2  # the same if a row has more than two cells

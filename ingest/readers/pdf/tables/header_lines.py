@@ -7,9 +7,9 @@ from enum import Enum, auto
 
 from ingest.readers.pdf.lines import Line, joined
 from ingest.readers.pdf.tables.columns import Cell, Columns, extent, middle
-from ingest.readers.pdf.tables.header_rows import is_figure
 from ingest.readers.pdf.tables.rows import near, overlap
 from ingest.readers.pdf.tables.spanning import head_cells
+from ingest.readers.shared.header_rows import is_figure
 
 _LARGER = 1.3  # ratio to the type size of the rows from which a line is a heading
 _SMALLER = 1.6  # ratio of the type size of the rows to that of a line from which the line is too small for a head

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ingest.readers.pdf.lines import Line
 from ingest.readers.pdf.tables.grids import join_wrapped
-from ingest.readers.pdf.tables.header_rows import is_figure
+from ingest.readers.shared.header_rows import is_figure
 
 Band = tuple[float, float]
 """Bottom and top of a ruled row, in points."""

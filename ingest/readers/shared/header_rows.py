@@ -1,4 +1,4 @@
-"""Finds the header rows of a PDF table and merges them into one row.
+"""Finds the header rows of a table and merges them into one row.
 
 For example, a table prints ``Three Months Ended`` once, centred above two columns with a year each. The merged header
 repeats it for each column, so that a reader needs only the header and one row.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 Row = Sequence[str]
 
@@ -42,6 +43,18 @@ def header_height(rows: Sequence[Row], known: int = 0) -> int:
             break
         height, named = index + 1, named or bool(row[0])
     return height
+
+
+def merged_height(rows: Sequence[Row]) -> int:
+    """Return the number of header rows of a table whose merged cells are repeated in each column and row.
+
+    More than one only if a head is repeated over adjacent columns, because then the row below tells them apart.
+    """
+    first = rows[0]
+    if not any(left and left == right for left, right in pairwise(first[1:])):
+        return 1
+    below = [("" if row[:1] == first[:1] else row[0], *row[1:]) for row in rows[1:]]
+    return max(header_height([first, *below]), 1)
 
 
 def _names_columns(row: Row) -> bool:
