@@ -1,14 +1,14 @@
 """Searches with several queries for one question: each query is embedded and searched, and the rankings are merged.
 
-Each query keeps a place for its first hits, because the passage of a question's second part is the best of one ranking
-only. The other places go to the best scores of any ranking. Reciprocal rank fusion, in contrast, prefers whatever two
-rankings contain, on any place.
+The rankings are taken in turn, because the passage of a question's second part is the best of one ranking only.
+Reciprocal rank fusion, in contrast, prefers whatever two rankings contain, on any place.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
 
 from vectorstore.embedding.embedder import QueryEmbedder
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
@@ -17,8 +17,6 @@ from vectorstore.restrictions import parse
 from vectorstore.store import EVERYTHING, Collection
 from vectorstore.text.languages import detect_query
 
-GUARANTEED = 2
-"""Hits of each query that are among the results."""
 MOST_CHECKED = 5_000
 """Passages that are read to find those that meet the restrictions of a query."""
 
@@ -146,23 +144,14 @@ def _windows(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def merge(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
-    """Return the best ``limit`` hits of several rankings. A hit has its best score.
-
-    The first hits of each ranking are among them, if there is room for two of each, or else for one.
-    """
+    """Return ``limit`` hits of several rankings, taken in turn, ordered by their best score in any ranking."""
+    in_turn = (hit for hits in zip_longest(*rankings) for hit in hits if hit is not None)
+    chosen = set(islice(dict.fromkeys(hit.chunk.id for hit in in_turn), limit))
     best: dict[str, Hit] = {}
     for hit in sorted((hit for ranking in rankings for hit in ranking), key=_sort_key):
-        best.setdefault(hit.chunk.id, hit)
-    firsts = {hit.chunk.id for rank in range(GUARANTEED) for hit in _at(rankings, rank)}
-    if len(firsts) > limit:
-        firsts = {hit.chunk.id for hit in _at(rankings, 0)}
-    ordered = list(best.values())
-    chosen = sorted(ordered, key=lambda hit: hit.chunk.id not in firsts)[:limit]
-    return sorted(chosen, key=_sort_key)
-
-
-def _at(rankings: Sequence[Sequence[Hit]], rank: int) -> list[Hit]:
-    return [ranking[rank] for ranking in rankings if rank < len(ranking)]
+        if hit.chunk.id in chosen:
+            best.setdefault(hit.chunk.id, hit)
+    return list(best.values())
 
 
 def _sort_key(hit: Hit) -> tuple[float, str, int, str]:

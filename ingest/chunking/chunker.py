@@ -27,8 +27,8 @@ from vectorstore.text.sentences import divide
 ALGORITHM = "sections-v4"
 """Version of the chunking algorithm.
 
-Change it when the same settings produce different chunks, when ``ingest/facts/`` finds different facts, or when
-``vectorstore/text/bm25.py`` indexes chunks differently. The next ingest then reads the documents again.
+Change it when the same settings produce different chunks, or when ``ingest/facts/`` finds different facts. The next
+ingest then reads the documents again. For the words of chunks, ``vectorstore/text/bm25.py`` has a version of its own.
 """
 
 _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")

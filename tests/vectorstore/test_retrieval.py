@@ -104,11 +104,10 @@ def test_threads_get_the_same_results(retriever: Retriever) -> None:
         assert list(threads.map(lambda query: retriever.search(query, limit=3), queries)) == alone
 
 
-def test_each_query_keeps_a_place_and_the_best_scores_fill_up() -> None:
-    chunks = [make_chunk(name, document=f"/docs/{name}") for name in "abcdef"]
-    a, b, c, d, e, f = (chunk for chunk in chunks)
+def test_rankings_are_taken_in_turn_and_ordered_by_their_best_scores() -> None:
+    a, b, c, d, e, f = (make_chunk(name, document=f"/docs/{name}") for name in "abcdef")
     one = [Hit(chunk=each, score=score) for each, score in ((a, 3), (b, 2.9), (c, 2.8))]
-    two = [Hit(chunk=each, score=score) for each, score in ((d, 1), (e, 0.9), (a, 0.8), (f, 0.7))]
-    assert [(hit.chunk, hit.score) for hit in merge([one, two], limit=4)] == [(a, 3), (b, 2.9), (d, 1), (e, 0.9)]
+    two = [Hit(chunk=each, score=score) for each, score in ((d, 1), (a, 0.9), (e, 0.8), (f, 0.7))]
+    assert [(hit.chunk, hit.score) for hit in merge([one, two], limit=3)] == [(a, 3), (b, 2.9), (d, 1)]
     assert [hit.chunk for hit in merge([one, two], limit=5)] == [a, b, c, d, e]
-    assert [hit.chunk for hit in merge([one, two], limit=2)] == [a, d]
+    assert [hit.chunk for hit in merge([one, two], limit=9)] == [a, b, c, d, e, f]

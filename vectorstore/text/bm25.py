@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import qdrant_edge as qdrant
 
+from vectorstore.text.dates import MONTH
 from vectorstore.text.forms import Forms, compounds, core_of, fold, forms, is_code, token_forms
 from vectorstore.text.languages import STEMMERS, detect_query
 
@@ -92,7 +93,8 @@ class _QueryEncoder(NamedTuple):
         yield from self._plain(text[end:])
 
     def _compound(self, text: str, forms: Forms) -> QueryWord:
-        return QueryWord(text, self._terms(*forms.whole), True, self._terms(text, *forms.parts))
+        named = bool(forms.whole) and not MONTH.fullmatch(forms.whole[0])  # a month is no identifier
+        return QueryWord(text, self._terms(*forms.whole), named, self._terms(text, *forms.parts))
 
     def _plain(self, text: str) -> Iterator[QueryWord]:
         tokens = _with_bigrams(text).split()

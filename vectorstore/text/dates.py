@@ -13,6 +13,8 @@ from functools import cache
 
 from vectorstore.text.languages import ENGLISH
 
+MONTH = re.compile(r"(?:1[5-9]|20|21)\d\d(?:0[1-9]|1[0-2])")
+"""The form of a month."""
 _YEAR = r"(?P<year>(?:1[5-9]|20|21)\d\d)(?!\d)"
 _DAY = r"(?<!\d)(?P<day>[0-3]?\d)"
 _NUMERIC = (
