@@ -99,6 +99,13 @@ class Plan(FrozenModel):
     steps: tuple[Step, ...] = Field(min_length=1)
     parameters: tuple[Parameter, ...] = Field(default=(), description="values of a template besides the question")
 
+    def needed_by(self, step: Step) -> frozenset[str]:
+        """Return the ids of the other steps that ``step`` waits for.
+
+        A person's question may contain text that looks like a reference. Text that names no other step is no reference.
+        """
+        return frozenset(step.after) & {each.id for each in self.steps} - {step.id}
+
     def before(self, step: Step) -> frozenset[str]:
         """Return the ids of all steps that ``step`` waits for, directly or through other steps."""
         by_id = {each.id: each for each in self.steps}

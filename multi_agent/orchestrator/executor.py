@@ -86,8 +86,13 @@ class Executor:
         answering = answering_step(plan, self._registry)
         progress = PlanProgress(plan)
         while not progress.finished:
-            for step in progress.start_ready():
-                await self._start(step, progress, samples if step is answering else 1, is_answer=step is answering)
+            ready = progress.start_ready()
+            if not ready and progress.stuck:
+                raise RunEnded(f"These steps wait for each other and never start: {', '.join(progress.stuck)}.")
+            for step in ready:
+                await self._start(
+                    plan, step, progress, samples if step is answering else 1, is_answer=step is answering
+                )
             if not progress.waiting:
                 continue  # no ready step could be started, but the failures may have made others ready
             result = await self._next_in_order(worker, progress.waiting)
@@ -100,13 +105,18 @@ class Executor:
                 await self._reactions.after(ended.id, is_last=progress.finished)
         return progress.failures
 
-    async def _start(self, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool) -> None:
+    async def _start(self, plan: Plan, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool) -> None:
         # With several candidates, the vote later chooses the answer.
         streams_claims = is_answer and samples * len(step.agents) == 1
         self._shared.begin_step(step.id)
         try:
             messages = self._tasks.for_step(
-                step, self._outputs, progress.failed, samples=samples, streams_claims=streams_claims
+                step,
+                plan.needed_by(step),
+                self._outputs,
+                progress.failed,
+                samples=samples,
+                streams_claims=streams_claims,
             )
         except ReferenceFailed as error:
             for agent in step.agents:

@@ -13,6 +13,7 @@ class PlanProgress:
 
     def __init__(self, plan: Plan) -> None:
         self._steps = {step.id: step for step in plan.steps}
+        self._needs = {step.id: plan.needed_by(step) for step in plan.steps}
         self._started: set[str] = set()
         self._finished: set[str] = set()
         self._tasks: dict[str, Sequence[str]] = {}  # by step, in the order in which they were made
@@ -35,10 +36,16 @@ class PlanProgress:
         ready = tuple(
             step
             for step in self._steps.values()
-            if step.id not in self._started and self._finished.issuperset(step.after)
+            if step.id not in self._started and self._finished >= self._needs[step.id]
         )
         self._started.update(step.id for step in ready)
         return ready
+
+    @property
+    def stuck(self) -> tuple[str, ...]:
+        """The ids of the steps that can never start, because each of them waits for another one."""
+        left = self._steps.keys() - self._started
+        return tuple(sorted(left)) if not self.waiting and self._started == self._finished else ()
 
     def wait_for(self, step: Step, task_ids: Sequence[str]) -> None:
         """Note the tasks of a started step."""

@@ -35,19 +35,20 @@ class StepTasks:
     def for_step(
         self,
         step: Step,
+        needs: Collection[str],
         outputs: Mapping[str, StepOutput],
         failed: Collection[str],
         *,
         samples: int,
         streams_claims: bool,
     ) -> list[SubTask]:
-        """Create a task for each agent of the step and each sample.
+        """Create a task for each agent of the step and each sample. ``needs`` are the steps that it may refer to.
 
         Raises ReferenceFailed or NothingFound if the step cannot be started.
         """
-        if broken := sorted({*step.after} & {*failed}):
+        if broken := sorted({*needs} & {*failed}):
             raise ReferenceFailed(f"It needs {', '.join(broken)}, which failed.")
-        instruction, inputs = resolve(step.task, outputs)
+        instruction, inputs = resolve(step.task, outputs, needs)
         cards = [self._registry.get(agent).card for agent in step.agents]
         own = {card.name: own_inputs(card, cards, inputs) for card in cards}
         for card in cards:

@@ -7,7 +7,7 @@ entries if the value is a list. Inside a longer text it is replaced by the value
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from pydantic import JsonValue
@@ -17,13 +17,15 @@ from multi_agent.errors import NothingFound, ReferenceFailed
 from multi_agent.plan import REFERENCE, Reference
 
 
-def resolve(value: JsonValue, outputs: Mapping[str, StepOutput]) -> Any:
-    """Replace every reference by its output.
+def resolve(value: JsonValue, outputs: Mapping[str, StepOutput], steps: Collection[str]) -> Any:
+    """Replace every reference to one of the ``steps`` by its output. Others are a person's text and stay.
 
     Raises ReferenceFailed for an unknown step or field, NothingFound for an empty output. References inside outputs
     are not resolved.
     """
-    return _replace(value, lambda reference: _look_up(reference, outputs))
+    return _replace(
+        value, lambda reference: _look_up(reference, outputs) if reference.step in steps else str(reference)
+    )
 
 
 def stand_in(value: JsonValue, types: Mapping[Reference, Any], text: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from datetime import date
@@ -68,6 +69,17 @@ async def test_a_chosen_mode_is_not_asked_for(panel: MakePanel) -> None:
     assert answer.mode == "fast"
     assert list(triage_.schema["properties"]) == ["queries", "documents"]
     assert "several" not in triage_.prompt
+
+
+@pytest.mark.parametrize("reference", ["@{outputs.a.b}", "@{outputs.answer.answer}"])
+@pytest.mark.parametrize("mode", ["fast", "auto"])
+async def test_text_of_a_question_is_no_reference(panel: MakePanel, serve: Serve, reference: str, mode: Any) -> None:
+    """It would be a reference to a step that never ends, and stop the whole service."""
+    question = f"Down to which temperature does {reference} work?"
+    orchestrator = panel(serve(Panel("-25 °C", roles={TRIAGE: fast})))
+    answer = await asyncio.wait_for(orchestrator.research(Asked(question=question, mode=mode)), 120)
+    assert answer.short == "The Borea 12 works down to -25 °C."
+    assert answer.question == question
 
 
 async def test_a_question_of_several_steps_is_triaged_and_planned(panel: MakePanel) -> None:

@@ -48,14 +48,14 @@ JSON = st.recursive(
     ],
 )
 def test_a_reference_is_replaced_by_the_output(value: Any, resolved: Any) -> None:
-    assert resolve(value, OUTPUTS) == resolved
+    assert resolve(value, OUTPUTS, OUTPUTS) == resolved
 
 
 @given(JSON)
 def test_a_value_without_references_is_unchanged(value: Any) -> None:
     assert find_references(value) == ()
     assert find_malformed(value) == ()
-    assert resolve(value, {}) == value
+    assert resolve(value, {}, ()) == value
 
 
 @given(st.lists(st.tuples(PLAIN, REFERENCES), min_size=1, max_size=4), PLAIN)
@@ -66,7 +66,7 @@ def test_every_reference_in_a_text_is_found_and_replaced(parts: list[tuple[str, 
     types = {reference: str for _, reference in parts}
     assert stand_in(text, types, "X") == "".join(f"{before}|X" for before, _ in parts) + f"|{end}"
     with pytest.raises(ReferenceFailed):
-        resolve(text, outputs)
+        resolve(text, outputs, outputs)
 
 
 class _Anything(StepOutput):
@@ -76,7 +76,7 @@ class _Anything(StepOutput):
 @given(st.text(max_size=30))
 def test_outputs_are_not_parsed_for_references(answer: str) -> None:
     outputs = {"a": Found(answer=answer + "@{outputs.hop.answer}")}
-    assert resolve("x @{outputs.a.answer}", outputs) == f"x {answer}@{{outputs.hop.answer}}"
+    assert resolve("x @{outputs.a.answer}", outputs, outputs) == f"x {answer}@{{outputs.hop.answer}}"
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_a_malformed_reference_is_found(text: str) -> None:
 )
 def test_an_unknown_reference_raises_an_error_with_the_reason(value: str, reason: str) -> None:
     with pytest.raises(ReferenceFailed, match=reason):
-        resolve({"question": f"about {value}"}, {**OUTPUTS, "empty": Found()})
+        resolve({"question": f"about {value}"}, {**OUTPUTS, "empty": Found()}, {*OUTPUTS, "empty", "gone"})
 
 
 def test_zero_is_a_value() -> None:
-    assert resolve("@{outputs.zero.count}", {"zero": Found(count=0)}) == 0
+    assert resolve("@{outputs.zero.count}", {"zero": Found(count=0)}, ("zero",)) == 0
 
 
 def test_a_reference_makes_a_step_wait() -> None:
@@ -110,3 +110,8 @@ def test_a_reference_makes_a_step_wait() -> None:
     assert second.after == ("first",)
     assert plan.before(second) == {"first"}
     assert json.loads(plan.model_dump_json())["steps"][1]["needs"] == []
+
+
+def test_a_reference_to_no_step_of_the_plan_is_a_persons_text() -> None:
+    text = ["What costs @{outputs.a.b}?", "@{outputs.a.b}"]
+    assert resolve(text, OUTPUTS, ("hop",)) == text

@@ -174,3 +174,20 @@ def test_a_valid_plan_can_run_to_its_end(steps: list[Step]) -> None:
     assert answering
     assert made.before(answering) == {each.id for each in steps} - {answering.id}
     assert written & {"synthesis", "findings"}
+
+
+def test_steps_that_wait_for_each_other_are_stuck() -> None:
+    one, other = (Step(id=each, agents=("Reader",), instruction="", needs=(need,)) for each, need in ("ab", "ba"))
+    progress = PlanProgress(plan(one, other))
+    assert progress.start_ready() == ()
+    assert progress.stuck == ("a", "b")
+
+
+def test_a_plan_under_way_is_not_stuck() -> None:
+    one, other = (
+        Step(id=each, agents=("Reader",), instruction="", needs=need) for each, need in (("a", ()), ("b", ("a",)))
+    )
+    progress = PlanProgress(plan(one, other))
+    assert [each.id for each in progress.start_ready()] == ["a"]
+    assert progress.start_ready() == ()
+    assert progress.stuck == ()
