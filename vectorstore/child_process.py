@@ -87,11 +87,17 @@ class ChildProcess:
             "connections": [theirs.fileno() for _, theirs in pipes],
             "lifeline": lifeline.fileno(),
             "nice": nice,
-            "path": sys.path,
+            "path": [entry for entry in sys.path if entry],  # the empty entry is the working folder
         }
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _START, json.dumps(start)],
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    _START,
+                    json.dumps(start),
+                ],  # -P: a json.py in the working folder is no module
                 env=child_environment(network=network),
                 stdin=subprocess.DEVNULL,
                 stdout=2 if self._output is None else self._output,

@@ -35,6 +35,17 @@ def test_the_target_gets_its_connections_and_arguments() -> None:
         assert child.wait(LIMIT_S) == "exit status 0"
 
 
+def test_a_module_in_the_working_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("json", "fcntl", "pydantic"):
+        (tmp_path / f"{name}.py").write_text("open('was_run', 'w')\nraise SystemExit(3)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    with ChildProcess("support.child_targets:echo", arguments=["> "]) as child:
+        child.connections[0].send("heat")
+        assert child.connections[0].recv() == "> heat"
+    assert not (tmp_path / "was_run").exists()
+
+
 def test_a_process_with_many_open_files_starts_a_child(tmp_path: Path) -> None:
     """A service has one open file for each client that follows a run."""
     own = resource.getrlimit(resource.RLIMIT_NOFILE)
