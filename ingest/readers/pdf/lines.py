@@ -195,13 +195,14 @@ def _word_lines(
 ) -> Iterator[list[tuple[int, Word]]]:
     """Yield lines of words with the index of each word's first character.
 
-    Drops words outside the visible box, because a page cut from a larger one keeps the text of its neighbours. Joins
-    cells from left to right into one line, because PDFium may return each cell of a row as a line.
+    Drops words without a valid character, and words outside the visible box, because a page cut from a larger one keeps
+    the text of its neighbours. Joins cells from left to right into one line, because PDFium may return each cell of a
+    row as a line.
     """
     line: list[tuple[int, Word]] = []
     ended = False
     for index, word, ends_line in _words(text_page, turn):
-        if not _is_inside(word, visible):
+        if not word.text or not _is_inside(word, visible):
             ended = ended or ends_line
             continue
         if line and not (_continues(line[-1][1], word) if ended else _overlaps(line[-1][1], word)):

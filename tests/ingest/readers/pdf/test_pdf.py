@@ -10,6 +10,7 @@ import pytest
 
 from ingest.document import BlockKind, ParsedDocument
 from ingest.parser import Parser, load_parser
+from ingest.readers.pdf import lines
 
 Placed = tuple[float, float, str]
 """A text and its position on the page, in millimetres from the top left corner."""
@@ -56,6 +57,20 @@ def tables_of(document: ParsedDocument) -> Iterator[list[str]]:
     for block in document.blocks:
         if block.kind is BlockKind.TABLE:
             yield document.text[block.start : block.end].splitlines()
+
+
+def test_a_word_without_a_valid_character_loses_no_other(
+    parser: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some fonts map characters to halves of surrogate pairs."""
+    read = lines._characters
+    monkeypatch.setattr(
+        lines, "_characters", lambda page, count: ["" if each == "#" else each for each in read(page, count)]
+    )
+    texts = ["### Alpha", "Beta ## Gamma", "Delta ####", "####", "End....... 7"]
+    pages = [[(LEFT, TOP + 20 * number, text) for number, text in enumerate(texts)]] * 2
+    read_words = parser.parse(write_pages(tmp_path / "a.pdf", pages)).text.split()
+    assert [read_words.count(word) for word in ("Alpha", "Beta", "Gamma", "Delta")] == [2, 2, 2, 2]
 
 
 # Page headers, page footers and page numbers
