@@ -90,7 +90,7 @@ def report_mode(mode: SearchMode, marks: Iterable[Mark], retriever: Retriever) -
 
 def place(mark: Mark, retriever: Retriever, query: str, mode: SearchMode) -> int:
     """Return the place of the mark's passage, counted from 0; -1 if it is not among ten."""
-    hits = retriever.search([query], TEN, mode=mode)
+    hits = retriever.find(query, TEN, mode=mode)
     found = (hit.chunk.name == mark.file and mark.inside in hit.chunk.text for hit in hits)
     return next((number for number, right in enumerate(found) if right), -1)
 

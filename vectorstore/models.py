@@ -203,10 +203,16 @@ class SearchMode(StrEnum):
 
 
 class Hit(FrozenModel):
-    """A chunk found by a search. ``score`` is comparable only within one search."""
+    """A chunk found by a search, and why. ``score`` is comparable only within one search."""
 
     chunk: Chunk
     score: float
+    words: tuple[str, ...] = Field(default=(), description="the words of the query that the passage has")
+    cosine: float | None = Field(default=None, description="nearness of meaning; None if it was not compared")
+    respelt: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="words of the query that no passage has, each with those that were searched for instead",
+    )
 
 
 class CollectionSpec(FrozenModel):

@@ -15,6 +15,7 @@ from typing import Any
 
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
+from vectorstore.ranking import Scores
 from vectorstore.store import Vectors
 from vectorstore.text.languages import ENGLISH, LANGUAGE
 
@@ -32,6 +33,8 @@ MAX_LANGUAGES = 200  # more than the detector knows
 
 Payload = dict[str, Any]
 ReadPayloads = Callable[[Sequence[str]], Mapping[str, Payload]]
+ReadFound = Callable[[Sequence[str]], Mapping[str, tuple[Payload, frozenset[int]]]]
+"""Returns payloads with the terms of the indexed words, by chunk id."""
 """Return the payloads of the chunks with these ids, without those that do not exist."""
 
 
@@ -99,12 +102,21 @@ def rank(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, flo
     return sorted(scored, key=lambda point: (-point[1], point[0]))[:limit]
 
 
-def to_hits(scored: Iterable[tuple[str, float]], limit: int, read: ReadPayloads) -> list[Hit]:
+def to_hits(scores: Scores, limit: int, read: ReadFound) -> list[Hit]:
     """Return the best ``limit`` chunks. Leaves out chunks deleted between the search and the read of the payloads."""
-    ranking = rank(scored, limit)
-    payloads = read([chunk_id for chunk_id, _ in ranking])
+    ranking = rank(scores.total(), limit)
+    found = read([chunk_id for chunk_id, _ in ranking])
     return [
-        Hit(chunk=from_payload(payloads[chunk_id]), score=score) for chunk_id, score in ranking if chunk_id in payloads
+        Hit(
+            chunk=from_payload(payload),
+            score=score,
+            words=scores.words_in(terms),
+            cosine=scores.cosines.get(chunk_id),
+            respelt=scores.respelt,
+        )
+        for chunk_id, score in ranking
+        if chunk_id in found
+        for payload, terms in [found[chunk_id]]
     ]
 
 

@@ -14,12 +14,13 @@ Both stores use this module and only send its requests, so they return the same 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from vectorstore.models import SearchMode
 from vectorstore.store import Vectors
 from vectorstore.text.bm25 import QueryWord
+from vectorstore.text.spelling import edits, is_correctable, nearest
 
 DEPTH = 50
 """The limit of the dense and the BM25 ranking, unless more results are wanted."""
@@ -48,11 +49,34 @@ Ask = Callable[[Sequence[Nearest]], Sequence[Ranking]]
 """Answers several requests as of one moment."""
 
 
+class Speller(NamedTuple):
+    """Finds the words of a collection that a misspelt word may mean."""
+
+    ask: Ask
+    """Answers requests over all passages of the collection."""
+    texts: Callable[[Sequence[str]], Iterable[str]]
+    encode: Callable[[QueryWord, Sequence[str]], QueryWord]
+    """Returns the word with the terms of other spellings."""
+
+    def respell(self, word: QueryWord) -> tuple[str, ...]:
+        """Return the words of the collection that are one edit away, if it lacks the word itself."""
+        spellings = edits(word.text)
+        found, near = self.ask([Nearest([word], 1), Nearest([self.encode(word, spellings)], DEPTH)])
+        return () if found else nearest(word.text, self.texts([chunk_id for chunk_id, _ in near]))
+
+
 class Scores:
-    """Adds up the scores of chunks."""
+    """Adds up the scores of chunks, and knows why they were found."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[dict[str, float], float]] = []  # scores, and the score of all other chunks
+        self.cosines: dict[str, float] = {}
+        self.words: Sequence[QueryWord] = ()
+        self.respelt: dict[str, tuple[str, ...]] = {}
+
+    def words_in(self, terms: Collection[int]) -> tuple[str, ...]:
+        """Return the words of the query that a passage with these terms has, and those searched for instead."""
+        return tuple(word.text for word in self.words if any(term in terms for term in word.terms or word.parts))
 
     def add(self, ranking: Ranking, weight: float, *, others: float = 0.0) -> None:
         """Add weighted scores. ``others`` is the unweighted score of chunks that the ranking does not contain."""
@@ -64,31 +88,47 @@ class Scores:
             yield chunk_id, round(sum(scores.get(chunk_id, others) for scores, others in self._parts), _DIGITS)
 
 
-def score(ask: Ask, mode: SearchMode, vector: Vectors | None, words: Sequence[QueryWord], limit: int) -> Scores:
+def score(
+    ask: Ask, mode: SearchMode, vector: Vectors | None, words: Sequence[QueryWord], limit: int, speller: Speller
+) -> Scores:
     """Return the scores of the best chunks, at least ``limit`` if as many are found."""
     depth = max(limit, DEPTH)
-    wanted: dict[str, Nearest] = {}
-    if mode is not SearchMode.WORDS and vector is not None:
-        wanted["meaning"] = Nearest(vector, depth)
-    if mode is not SearchMode.MEANING and words:
-        wanted["words"] = Nearest(words, depth)
-    rare = [Nearest([word._replace(parts=())], RARE + 1) for word in words] if "words" in wanted else []
     scores = Scores()
-    if not wanted:
-        return scores
-    answers = iter(ask([*wanted.values(), *rare]))
-    for name, request in wanted.items():
-        ranking, others = _complete(ask, request, next(answers), limit)
-        best = max((value for _, value in ranking), default=1.0)
-        if name == "words":
-            scores.add(ranking, 1 / best, others=others)
-        else:
-            scores.add(ranking, COSINE_WEIGHT if mode is SearchMode.HYBRID else 1.0, others=others)
-    for word, having in zip(words, answers, strict=False):
-        if 0 < len(having) <= RARE:
-            bonus = (CODE_WEIGHT if word.is_code else WORD_WEIGHT) / math.sqrt(len(having))
-            scores.add([(chunk_id, bonus) for chunk_id, _ in having], 1)
+    wanted: list[Nearest] = []
+    if by_meaning := mode is not SearchMode.WORDS and vector is not None:
+        wanted.append(Nearest(vector, depth))
+    if by_words := mode is not SearchMode.MEANING and bool(words):
+        wanted += [Nearest(words, depth), *map(_alone, words)]
+    answers = list(ask(wanted)) if wanted else []
+    if by_meaning:
+        ranking, others = _complete(ask, wanted[0], answers.pop(0), limit)
+        scores.cosines = dict(ranking)
+        scores.add(ranking, COSINE_WEIGHT if mode is SearchMode.HYBRID else 1.0, others=others)
+    if by_words:
+        ranking, *having = answers
+        scores.respelt = _respelt(words, having, speller)
+        if scores.respelt:
+            words = [speller.encode(word, near) if (near := scores.respelt.get(word.text)) else word for word in words]
+            ranking, *having = ask([Nearest(words, depth), *map(_alone, words)])
+        ranking, others = _complete(ask, Nearest(words, depth), ranking, limit)
+        scores.add(ranking, 1 / max((value for _, value in ranking), default=1.0), others=others)
+        scores.words = words
+        for word, found in zip(words, having, strict=True):
+            if 0 < len(found) <= RARE:
+                bonus = (CODE_WEIGHT if word.is_code else WORD_WEIGHT) / math.sqrt(len(found))
+                scores.add([(chunk_id, bonus) for chunk_id, _ in found], 1)
     return scores
+
+
+def _alone(word: QueryWord) -> Nearest:
+    """Return the request that tells whether few passages have the word."""
+    return Nearest([word._replace(parts=())], RARE + 1)
+
+
+def _respelt(words: Sequence[QueryWord], having: Sequence[Ranking], speller: Speller) -> dict[str, tuple[str, ...]]:
+    """Return the words that no passage has, each with the nearest words of the collection, if there are any."""
+    absent = (word for word, found in zip(words, having, strict=True) if not found and is_correctable(word.text))
+    return {word.text: near for word in absent if (near := speller.respell(word))}
 
 
 def _complete(ask: Ask, request: Nearest, ranking: Ranking, limit: int) -> tuple[Ranking, float]:

@@ -1,11 +1,13 @@
 """Searches with several queries for one question: each query is embedded and searched, and the rankings are merged.
 
-The rankings are taken in turn, because the passage of a question's second part is the best of one ranking only.
-Reciprocal rank fusion, in contrast, prefers whatever two rankings contain, on any place.
+The first hits of each ranking are kept, because the passage of a question's second part is the best of one ranking only.
+Reciprocal rank fusion, in contrast, prefers whatever two rankings contain, on any place
+(``benchmarks.several_queries`` compares them).
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice, zip_longest
@@ -19,6 +21,8 @@ from vectorstore.text.languages import detect_query
 
 MOST_CHECKED = 5_000
 """Passages that are read to find those that meet the restrictions of a query."""
+FIRST = 2
+"""Hits of each query that are in the results, whatever the other queries find."""
 
 
 class Retriever:
@@ -117,7 +121,7 @@ class Retriever:
         found, lowest = {hit.chunk.id for hit in sparse}, min((hit.score for hit in sparse), default=1.0)
         dense = self._rank(view, query, limit, where, SearchMode.MEANING)
         # A cosine is at most 1.
-        below = [Hit(chunk=hit.chunk, score=lowest * hit.score / 2) for hit in dense if hit.chunk.id not in found]
+        below = [hit.model_copy(update={"score": lowest * hit.score / 2}) for hit in dense if hit.chunk.id not in found]
         return [*sparse, *below][:limit]
 
     def _rank(self, view: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
@@ -144,9 +148,16 @@ def _windows(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def merge(rankings: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
-    """Return ``limit`` hits of several rankings, taken in turn, ordered by their best score in any ranking."""
-    in_turn = (hit for hits in zip_longest(*rankings) for hit in hits if hit is not None)
-    chosen = set(islice(dict.fromkeys(hit.chunk.id for hit in in_turn), limit))
+    """Return ``limit`` hits of several rankings, ordered by their best score in any ranking.
+
+    Takes the first hits of each ranking in turn, then those that are the least behind the best of their ranking.
+    """
+    behind: dict[str, float] = {}
+    for ranking in rankings:
+        for hit in ranking:
+            behind[hit.chunk.id] = min(behind.get(hit.chunk.id, math.inf), ranking[0].score - hit.score)
+    first = (hit.chunk.id for hits in zip_longest(*(each[:FIRST] for each in rankings)) for hit in hits if hit)
+    chosen = set(islice(dict.fromkeys([*first, *sorted(behind, key=behind.__getitem__)]), limit))
     best: dict[str, Hit] = {}
     for hit in sorted((hit for ranking in rankings for hit in ranking), key=_sort_key):
         if hit.chunk.id in chosen:

@@ -85,6 +85,9 @@ class Passage(FrozenModel):
     start: int = Field(description="where in the document's text it begins")
     text: str
     score: float
+    respelt: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, description="words that no passage has, each with those searched for instead"
+    )
 
 
 class Cited(FrozenModel):
@@ -290,7 +293,7 @@ def _passage(hit: Hit) -> Passage:
     chunk = hit.chunk
     return Passage(
         document=chunk.document_id, name=chunk.name, section=" › ".join(chunk.section), pages=chunk.pages,
-        start=chunk.start, text=chunk.reading_text, score=hit.score,
+        start=chunk.start, text=chunk.reading_text, score=hit.score, respelt=hit.respelt,
     )  # fmt: skip
 
 

@@ -336,6 +336,29 @@ class TestSearching:
         hybrid = papers.search(SearchMode.HYBRID, text=text, vector=VECTORS[1], limit=9)
         assert [hit.chunk for hit in hybrid] == [hit.chunk for hit in dense]
 
+    def test_a_misspelt_word_is_searched_as_the_nearest_words(self, papers: Collection) -> None:
+        hits = papers.search(SearchMode.WORDS, text="The huose and its appael", vector=None, limit=9)
+        assert {hit.chunk.text: hit.words for hit in hits} == {
+            CHUNKS[0].text: ("huose",), CHUNKS[4].text: ("appael",),
+        }  # fmt: skip
+        assert [hit.respelt for hit in hits] == 2 * [{"huose": ("house",), "appael": ("appeal",)}]
+
+    def test_a_word_that_only_a_filter_excludes_is_not_misspelt(self, papers: Collection) -> None:
+        where = ChunkFilter(documents=(CHUNKS[0].document_id,))
+        assert papers.search(SearchMode.WORDS, text="flour houses", vector=None, limit=9, where=where)[0].respelt == {}
+
+    @pytest.mark.parametrize("word", ["houses", "haet", "B0rea", "90000", "zzzzzzz"])
+    def test_present_and_short_words_and_codes_keep_their_spelling(self, papers: Collection, word: str) -> None:
+        hits = papers.search(SearchMode.HYBRID, text=word, vector=VECTORS[1], limit=9)
+        assert [hit.respelt for hit in hits] == 5 * [{}]
+
+    def test_a_hit_says_why_it_was_found(self, papers: Collection) -> None:
+        vector = VECTORS[1] / np.linalg.norm(VECTORS[1])
+        best, *others = papers.search(SearchMode.HYBRID, text="Which heating below -20 °C?", vector=vector, limit=9)
+        assert (best.chunk, best.words) == (CHUNKS[1], ("heating", "20 °C"))
+        assert best.cosine == pytest.approx(1, abs=0.001)
+        assert {hit.chunk.text: hit.words for hit in others}[CHUNKS[3].text] == ("heating",)
+
     def test_equal_scores_are_ordered_by_id(self, papers: Collection) -> None:
         twins = [make_chunk("quantum entanglement", document=f"/docs/twin{number}.md") for number in range(120)]
         papers.upsert(twins, np.ones((120, SPEC.dimension), dtype=np.float32))

@@ -50,7 +50,7 @@ def test_a_text_is_found_with_its_count_and_place(open_page: OpenPage, site: Sit
 def test_passages_are_searched_by_meaning_and_listed(open_page: OpenPage, site: Site) -> None:
     page = open_page(f"documents/pumps/{site.candor.documents.find('sheet.pdf', 'pumps').id}")
     page.get_by_label("Find in this document").fill("How loud is it?")
-    page.get_by_role("button", name="Search by meaning").click()
+    page.get_by_role("button", name="Search passages").click()
     hits = page.get_by_role("region", name="Found").locator(".source")
     expect(hits.filter(has_text=SOUND)).to_contain_text("page")
     page.locator("summary", has_text="passage").click()

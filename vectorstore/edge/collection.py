@@ -36,7 +36,7 @@ from vectorstore.qdrant_schema import (
     validate_query,
     validate_vectors,
 )
-from vectorstore.ranking import Nearest, Ranking, score
+from vectorstore.ranking import Nearest, Ranking, Speller, score
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 from vectorstore.text.bm25 import Bm25Encoder
 from vectorstore.text.languages import LANGUAGE
@@ -107,11 +107,17 @@ class EdgeCollection:
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
         validate_query(self._spec, mode, vector)
-        words = [] if mode is SearchMode.MEANING else self._bm25.words(text, self.languages(exact=False))
-        selected = to_filter(where)
+        languages = {} if mode is SearchMode.MEANING else self.languages(exact=False)
+        words = self._bm25.words(text, languages) if languages else []
+        selected, everything = to_filter(where), to_filter(EVERYTHING)
         with self._engine("search") as shard:
-            scores = score(lambda wanted: self._ask(shard, wanted, selected), mode, vector, words, limit)
-        return to_hits(scores.total(), limit, self._payloads)
+            speller = Speller(
+                lambda wanted: self._ask(shard, wanted, everything),
+                lambda ids: _texts(shard, ids),
+                lambda word, spellings: self._bm25.respelt(word, spellings, languages),
+            )
+            scores = score(lambda wanted: self._ask(shard, wanted, selected), mode, vector, words, limit, speller)
+        return to_hits(scores, limit, self._found)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         return read_chunks(self._ordered_ids(where), BATCH, self._payloads)
@@ -336,6 +342,11 @@ class EdgeCollection:
             records = shard.retrieve(list(ids), with_payload=True, with_vector=False)
         return {str(record.id): record.payload or {} for record in records}
 
+    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, frozenset[int]]]:
+        with self._engine("read") as shard:
+            records = shard.retrieve(list(ids), with_payload=True, with_vector=[BM25])
+        return {str(record.id): (record.payload or {}, _indices(record.vector)) for record in records}
+
     def _ordered_ids(self, where: ChunkFilter) -> list[str]:
         selected = to_filter(where)
         with self._engine("read") as shard:
@@ -344,6 +355,15 @@ class EdgeCollection:
             request = qdrant.ScrollRequest(limit=limit, filter=selected, with_payload=fields, with_vector=False)
             records, _ = shard.scroll(request)
         return sort_ids((str(record.id), record.payload or {}) for record in records)
+
+
+def _texts(shard: qdrant.EdgeShard, ids: Sequence[str]) -> Iterator[str]:
+    records = shard.retrieve(list(ids), with_payload=True, with_vector=False)
+    return (from_payload(record.payload or {}).embedded_text for record in records)
+
+
+def _indices(vector: Any) -> frozenset[int]:
+    return frozenset(vector[BM25].indices) if BM25 in vector else frozenset()
 
 
 def _dense(vector: Any) -> Vectors:

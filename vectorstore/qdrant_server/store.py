@@ -37,7 +37,7 @@ from vectorstore.qdrant_schema import (
 from vectorstore.qdrant_server.connection import ServerConnection, limit_connecting
 from vectorstore.qdrant_server.owner import Owner, foreign
 from vectorstore.qdrant_server.requests import create_index, properties, read_page, to_filter, update_vectors, upsert
-from vectorstore.ranking import Nearest, Ranking, score
+from vectorstore.ranking import Nearest, Ranking, Speller, score
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import EVERYTHING, Collection, T, Vectors, require_spec
 from vectorstore.text.bm25 import ANALYSIS, Bm25Encoder
@@ -226,10 +226,16 @@ class ServerCollection:
         self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
     ) -> list[Hit]:
         validate_query(self._spec, mode, vector)
-        words = [] if mode is SearchMode.MEANING else self._bm25.words(text, self.languages())
-        selected = to_filter(where)
-        scores = score(lambda wanted: self._ask(wanted, selected), mode, vector, words, limit)
-        return to_hits(scores.total(), limit, self._payloads)
+        languages = {} if mode is SearchMode.MEANING else self.languages()
+        words = self._bm25.words(text, languages) if languages else []
+        selected, everything = to_filter(where), to_filter(EVERYTHING)
+        speller = Speller(
+            lambda wanted: self._ask(wanted, everything),
+            self._texts,
+            lambda word, spellings: self._bm25.respelt(word, spellings, languages),
+        )
+        scores = score(lambda wanted: self._ask(wanted, selected), mode, vector, words, limit, speller)
+        return to_hits(scores, limit, self._found)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         return read_chunks(self._ordered_ids(where), BATCH, self._payloads)
@@ -338,6 +344,15 @@ class ServerCollection:
         records = self._server.call(lambda client: client.retrieve(self._spec.name, list(ids), with_payload=True))
         return {str(record.id): record.payload or {} for record in records}
 
+    def _texts(self, ids: Sequence[str]) -> Iterator[str]:
+        return (from_payload(payload).embedded_text for payload in self._payloads(ids).values())
+
+    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, frozenset[int]]]:
+        records = self._server.call(
+            lambda client: client.retrieve(self._spec.name, list(ids), with_payload=True, with_vectors=[BM25])
+        )
+        return {str(record.id): (record.payload or {}, _indices(record.vector)) for record in records}
+
     def _ordered_ids(self, where: ChunkFilter) -> list[str]:
         found: list[models.Record] = []
         read = partial(read_page, self._spec.name, to_filter(where))
@@ -353,6 +368,10 @@ def _sparse(terms: Any) -> models.SparseVector:
     from qdrant_client import models
 
     return models.SparseVector(indices=terms.indices, values=terms.values)
+
+
+def _indices(vector: Any) -> frozenset[int]:
+    return frozenset(vector[BM25].indices) if BM25 in vector else frozenset()
 
 
 def _dense(vector: Any) -> Vectors:

@@ -68,9 +68,12 @@ class Bm25Encoder:
         """
         text = unicodedata.normalize("NFC", text)
         language = detect_query(text, passages)
-        models = [_model(stemmer) for stemmer in sorted({STEMMERS.get(each) for each in passages}, key=str)]
-        encoder = _QueryEncoder(language, _model(STEMMERS.get(language)), models)
+        encoder = _QueryEncoder(language, _model(STEMMERS.get(language)), _models(passages))
         return list({word.text: word for word in encoder.words(text)}.values())
+
+    def respelt(self, word: QueryWord, spellings: Sequence[str], passages: Mapping[str, int]) -> QueryWord:
+        """Return the word with the terms of other spellings."""
+        return QueryWord(word.text, _all_terms(_models(passages), spellings), is_code=False)
 
     def query(self, words: Sequence[QueryWord]) -> qdrant.SparseVector:
         """Return the terms of a query, weighted 1."""
@@ -109,14 +112,22 @@ class _QueryEncoder(NamedTuple):
                 terms, parts = self._terms(*forms.whole), self._terms(token, *forms.parts)
             joined = fold(core + core_of(following))
             is_joint = following and joined.isascii() and joined.isalnum() and not self._is_stop_word(following)
-            yield QueryWord(token, terms, is_code(folded), (*parts, *(self._terms(joined) if is_joint else ())))
+            yield QueryWord(core or token, terms, is_code(folded), (*parts, *(self._terms(joined) if is_joint else ())))
 
     def _is_stop_word(self, token: str) -> bool:
         return not self.likely.embed_query(token).indices
 
     def _terms(self, *words: str) -> tuple[int, ...]:
-        text = " ".join(words)
-        return tuple(sorted({index for model in self.models for index in model.embed_query(text).indices}))
+        return _all_terms(self.models, words)
+
+
+def _all_terms(models: Sequence[qdrant.Bm25], words: Sequence[str]) -> tuple[int, ...]:
+    text = " ".join(words)
+    return tuple(sorted({index for model in models for index in model.embed_query(text).indices}))
+
+
+def _models(passages: Mapping[str, int]) -> list[qdrant.Bm25]:
+    return [_model(stemmer) for stemmer in sorted({STEMMERS.get(each) for each in passages}, key=str)]
 
 
 @cache

@@ -63,7 +63,7 @@ def search(
         make_candor(home).collections, collection, require_text(query, "query"), limit, given, wanted, SearchMode(mode)
     )
     if as_json:
-        print_json([{"score": hit.score, **hit.chunk.model_dump(mode="json")} for hit in hits])
+        print_json([hit.model_dump(mode="json", exclude={"chunk"}) | hit.chunk.model_dump(mode="json") for hit in hits])
     else:
         from api.cli.render.documents import show_hits
 

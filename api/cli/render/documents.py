@@ -17,7 +17,9 @@ _TIMES = ("modified", "read_at", "updated_at")
 
 
 def show_hits(console: Console, hits: Sequence[Hit]) -> None:
-    """Print the passages that a search found, best first."""
+    """Print the passages that a search found, best first, after the words that were searched for instead of others."""
+    for word, near in hits[0].respelt.items() if hits else ():
+        show_paragraph(console, f"No passage has {word!r}. Searched for {', '.join(map(repr, near))}.")
     for rank, hit in enumerate(hits, start=1):
         console.print(Text(f"{rank}. {show_location(hit.chunk)}", style="bold"), soft_wrap=True)
         show_paragraph(console, excerpt(hit.chunk.reading_text))

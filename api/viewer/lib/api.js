@@ -93,8 +93,8 @@ export const documentText = (document, collection, part) =>
   call(`/v1/documents/${id(document)}/text?${query({collection, ...part})}`);
 export const findInDocument = (document, collection, text, first) =>
   call(`/v1/documents/${id(document)}/find?${query({collection, text, first})}`);
-export const searchDocument = (document, collection, words) =>
-  call(`/v1/documents/${id(document)}/search?${query({collection, query: words})}`);
+export const searchDocument = (document, collection, words, mode) =>
+  call(`/v1/documents/${id(document)}/search?${query({collection, query: words, mode})}`);
 export const passages = (document, collection, first) =>
   call(`/v1/documents/${id(document)}/passages?${query({collection, first})}`);
 export const citations = (document, collection, after, limit) =>

@@ -18,7 +18,7 @@ from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import CollectionClosed, CollectionLocked, StoreUnavailable
 from vectorstore.models import ChunkFilter, SearchMode
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 BATCH = 100
 
 # Writes batch after batch, and prints the number of chunks after each one.

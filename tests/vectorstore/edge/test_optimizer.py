@@ -31,7 +31,7 @@ LARGE = CollectionSpec(name="papers", embedding_model="any-model", dimension=384
 CHUNKS = [make_chunk(f"passage {number}", index=number) for number in range(8_000)]
 VECTORS = make_vectors(len(CHUNKS), LARGE.dimension)
 TICK_S = 0.01
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture

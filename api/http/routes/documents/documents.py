@@ -75,9 +75,15 @@ class TagChange(FrozenModel):
 
 
 class FoundPassage(Chunk):
-    """A passage with its score. Scores of different searches cannot be compared."""
+    """A passage with its score, and why it was found. Scores of different searches cannot be compared."""
 
     score: float
+    words: tuple[str, ...] = Field(default=(), description="The words of the query that the passage has.")
+    cosine: float | None = Field(default=None, description="Nearness of meaning. None if it was not compared.")
+    respelt: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="Words of the query that no passage has, each with the words that were searched for instead.",
+    )
 
 
 _FOUND = TypeAdapter(list[FoundPassage])
@@ -184,7 +190,7 @@ def remove(
 
 def respond(hits: Sequence[Hit]) -> Response:
     """Return the hits as JSON. FastAPI would validate them again, in another thread."""
-    passages = [FoundPassage.model_construct(**dict(hit.chunk), score=hit.score) for hit in hits]
+    passages = [FoundPassage.model_construct(**dict(hit) | dict(hit.chunk)) for hit in hits]
     return Response(_FOUND.dump_json(passages), media_type="application/json")
 
 

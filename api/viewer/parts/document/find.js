@@ -13,6 +13,8 @@ export class Finder {
   constructor(record, collection, show) {
     Object.assign(this, {record, collection, show, text: "", places: [], total: 0, at: -1});
     this.input = h("input", {type: "search", required: true, "data-slash": true, placeholder: "Find in this document", "aria-label": "Find in this document", "aria-keyshortcuts": "/", on: {keydown: (event) => this.onKey(event)}});
+    this.mode = h("select", {"aria-label": "Search passages by"},
+      h("option", {value: "hybrid"}, "by words and meaning"), h("option", {value: "words"}, "by words"), h("option", {value: "meaning"}, "by meaning"));
     this.pager = h("div", {"aria-live": "polite"});
     this.found = h("div", {role: "region", "aria-label": "Found"});
     this.errorBox = h("div", {});
@@ -22,7 +24,8 @@ export class Finder {
         this.submit(1);
       }}}, this.input,
       h("button", {type: "submit"}, "Find"),
-      h("button", {type: "button", on: {click: () => this.search()}}, "Search by meaning")),
+      this.mode,
+      h("button", {type: "button", on: {click: () => this.search()}}, "Search passages")),
       this.pager);
     this.elements = [this.bar, this.errorBox, this.found];
   }
@@ -49,7 +52,7 @@ export class Finder {
       return;
     }
     this.pager.replaceChildren();
-    this.found.replaceChildren(h("p", {class: "note"}, `The document does not contain “${shorten(text, 80)}”. Search by meaning also finds similar words.`));
+    this.found.replaceChildren(h("p", {class: "note"}, `The document does not contain “${shorten(text, 80)}”. Search passages also finds similar words.`));
   }
 
   go(by) {
@@ -80,11 +83,12 @@ export class Finder {
     if (!this.input.reportValidity()) return;
     const words = this.input.value.trim();
     tryAction(this.errorBox, async () => {
-      const hits = await api.searchDocument(this.record.id, this.collection, words);
+      const hits = await api.searchDocument(this.record.id, this.collection, words, this.mode.value);
       Object.assign(this, {text: "", total: 0});
       this.pager.replaceChildren();
       this.found.replaceChildren(
-        h("p", {class: "note"}, hits.length ? `${plural(hits.length, "passage")}, best first` : "The document has no passages."),
+        h("p", {class: "note"}, hits.length ? `${plural(hits.length, "passage")}, best first` : "No passage was found."),
+        Object.entries(hits[0]?.respelt ?? {}).map(([word, near]) => h("p", {class: "note"}, `No passage has “${word}”. Searched for ${near.map((each) => `“${each}”`).join(", ")}.`)),
         h("ul", {class: "sources"}, hits.map((hit) => h("li", {}, passageButton(hit, () => this.show(hit.start, hit.end))))));
     });
   }
