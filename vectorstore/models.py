@@ -13,6 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
+from vectorstore.text.wide_rows import narrowed
+
 Scalar = str | int | float | bool
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
@@ -142,10 +144,18 @@ class Chunk(FrozenModel):
         return f"{self.header.text}\n{self.text}" if self.header else self.text
 
     @property
+    def indexed_text(self) -> str:
+        """The text whose words are indexed: ``title › about › section``, then the passage with its table header."""
+        return self._with_path(self.reading_text)
+
+    @property
     def embedded_text(self) -> str:
-        """The text to embed: a line ``title › about › section``, which is not part of the span, then the passage."""
+        """The text to embed: the indexed text with fewer columns of wide tables."""
+        return self._with_path(narrowed(self.reading_text) if self.kind is ChunkKind.TABLE else self.reading_text)
+
+    def _with_path(self, text: str) -> str:
         path = " › ".join(part for part in (self.title, self.about, *self.section) if part)
-        return f"{path}\n{self.reading_text}" if path else self.reading_text
+        return f"{path}\n{text}" if path else text
 
     def source_text(self, start: int, end: int) -> str:
         """Return the parsed text of [start, end), which must be within the passage or its table header."""

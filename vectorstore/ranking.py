@@ -25,7 +25,7 @@ from vectorstore.text.spelling import edits, is_correctable, nearest
 DEPTH = 50
 """The limit of the dense and the BM25 ranking, unless more results are wanted."""
 COSINE_WEIGHT = 2.0
-CODE_WEIGHT = 1.0
+CODE_WEIGHT = 2.0
 """For a word that looks like an identifier. Whoever types one wants the passages that have it."""
 WORD_WEIGHT = 0.2
 RARE = 10

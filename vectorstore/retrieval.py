@@ -1,6 +1,6 @@
 """Searches with several queries for one question: each query is embedded and searched, and the rankings are merged.
 
-The first hits of each ranking are kept, because the passage of a question's second part is the best of one ranking only.
+The first hits of each ranking are kept, because the passage of a question's second part is the best of one ranking.
 Reciprocal rank fusion, in contrast, prefers whatever two rankings contain, on any place
 (``benchmarks.several_queries`` compares them).
 """

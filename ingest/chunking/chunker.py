@@ -24,7 +24,7 @@ from ingest.document import TITLE, BlockKind, ParsedDocument
 from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan, Scalar, SectionStart
 from vectorstore.text.sentences import divide
 
-ALGORITHM = "sections-v4"
+ALGORITHM = "sections-v5"
 """Version of the chunking algorithm.
 
 Change it when the same settings produce different chunks, or when ``ingest/facts/`` finds different facts. The next

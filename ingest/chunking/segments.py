@@ -16,12 +16,14 @@ from ingest.chunking.outline import Outline, TokenCounter
 from ingest.document import Block, BlockKind, ParsedDocument
 from vectorstore.models import TableHeader
 from vectorstore.text.sentences import LINE_STARTS, SENTENCE_ENDS, divide
+from vectorstore.text.wide_rows import WIDE, cells_of, columns_of, row_of
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import SentenceSplitter
 
 _HEADER_SHARE = 2  # a table's header takes at most half of the budget
 _SEGMENT_SHARE = 16  # sentences, lines and rows below a sixteenth of the budget are joined
+_READ_SHARE = 2  # a passage of a wide table may have this many times the budget to be read and quoted
 _CAPTION_SHARE = 5  # a paragraph next to a table is its caption if it takes at most a fifth of the budget
 
 # Costs of the boundary at which a chunk begins. The values were found by experiment; only their order has a reason.
@@ -70,7 +72,10 @@ class Segmenter:
         blocks = list(self._outline.sections())
         spans = [divide(self._text, block.start, block.end, boundary_of(block.kind)) for block, _ in blocks]
         counts = iter(self._count([self._text[start:end] for block_spans in spans for start, end in block_spans]))
-        counted = [[(start, end, next(counts)) for start, end in block_spans] for block_spans in spans]
+        counted = [
+            self._narrowed(block, [(start, end, next(counts)) for start, end in block_spans])
+            for (block, _), block_spans in zip(blocks, spans, strict=True)
+        ]
         sizes = [sum(tokens for _, _, tokens in block_spans) for block_spans in counted]
         heading_tokens = 0  # of the headings directly above
         for index, ((block, section), block_spans) in enumerate(zip(blocks, counted, strict=True)):
@@ -80,6 +85,18 @@ class Segmenter:
             first = Segment(block.start, block.end, sizes[index], block.kind, section, cost)
             yield from self._divide(first, block, block_spans, room - reserved)
             heading_tokens = heading_tokens + sizes[index] if block.kind is BlockKind.HEADING else 0
+
+    def _narrowed(self, block: Block, spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+        """Return the rows of a wide table with the tokens that are embedded, but at least a share of all tokens."""
+        rows = [cells_of(self._text[start:end]) for start, end, _ in spans] if block.kind is BlockKind.TABLE else []
+        if not rows or not all(len(cells) >= WIDE for cells in rows):
+            return spans
+        columns = columns_of([cells for cells in rows if len(cells) == len(rows[0])])
+        counts = self._count([row_of(cells, columns) for cells in rows])
+        return [
+            (start, end, count if start < (block.header_end or 0) else max(count, tokens // _READ_SHARE))
+            for (start, end, tokens), count in zip(spans, counts, strict=True)
+        ]
 
     def _cost_before(self, index: int, sizes: Sequence[int]) -> float:
         """Return the cost of beginning a chunk with the block at this index."""
@@ -127,7 +144,7 @@ class Segmenter:
         self, whole: Segment, block: Block, spans: Sequence[tuple[int, int, int]], room: int
     ) -> Iterator[Segment]:
         """Yield the segments of a block. The first has the cost of the boundary before the block."""
-        header, header_tokens = self._header(block, room)
+        header, header_tokens = self._header(block, spans, room)
         least = self._budget // _SEGMENT_SHARE
         inner = replace(
             whole,
@@ -164,12 +181,12 @@ class Segmenter:
             for begin, (start, end), tokens in zip(begins, spans, counts, strict=True)
         ]
 
-    def _header(self, block: Block, room: int) -> tuple[TableHeader | None, int]:
+    def _header(self, block: Block, spans: Sequence[tuple[int, int, int]], room: int) -> tuple[TableHeader | None, int]:
         """Return the table's header and its tokens, or None and 0 if it leaves too little room for the rows."""
         if block.header_end is None:
             return None, 0
         text = self._text[block.start : block.header_end]
-        tokens = self._count([text])[0]
+        tokens = sum(tokens for start, _, tokens in spans if start < block.header_end)
         if tokens > room // _HEADER_SHARE:
             return None, 0
         return TableHeader(text=text, start=block.start, end=block.header_end), tokens

@@ -319,7 +319,7 @@ class EdgeCollection:
         return qdrant.Point(chunk.id, {DENSE: floats, BM25: self._terms(chunk)}, to_payload(chunk))
 
     def _terms(self, chunk: Chunk) -> qdrant.SparseVector:
-        return self._bm25.passage(chunk.embedded_text, chunk_language(chunk))
+        return self._bm25.passage(chunk.indexed_text, chunk_language(chunk))
 
     def _ask(self, shard: qdrant.EdgeShard, wanted: Sequence[Nearest], where: qdrant.Filter) -> list[Ranking]:
         return [
@@ -359,7 +359,7 @@ class EdgeCollection:
 
 def _texts(shard: qdrant.EdgeShard, ids: Sequence[str]) -> Iterator[str]:
     records = shard.retrieve(list(ids), with_payload=True, with_vector=False)
-    return (from_payload(record.payload or {}).embedded_text for record in records)
+    return (from_payload(record.payload or {}).indexed_text for record in records)
 
 
 def _indices(vector: Any) -> frozenset[int]:

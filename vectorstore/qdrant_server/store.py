@@ -322,7 +322,7 @@ class ServerCollection:
         )
 
     def _terms(self, chunk: Chunk) -> models.SparseVector:
-        return _sparse(self._bm25.passage(chunk.embedded_text, chunk_language(chunk)))
+        return _sparse(self._bm25.passage(chunk.indexed_text, chunk_language(chunk)))
 
     def _ask(self, wanted: Sequence[Nearest], where: models.Filter) -> list[Ranking]:
         requests = [self._request(each, where) for each in wanted]
@@ -345,7 +345,7 @@ class ServerCollection:
         return {str(record.id): record.payload or {} for record in records}
 
     def _texts(self, ids: Sequence[str]) -> Iterator[str]:
-        return (from_payload(payload).embedded_text for payload in self._payloads(ids).values())
+        return (from_payload(payload).indexed_text for payload in self._payloads(ids).values())
 
     def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, frozenset[int]]]:
         records = self._server.call(

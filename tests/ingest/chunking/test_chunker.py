@@ -305,8 +305,8 @@ def test_ids_depend_on_document_version_and_position(chunk: Callable[..., list[C
 
 
 def test_the_fingerprint_depends_on_settings(embedder: Embedder) -> None:
-    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v4/254"
-    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v4/254/overlap-16"
+    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v5/254"
+    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v5/254/overlap-16"
 
 
 def test_a_chunk_knows_the_sections_that_begin_inside_it(chunk: Callable[..., list[Chunk]]) -> None:
