@@ -16,6 +16,7 @@ from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
 from vectorstore.models import FrozenModel, UnreadableCollection
 from vectorstore.settings import without_password
+from vectorstore.text.languages import name_languages
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -84,7 +85,7 @@ class Doctor:
     def diagnose(self) -> Diagnosis:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
         models = asyncio.run(_check_models(self._settings))
-        checks = (*self.check_parts(), *self._check_collections(), *models)
+        checks = (*self.check_parts(), *self._check_collections(), *self._check_languages(), *models)
         settings = _without_secrets(self._settings.model_dump())
         return Diagnosis(settings=settings, settings_file=str(self._settings.home / FILE), checks=checks)
 
@@ -171,13 +172,33 @@ class Doctor:
             if found:
                 yield Check(name=f"collection {name}", ok=False, detail=found, remedy=remedy)
 
+    def _check_languages(self) -> Iterator[Check]:
+        """Yield a check for each collection with documents in languages that the embedding model does not know."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            collections, known = self._collections(), self._embedder().languages
+            found = {name: {entry.language for entry in collections.catalogue(name)} for name in collections.specs()}
+        except (StoreError, IngestError, HomeError, SQLAlchemyError):
+            return  # other checks report it
+        for name, languages in found.items():
+            if known and (unknown := languages - known - {""}):
+                detail = (
+                    f"documents in {name_languages(unknown)}, which the embedding model does not know: only words "
+                    "are found. A multilingual model (`store.embedding.model`) also finds meaning"
+                )
+                yield Check(name=f"languages of {name}", ok=True, detail=detail)
+
     def _check_embedder(self) -> Check:
         try:
             embedder = self._embedder()
         except StoreError as error:
             model = self._settings.store.embedding.model
             return Check(name="embedding model", ok=False, detail=model, remedy=str(error))
-        detail = f"{embedder.model}: {embedder.dimension} dimensions, reads {embedder.max_tokens} tokens of a passage"
+        known = f", knows {name_languages(embedder.languages)}" if embedder.languages else ""
+        detail = (
+            f"{embedder.model}: {embedder.dimension} dimensions, reads {embedder.max_tokens} tokens of a passage{known}"
+        )
         return Check(name="embedding model", ok=True, detail=detail)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from multi_agent.answer import (
@@ -22,6 +22,7 @@ from multi_agent.grounding.reading_order import in_reading_order
 from multi_agent.library import CatalogueEntry
 from multi_agent.orchestrator.run_counter import RunCounter, coverage
 from multi_agent.request import Request
+from vectorstore.text.languages import language_note
 
 
 class AnswerBuilder:
@@ -57,9 +58,15 @@ class AnswerBuilder:
                 "confidence": synthesis.confidence,
                 "looked_for": synthesis.looked_for,
                 "found": synthesis.found,
-                "missing": synthesis.missing,
+                "missing": synthesis.missing if is_answered else (*synthesis.missing, *self._language_note()),
             }
         )
+
+    def _language_note(self) -> Iterator[str]:
+        """Yield a note if the question is in another language than all documents."""
+        languages = Counter(entry.language for entry in self.catalogue if entry.language)
+        if note := language_note(self.completed_question or self._request.question, languages, None):
+            yield note
 
     def partial(self, reason: str, context: ResearchContext | None, best: Synthesis | None = None) -> Answer:
         """Build an insufficient answer for a run that ends early, from the best answer or the quotes so far."""

@@ -59,17 +59,21 @@ def search(
 
     given = dict(_named_value(each) for each in where or ())
     wanted = filters.make_filter(documents, folder, types, since, tags)
-    hits, durations = timed_search(
+    found = timed_search(
         make_candor(home).collections, collection, require_text(query, "query"), limit, given, wanted, SearchMode(mode)
     )
     if as_json:
-        print_json([hit.model_dump(mode="json", exclude={"chunk"}) | hit.chunk.model_dump(mode="json") for hit in hits])
+        print_json(
+            [hit.model_dump(mode="json", exclude={"chunk"}) | hit.chunk.model_dump(mode="json") for hit in found.hits]
+        )
     else:
         from api.cli.render.documents import show_hits
 
-        show_hits(make_console(), hits)
+        show_hits(make_console(), found.hits)
+    if found.note:
+        print_message(found.note)
     if timings:
-        print_message(" · ".join(f"{name} {seconds:.2f} s" for name, seconds in durations.items()))
+        print_message(" · ".join(f"{name} {seconds:.2f} s" for name, seconds in found.seconds.items()))
 
 
 def _named_value(written: str) -> tuple[str, str]:

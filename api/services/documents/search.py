@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from api.errors import UsageError
 from api.services.documents.collection_pool import CollectionPool
@@ -13,6 +13,7 @@ from ingest.ledger.records import DocumentRecord
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode
+from vectorstore.text.languages import language_note
 
 if TYPE_CHECKING:
     from vectorstore.retrieval import Retriever
@@ -48,6 +49,16 @@ def search_document(
     return _find(retriever, query, limit, ChunkFilter(documents=(document.id,)), mode)
 
 
+class Found(NamedTuple):
+    """The result of a search on the command line."""
+
+    hits: list[Hit]
+    note: str
+    """What to do if the query is in another language than the documents."""
+    seconds: dict[str, float]
+    """The duration of each stage."""
+
+
 def timed_search(
     collections: Collections,
     collection: str | None,
@@ -56,8 +67,8 @@ def timed_search(
     where: Mapping[str, Scalar] = _ANY,
     wanted: DocumentFilter | None = None,
     mode: SearchMode = SearchMode.HYBRID,
-) -> tuple[list[Hit], dict[str, float]]:
-    """Open a collection, search it and close it. Return the hits, best first, and the duration of each stage.
+) -> Found:
+    """Open a collection, search it and close it. Return the hits, best first, and what the user should know.
 
     ``where`` filters by metadata and facts. Raises UsageError, NoDocumentMatches, StoreError.
     """
@@ -72,7 +83,8 @@ def timed_search(
         clock.lap("load embedding model")
         hits = _find(Retriever(opened, embedder), query, limit, chunks, mode)
         clock.lap("embed query and search")
-    return hits, clock.laps
+        note = language_note(query, opened.languages(), embedder.languages if embedder else None)
+    return Found(hits, note, clock.laps)
 
 
 def _find(retriever: Retriever, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.prompts.show_passages import titled
-from vectorstore.text.languages import detect_query
+from vectorstore.text.languages import detect_query, detect_surely, name_languages
 
 
 class DocumentList:
@@ -44,14 +44,16 @@ def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], questi
     Raises StoreError.
     """
     languages = Counter(entry.language for entry in catalogue if entry.language)
-    asked_in = detect_query(question, languages)
+    asked_in = detect_surely(question) or detect_query(question, languages)
+    other = languages and asked_in not in languages
+    hint = [f"They are in {name_languages(languages)}: write queries in that language."] if other else []
     if len(catalogue) <= most:
-        return "\n".join(_describe(entry, asked_in) for entry in catalogue)
+        return "\n".join([*(_describe(entry, asked_in) for entry in catalogue), *hint])
     nearest = [_describe(entry, asked_in) for entry in _nearest(library, catalogue, question, most)]
     if not nearest:
         return f"{len(catalogue)} documents, which are not listed here."
     others = f"and {len(catalogue) - len(nearest)} others, which are searched as well"
-    return "\n".join([*nearest, others])
+    return "\n".join([*nearest, others, *hint])
 
 
 def _nearest(

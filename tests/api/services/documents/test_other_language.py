@@ -1,0 +1,66 @@
+"""A question in another language than the documents: the search, the answer and the doctor say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from multi_agent.llm.settings import EndpointSettings
+from support.panel import Panel
+from support.replies import Reply, Request
+
+SNOW = "Wer räumt im Winter den Schnee vor dem Haus?"
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "snow.txt").write_text("The caretaker clears the snow in front of the house before seven in winter.")
+    (folder / "pool.txt").write_text(
+        "The swimming pool on the roof is open from six in the morning until ten at night."
+    )
+    return folder
+
+
+def test_a_search_names_both_languages_and_the_remedy(run: Callable, notes: Path) -> None:
+    run("ingest", notes)
+    found = run("search", SNOW, "--json")
+    assert len(found.json) == 2
+    assert "in German, the documents are in English, and the embedding model knows English" in found.err
+    assert "multilingual" in found.err
+    for query in ("Who clears the snow?", "INV-48213", "snow"):
+        assert "documents are in" not in run("search", query).err
+
+
+def test_an_answer_without_result_and_the_prompt_name_the_languages(
+    run: Callable, notes: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    asked: list[str] = []
+    panel = Panel("nothing that the notes contain")
+
+    def respond(request: Request) -> Reply | str:
+        asked.append(request.prompt)
+        return panel(request)
+
+    use_model(serve(respond))
+    run("ingest", notes)
+    answer = run("ask", SNOW, "--mode", "fast", "--json").json
+    assert answer["status"] == "insufficient"
+    assert any("in German, the documents are in English" in each for each in answer["missing"])
+    assert "They are in English: write queries in that language." in "".join(asked)
+
+
+def test_the_doctor_names_languages_that_the_model_does_not_know(run: Callable, tmp_path: Path) -> None:
+    folder = tmp_path / "notizen"
+    folder.mkdir()
+    (folder / "schnee.txt").write_text(
+        "Der Hausmeister räumt im Winter den Schnee vor dem Haus, und zwar vor sieben Uhr."
+    )
+    run("ingest", folder)
+    checks = {check["name"]: check["detail"] for check in run("doctor", "--json").json["checks"]}
+    [detail] = (detail for name, detail in checks.items() if name.startswith("languages of"))
+    assert "German" in detail
+    assert "knows English" in checks["embedding model"]
