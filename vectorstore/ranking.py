@@ -29,7 +29,8 @@ CODE_WEIGHT = 2.0
 """For a word that looks like an identifier. Whoever types one wants the passages that have it."""
 WORD_WEIGHT = 0.2
 RARE = 10
-"""Passages. A word that more passages have is not rare."""
+"""Passages. A word that more passages have is not rare, nor is one that more than a fortieth of them have."""
+_RARE_SHARE = 40
 MOST_TIED = 5_000
 """Passages with the same score. If more are tied at the limit, the store decides which are found."""
 _DIGITS = 5  # of scores: stores compute the last digits in another order
@@ -57,6 +58,7 @@ class Speller(NamedTuple):
     texts: Callable[[Sequence[str]], Iterable[str]]
     encode: Callable[[QueryWord, Sequence[str]], QueryWord]
     """Returns the word with the terms of other spellings."""
+    passages: int
 
     def respell(self, word: QueryWord) -> tuple[str, ...]:
         """Return the words of the collection that are one edit away, if it lacks the word itself."""
@@ -92,6 +94,7 @@ def score(
     ask: Ask, mode: SearchMode, vector: Vectors | None, words: Sequence[QueryWord], limit: int, speller: Speller
 ) -> Scores:
     """Return the scores of the best chunks, at least ``limit`` if as many are found."""
+    rare = min(RARE, max(speller.passages // _RARE_SHARE, 1))
     depth = max(limit, DEPTH)
     scores = Scores()
     wanted: list[Nearest] = []
@@ -114,7 +117,7 @@ def score(
         scores.add(ranking, 1 / max((value for _, value in ranking), default=1.0), others=others)
         scores.words = words
         for word, found in zip(words, having, strict=True):
-            if 0 < len(found) <= RARE:
+            if 0 < len(found) <= rare:
                 bonus = (CODE_WEIGHT if word.is_code else WORD_WEIGHT) / math.sqrt(len(found))
                 scores.add([(chunk_id, bonus) for chunk_id, _ in found], 1)
     return scores

@@ -115,6 +115,7 @@ class EdgeCollection:
                 lambda wanted: self._ask(shard, wanted, everything),
                 lambda ids: _texts(shard, ids),
                 lambda word, spellings: self._bm25.respelt(word, spellings, languages),
+                sum(languages.values()),
             )
             scores = score(lambda wanted: self._ask(shard, wanted, selected), mode, vector, words, limit, speller)
         return to_hits(scores, limit, self._found)

@@ -233,6 +233,7 @@ class ServerCollection:
             lambda wanted: self._ask(wanted, everything),
             self._texts,
             lambda word, spellings: self._bm25.respelt(word, spellings, languages),
+            sum(languages.values()),
         )
         scores = score(lambda wanted: self._ask(wanted, selected), mode, vector, words, limit, speller)
         return to_hits(scores, limit, self._found)

@@ -104,7 +104,7 @@ def language_note(query: str, passages: Mapping[str, int], known: Set[str] | Non
     written = name_languages(passages)
     knows = f"knows {name_languages(known)}" if known else "may not know both"
     return (
-        f"The question is in {name_languages([asked])}, the documents are in {written}, and the embedding model {knows}, "
+        f"The question is in {name_languages([asked])}, the documents are in {written}, the embedding model {knows}, "
         f"so little is found. Ask in {written}, or ingest with a multilingual model (`store.embedding.model`)."
     )
 

@@ -29,7 +29,7 @@ def test_a_search_names_both_languages_and_the_remedy(run: Callable, notes: Path
     run("ingest", notes)
     found = run("search", SNOW, "--json")
     assert len(found.json) == 2
-    assert "in German, the documents are in English, and the embedding model knows English" in found.err
+    assert "in German, the documents are in English, the embedding model knows English" in found.err
     assert "multilingual" in found.err
     for query in ("Who clears the snow?", "INV-48213", "snow"):
         assert "documents are in" not in run("search", query).err
