@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
 from vectorstore.embedding.embedder import QueryEmbedder
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.quoted_mail import quotes, writers_first
 from vectorstore.ranking import DEPTH
 from vectorstore.restrictions import parse
 from vectorstore.store import EVERYTHING, Collection
+from vectorstore.text.bm25 import Bm25Encoder
 from vectorstore.text.languages import detect_query
 
 MOST_CHECKED = 5_000
@@ -128,7 +130,22 @@ class Retriever:
         embedder = self._embedder if mode is not SearchMode.WORDS else None
         vector = embedder.embed_query(query) if embedder else None
         hits = view.search(mode, text=query, vector=vector, limit=limit, where=where)
+        if mode is not SearchMode.MEANING and any(quotes(hit.chunk.text) for hit in hits):
+            hits = view.search(mode, text=query, vector=vector, limit=max(limit, DEPTH), where=where)
+            hits = writers_first(hits, _finder(query, view.languages(exact=False)))[:limit]
         return sorted(hits, key=_sort_key)
+
+
+def _finder(query: str, languages: Mapping[str, int]) -> Callable[[str], list[str]]:
+    """Return a function that returns the words of the query that a text has, in any of the languages."""
+    encoder = Bm25Encoder()
+    words = encoder.words(query, languages)
+
+    def words_in(text: str) -> list[str]:
+        terms = {index for language in languages for index in encoder.passage(text, language).indices}
+        return [word.text for word in words if not terms.isdisjoint(word.terms or word.parts)]
+
+    return words_in
 
 
 def _supports_language(embedder: QueryEmbedder, view: Collection, query: str) -> bool:

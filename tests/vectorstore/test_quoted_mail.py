@@ -1,0 +1,55 @@
+"""Of a mail thread, the mail that wrote a sentence is found before the replies that quote it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.chunks import SPEC, make_chunk, make_vectors
+from vectorstore.edge.store import EdgeStore
+from vectorstore.models import SearchMode
+from vectorstore.quoted_mail import quotes
+from vectorstore.retrieval import Retriever
+
+PRICE = "The agreed price for the boiler is 1007 EUR, and we will pay it in two parts."
+QUOTED = "> The agreed price for the boiler is 1007\n>> EUR, and we will pay it in two parts."
+OTHERS = [f"The agreed date for window {n} is in spring." for n in range(12)]
+
+
+def found(folder: Path, texts: list[str], query: str) -> list[str]:
+    chunks = [make_chunk(text, document=f"/docs/{number:02}.eml") for number, text in enumerate(texts)]
+    with EdgeStore(folder).create(SPEC) as collection:
+        collection.upsert(chunks, make_vectors(len(chunks)))
+        hits = Retriever(collection, None).search([query], 5, mode=SearchMode.WORDS)
+    return [hit.chunk.text for hit in hits]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"Thanks, received.\n\nOn 2 January, Ann wrote:\n{QUOTED}",
+        f"Thanks, received.\n\n-----Original Message-----\nFrom: Ann\n\n{PRICE}",
+        f"Thanks.\n> Well received.\n> > {PRICE}",
+    ],
+)
+def test_the_writer_comes_before_all_replies(tmp_path: Path, reply: str) -> None:
+    replies = [reply.replace("Thanks", f"Reply {n}") for n in range(20)]
+    texts = found(tmp_path, [*replies, *OTHERS, f"From: Ann\n\n{PRICE}"], "agreed price for the boiler")
+    assert texts[0].startswith("From: Ann")
+    assert set(texts[1:]) <= set(OTHERS)
+
+
+def test_a_quote_of_a_mail_that_is_missing_is_found(tmp_path: Path) -> None:
+    reply = f"Thanks, received.\n\n{QUOTED}"
+    assert found(tmp_path, [*OTHERS, reply], "agreed price for the boiler")[0] == reply
+
+
+def test_what_a_reply_says_itself_counts(tmp_path: Path) -> None:
+    reply = f"The price for the boiler is too high.\n\n> {PRICE}"
+    assert found(tmp_path, [PRICE, reply, *OTHERS], "price for the boiler")[:2] in ([PRICE, reply], [reply, PRICE])
+
+
+@pytest.mark.parametrize("text", ["a > b", "| a |\n| b |", "x -> y", "- > no", "Original Message"])
+def test_other_text_quotes_no_mail(text: str) -> None:
+    assert not quotes(text)
