@@ -83,6 +83,11 @@ def ask(page: Page, question: str = QUESTION, mode: str = "high") -> None:
     page.get_by_role("button", name="Ask", exact=True).click()
 
 
+def confirm(page: Page, label: str) -> None:
+    """Press the button with this label in the dialog."""
+    page.get_by_role("dialog").get_by_role("button", name=label, exact=True).click()
+
+
 def answered(page: Page) -> None:
     """Ask, and wait for the answer."""
     ask(page)

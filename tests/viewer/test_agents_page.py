@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from support.viewer import OpenPage, Site
+from support.viewer import OpenPage, Site, confirm
 
 PROMPT = "# System\nYou know warranties.\n# User\n$question\n\n$evidence\n"
 
@@ -29,7 +29,7 @@ def test_an_agent_is_added_edited_disabled_and_removed(open_page: OpenPage, site
     expect(card.locator(".badge")).to_have_text("disabled")
     assert not site.candor.agent_catalog.get("Warrantor").enabled
     card.get_by_role("button", name="Remove").click()
-    card.get_by_role("button", name="Really remove?").click()
+    confirm(page, "Remove")
     expect(card).to_have_count(0)
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from api.cli.ingest import run_ingest
-from support.viewer import HOSTILE, OpenPage, Site
+from support.viewer import HOSTILE, OpenPage, Site, confirm
 
 
 @pytest.fixture
@@ -52,14 +52,31 @@ def test_a_folder_is_uploaded_to_a_new_collection(open_page: OpenPage, site: Sit
     expect(page.locator(".job")).to_have_count(2)
     expect(page.locator(".job").last.locator(".badge")).to_have_text("done")
     alto.get_by_role("button", name="Delete").click()
-    alto.get_by_role("button", name="Really delete?").click()
+    confirm(page, "Delete")
     expect(alto.locator(".badge")).to_have_text("removed")
     expect(alto.locator(".note")).to_contain_text(["removed by hand"])
     expect(alto.locator(".reason")).to_have_count(0)
     page.get_by_role("button", name="Delete collection").click()
-    page.get_by_role("button", name="Really delete collection?").click()
+    confirm(page, "Delete collection")
     expect(page.get_by_role("combobox", name="Collection")).to_have_value("pumps")
     assert "leaflets" not in [spec.collection for spec in site.candor.collections.list()]
+
+
+def test_a_double_click_on_delete_deletes_nothing(open_page: OpenPage, site: Site) -> None:
+    page = open_page("documents/pumps")
+    page.get_by_role("button", name="Delete collection").dblclick()
+    dialog = page.get_by_role("dialog", name="Delete collection?")
+    expect(dialog).to_contain_text("“pumps”")
+    expect(dialog).to_contain_text("uploaded files")
+    dialog.get_by_role("button", name="Delete collection").dispatch_event("click", {"detail": 2})
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="Delete collection").click()
+    expect(page.get_by_role("button", name="Cancel")).to_be_focused()
+    page.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    assert "pumps" in [spec.collection for spec in site.candor.collections.list()]
 
 
 def test_dropped_files_are_uploaded_and_errors_shown(open_page: OpenPage) -> None:
@@ -78,7 +95,7 @@ def test_dropped_files_are_uploaded_and_errors_shown(open_page: OpenPage) -> Non
     page.get_by_label("Files", exact=True).set_input_files({"name": "x" * 300, "mimeType": "", "buffer": b"x"})
     expect(page.get_by_role("alert")).to_contain_text("255 bytes")
     piano.get_by_role("button", name="Delete").click()
-    piano.get_by_role("button", name="Really delete?").click()
+    confirm(page, "Delete")
     expect(piano.locator(".badge")).to_have_text("removed")
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from support.panel import EXTRACTION, Panel
 from support.replies import Reply, Request, hang
-from support.viewer import COLD, HOSTILE, OpenPage, Site
+from support.viewer import COLD, HOSTILE, OpenPage, Site, confirm
 
 QUESTIONS = [
     {"id": "cold", "question": "How cold may it get outside?", "accepted": ["-25 °C"], "tags": ["pumps"],
@@ -121,7 +121,7 @@ def test_an_evaluation_is_cancelled_resumed_and_deleted(open_page: OpenPage, sit
     page.get_by_role("button", name="Resume").click()
     expect_finished(page)
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("button", name="Really delete?").click()
+    confirm(page, "Delete")
     expect(page.get_by_role("heading", level=1)).to_have_text("Evaluations")
     expect(page.locator("main")).not_to_contain_text("held up")
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from api.auth.keys import KeyRequest
 from api.auth.permissions import Right
 from api.settings import ServiceSettings
-from support.viewer import COLD, OpenPage, Site, answered
+from support.viewer import COLD, OpenPage, Site, answered, confirm
 from support.waiting import LIMIT_S
 
 
@@ -49,7 +49,7 @@ def test_a_key_is_created_shown_once_and_revoked(open_page: OpenPage, site: Site
     expect(row).to_be_visible()
     expect(page.locator("main")).not_to_contain_text(secret)
     row.get_by_role("button", name="Revoke").click()
-    row.get_by_role("button", name="Really revoke?").click()
+    confirm(page, "Revoke")
     expect(row.locator(".badge")).to_have_text("revoked")
     refused = httpx.get(f"{site.url}v1/me", headers={"Authorization": f"Bearer {secret}"}, timeout=LIMIT_S)
     assert refused.status_code == 401

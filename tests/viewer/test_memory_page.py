@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 from playwright.sync_api import expect
 
-from support.viewer import QUESTION, OpenPage, Site
+from support.viewer import QUESTION, OpenPage, Site, confirm
 from support.waiting import LIMIT_S
 
 
@@ -23,7 +23,7 @@ def test_a_preference_is_added_edited_and_deleted(open_page: OpenPage, site: Sit
     expect(entry).to_contain_text("Answer in short sentences.")
     assert [each.text for each in site.candor.memories.entries("")] == ["Answer in short sentences."]
     entry.get_by_role("button", name="Delete").click()
-    entry.get_by_role("button", name="Really delete?").click()
+    confirm(page, "Delete")
     expect(entry).to_have_count(0)
 
 
@@ -35,5 +35,5 @@ def test_a_conversation_is_listed_and_deleted(open_page: OpenPage, site: Site) -
     conversations.locator("summary").filter(has_text=QUESTION).click()
     expect(conversations).to_contain_text("It says so")
     conversations.get_by_role("button", name="Delete").click()
-    conversations.get_by_role("button", name="Really delete?").click()
+    confirm(page, "Delete")
     expect(conversations).to_have_count(0)

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from api.cli.ingest import run_ingest
 from multi_agent.plan import Plan
 from support.templates import PERIOD, RACE, WARRANTY, WINNER, honest_model, old_plan, write_documents
-from support.viewer import OpenPage, Site, ask, open_options
+from support.viewer import OpenPage, Site, ask, confirm, open_options
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_a_plan_is_shown_as_steps_edited_and_deleted(open_page: OpenPage, look_u
     expect(plans).to_contain_text("@{inputs.style} the style of the answer")
     assert look_up.candor.plans.get("look up").plan.parameters[0].meaning == "the style of the answer"
     plans.get_by_role("button", name="Delete").click()
-    plans.get_by_role("button", name="Really delete?").click()
+    confirm(plans.page, "Delete")
     expect(plans).to_contain_text("No saved plans.")
 
 

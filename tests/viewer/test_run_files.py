@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from support.viewer import OpenPage, Site, answered, ask
+from support.viewer import OpenPage, Site, answered, ask, confirm
 
 WIDTHS = (1280, 768, 390)
 
@@ -61,7 +61,7 @@ def test_old_runs_are_deleted_in_the_settings(open_page: OpenPage, site: Site) -
     page.get_by_label("Older than (days)").fill("0")
     page.get_by_role("button", name="Find old runs").click()
     page.get_by_role("button", name="Delete them").click()
-    page.get_by_role("button", name="Really delete them?").click()
+    confirm(page, "Delete them")
     expect(page.get_by_text("Deleted: ")).to_be_visible()
     expect(page.get_by_text("0 runs, 0 bytes")).to_be_visible()
     assert site.candor.trace.runs() == []

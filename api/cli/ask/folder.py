@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from api.bootstrap import Candor
 
 
-def ingest_paths(candor: Candor, paths: Sequence[Path], collection: str | None, *, progress: bool) -> str:
-    """Ingest new and changed files below the paths and return the name of their collection.
+def ingest_paths(
+    candor: Candor, paths: Sequence[Path], collection: str | None, model: str = "", *, progress: bool
+) -> str:
+    """Check that the ``model`` that will be asked can be reached; empty for the default model.
+
+    Then ingest new and changed files below the paths and return the name of their collection.
 
     Without ``collection``, the collection is named after the first path and contains exactly the files below the paths.
     Documents whose files no longer exist are removed.
 
-    Raises UsageError if that collection contains documents from other paths, IngestError, StoreError, and Exit after
-    Ctrl-C.
+    Raises UsageError if that collection contains documents from other paths, LLMError if the model cannot be reached,
+    IngestError, StoreError, and Exit after Ctrl-C.
     """
     roots = [path.expanduser().absolute() for path in paths]
     for path, root in zip(paths, roots, strict=True):
@@ -36,10 +40,26 @@ def ingest_paths(candor: Candor, paths: Sequence[Path], collection: str | None, 
     name = collection or collection_name(roots[0])
     if not collection:
         _require_own(candor, name, roots)
+    _require_model(candor, model, roots[0])
     report = run_ingest(candor, roots, name, sync=not collection, progress=progress)
     if report.cancelled:
         raise typer.Exit(exit_code(report))
     return name
+
+
+def _require_model(candor: Candor, model: str, folder: Path) -> None:
+    """Raise LLMError if the model cannot be reached. Reading a folder first could take minutes for nothing."""
+    import asyncio
+
+    from multi_agent.errors import LLMError
+    from multi_agent.llm.probe import require_reachable
+
+    settings = candor.settings
+    try:
+        asyncio.run(require_reachable(settings.llms.get(model, settings.llm), settings.home / "endpoints"))
+    except LLMError as error:
+        without = f"Nothing was read. Without a model, `candor ingest {folder}` and then `candor search` work."
+        raise error.with_command(" ".join(filter(None, (error.command, without)))) from None
 
 
 def collection_name(path: Path) -> str:

@@ -141,7 +141,7 @@ def ask(
     if paths:
         from api.cli.ask.folder import ingest_paths
 
-        collection = ingest_paths(candor, paths, collection, progress=not as_json)
+        collection = ingest_paths(candor, paths, collection, model, progress=not as_json)
     answer = run_question(candor.panel, candor.collections, request, collection, progress=not as_json)
     if as_json:
         print_json(answer.model_dump(mode="json"))

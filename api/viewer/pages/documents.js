@@ -149,7 +149,7 @@ class DocumentsView {
 
   show() {
     const {documents, state} = this;
-    const drop = may("admin", this.name) && confirmButton("Delete collection", "drop", () => this.act(() => this.drop()));
+    const drop = may("admin", this.name) && confirmButton("Delete collection", "drop", () => this.act(() => this.drop()), `Deletes the collection “${this.name}” with its ${plural(documents.length, "document")} and the uploaded files. This cannot be undone.`);
     replace(this.overview, this.lost && this.lostNote(), documents.length > 0 && coverage(documents, this.lost, drop));
     if (!documents.length) {
       this.list.replaceChildren(empty("The collection is empty", may("write", this.name) ? "Drop documents above." : ""));
@@ -210,7 +210,7 @@ class DocumentsView {
     if (document.state === "removed") return h("td", {class: "actions"});
     return h("td", {class: "actions"},
       document.state === "failed" && h("button", {type: "button", class: "quiet", "data-key": `again ${document.id}`, on: {click: retry}}, "Retry"),
-      confirmButton("Delete", `delete ${document.id}`, remove));
+      confirmButton("Delete", `delete ${document.id}`, remove, `Removes “${document.name}” from the collection, and deletes the file if it was uploaded.`));
   }
 }
 

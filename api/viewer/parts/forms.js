@@ -37,25 +37,25 @@ export function actionsHead() {
   return h("th", {scope: "col", class: "actions"}, h("span", {class: "hidden"}, "Actions"));
 }
 
-let pressed = ""; // key of the button that was pressed once
+/**
+ * A button that opens a dialog, which names what happens and asks for confirmation. `key` identifies the button on the
+ * page. A double click confirms nothing: the dialog covers the button, and ignores the second press.
+ */
+export function confirmButton(label, key, act, consequence = "This cannot be undone.") {
+  return h("button", {type: "button", class: "quiet", "data-key": key, on: {click: () => confirm(label, act, consequence)}}, label);
+}
 
-/** A button that asks for confirmation: it acts on the second press. `key` identifies it on the page. */
-export function confirmButton(label, key, act) {
-  const question = `Really ${label.toLowerCase()}?`;
-  const button = h("button", {type: "button", class: "quiet", "data-key": key, on: {
-    click: () => {
-      if (pressed === key) {
-        pressed = "";
-        act();
-        return;
-      }
-      pressed = key;
-      button.textContent = question;
-    },
-    blur: () => {
-      if (pressed === key && button.isConnected) pressed = "";
-      button.textContent = label;
-    },
-  }}, pressed === key ? question : label);
-  return button;
+function confirm(label, act, consequence) {
+  const close = () => dialog.remove();
+  const confirmed = (event) => {
+    if (event.detail > 1) return;
+    close();
+    act();
+  };
+  const dialog = h("dialog", {"aria-label": `${label}?`, on: {close}},
+    h("h2", {}, `${label}?`), h("p", {}, consequence),
+    h("p", {class: "answers"}, h("button", {type: "button", autofocus: true, on: {click: close}}, "Cancel"), " ",
+      h("button", {type: "button", class: "danger", on: {click: confirmed}}, label)));
+  document.body.append(dialog);
+  dialog.showModal();
 }

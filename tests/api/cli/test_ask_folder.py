@@ -72,6 +72,17 @@ def test_several_paths_share_the_collection_of_the_first(run: Callable, folder: 
     assert set(documents(run, "Price-list")) == {"Price list.txt", "pumps.md", "soup.txt"}
 
 
+def test_a_model_that_is_down_is_reported_before_anything_is_read(
+    run: Callable, folder: Path, use_model: Callable
+) -> None:
+    use_model(EndpointSettings(base_url="http://127.0.0.1:9", retries=0))
+    refused = run("ask", QUESTION, folder)
+    assert refused.code == 1
+    assert "http://127.0.0.1:9" in refused.err
+    assert f"Nothing was read. Without a model, `candor ingest {folder}` and then `candor search` work." in refused.err
+    assert run("documents", "-c", "papers").code == 1
+
+
 def test_a_question_without_quotation_marks_is_explained(run: Callable) -> None:
     refused = run("ask", "Which", "pump", "is", "loud?")
     assert refused.code == 2
