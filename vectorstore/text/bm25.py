@@ -38,6 +38,7 @@ ANALYSIS = "words-v1"
 # benchmarks/README.md, and about twice as many with stop words or character bigrams. With Qdrant's default of 256,
 # nearly every chunk counts as short, and length hardly lowers a score.
 _AVERAGE_TERMS = 75.0
+_FOLDED = 0.25  # with 1, a word with an umlaut would outweigh two others
 _AVERAGE_TERMS_WITH_STOP_WORDS = 150.0
 
 
@@ -51,6 +52,8 @@ class QueryWord(NamedTuple):
     """Whether it looks like an identifier: a number, a code, a version, a name with signs."""
     parts: tuple[int, ...] = ()
     """Terms of the word's parts, and of the word joined with the next one."""
+    folded: frozenset[int] = frozenset()
+    """The ``terms`` with other letters, such as u for ü. They count less than the word as it is written."""
 
 
 class Bm25Encoder:
@@ -76,9 +79,12 @@ class Bm25Encoder:
         return QueryWord(word.text, _all_terms(_models(passages), spellings), is_code=False)
 
     def query(self, words: Sequence[QueryWord]) -> qdrant.SparseVector:
-        """Return the terms of a query, weighted 1."""
-        terms = sorted({index for word in words for index in (*word.terms, *word.parts)})
-        return qdrant.SparseVector(terms, [1.0] * len(terms))
+        """Return the terms of a query. Those with folded letters have a lower weight, the others 1."""
+        folded = {index for word in words for index in word.folded}
+        written = {index for word in words for index in (*word.terms, *word.parts)} - folded
+        weights = dict.fromkeys(folded, _FOLDED) | dict.fromkeys(written, 1.0)
+        terms = sorted(weights)
+        return qdrant.SparseVector(terms, [weights[term] for term in terms])
 
 
 class _QueryEncoder(NamedTuple):
@@ -105,14 +111,16 @@ class _QueryEncoder(NamedTuple):
             core, forms = core_of(token), token_forms(token, self.language)
             if not forms.whole and self._is_stop_word(token):
                 continue
-            folded = fold(core)
+            folded, others = fold(core), frozenset[int]()
             if folded.isalnum() or not forms.whole:
                 terms, parts = self._terms(token, *forms.whole), self._terms(*forms.parts)
+                others = frozenset(terms).difference(self._terms(token))
             else:
                 terms, parts = self._terms(*forms.whole), self._terms(token, *forms.parts)
             joined = fold(core + core_of(following))
             is_joint = following and joined.isascii() and joined.isalnum() and not self._is_stop_word(following)
-            yield QueryWord(core or token, terms, is_code(folded), (*parts, *(self._terms(joined) if is_joint else ())))
+            joint = self._terms(joined) if is_joint else ()
+            yield QueryWord(core or token, terms, is_code(folded), (*parts, *joint), others)
 
     def _is_stop_word(self, token: str) -> bool:
         return not self.likely.embed_query(token).indices
