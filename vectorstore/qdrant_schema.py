@@ -15,7 +15,7 @@ from typing import Any
 
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
-from vectorstore.ranking import Scores
+from vectorstore.ranking import COMPARED, Scores
 from vectorstore.store import Vectors
 from vectorstore.text.languages import ENGLISH, LANGUAGE
 
@@ -33,7 +33,7 @@ MAX_LANGUAGES = 200  # more than the detector knows
 
 Payload = dict[str, Any]
 ReadPayloads = Callable[[Sequence[str]], Mapping[str, Payload]]
-ReadFound = Callable[[Sequence[str]], Mapping[str, tuple[Payload, frozenset[int]]]]
+ReadFound = Callable[[Sequence[str]], Mapping[str, tuple[Payload, Sequence[int]]]]
 """Returns payloads with the terms of the indexed words, by chunk id."""
 """Return the payloads of the chunks with these ids, without those that do not exist."""
 
@@ -104,19 +104,20 @@ def rank(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, flo
 
 def to_hits(scores: Scores, limit: int, read: ReadFound) -> list[Hit]:
     """Return the best ``limit`` chunks. Leaves out chunks deleted between the search and the read of the payloads."""
-    ranking = rank(scores.total(), limit)
-    found = read([chunk_id for chunk_id, _ in ranking])
+    ranking = dict(rank(scores.total(), max(limit, COMPARED)))
+    found = read(list(ranking))
+    chunks = {each: from_payload(found[each][0]) for each in ranking if each in found}
+    exact = scores.exact([chunk.indexed_text for chunk in chunks.values()])
+    total = [(each, round(ranking[each] + more, 5)) for each, more in zip(chunks, exact, strict=True)]
     return [
         Hit(
-            chunk=from_payload(payload),
+            chunk=chunks[each],
             score=score,
-            words=scores.words_in(terms),
-            cosine=scores.cosines.get(chunk_id),
+            words=scores.words_in(found[each][1]),
+            cosine=scores.cosines.get(each),
             respelt=scores.respelt,
         )
-        for chunk_id, score in ranking
-        if chunk_id in found
-        for payload, terms in [found[chunk_id]]
+        for each, score in rank(total, limit)
     ]
 
 

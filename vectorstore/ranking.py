@@ -1,9 +1,11 @@
 """The ranking of a search: one score from the cosines, the BM25 scores and the rare words of the query.
 
     score = 2 · cosine + BM25 / best BM25 + Σ over the rare words that the passage has: weight / √n
+          + Σ over the words and pairs of words that few of the best passages have exactly as written: 0.2 / m
 
-``n`` is the number of passages that have the word. A search by meaning scores by the cosine alone, one by words without
-it.
+``n`` is the number of passages that have the word, ``m`` that of the best ones. BM25 compares stems, in any order, so
+only the last part tells "Elected" from "election" and a name from its parts. A search by meaning scores by the cosine
+alone, one by words without it.
 
 Each part means something on its own, so a list that knows little changes little. Fusion by the place in a list, or by
 the mean and deviation of its scores, lets 50 similar cosines beat the one passage that has an exact word.
@@ -14,7 +16,9 @@ Both stores use this module and only send its requests, so they return the same 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from vectorstore.models import SearchMode
@@ -28,6 +32,11 @@ COSINE_WEIGHT = 2.0
 CODE_WEIGHT = 2.0
 """For a word that looks like an identifier. Whoever types one wants the passages that have it."""
 WORD_WEIGHT = 0.2
+EXACT_WEIGHT = 0.2
+COMPARED = 10
+"""The least number of best passages whose texts are compared with the query."""
+_BETWEEN = 3  # characters between two neighbouring words
+_EXACT_IN = 3  # of the best passages; what more of them have tells them apart less
 RARE = 10
 """Passages. A word that more passages have is not rare, nor is one that more than a fortieth of them have."""
 _RARE_SHARE = 40
@@ -76,18 +85,53 @@ class Scores:
         self.words: Sequence[QueryWord] = ()
         self.respelt: dict[str, tuple[str, ...]] = {}
 
-    def words_in(self, terms: Collection[int]) -> tuple[str, ...]:
+    def words_in(self, terms: Iterable[int]) -> tuple[str, ...]:
         """Return the words of the query that a passage with these terms has, and those searched for instead."""
+        terms = frozenset(terms)
         return tuple(word.text for word in self.words if any(term in terms for term in word.terms or word.parts))
 
     def add(self, ranking: Ranking, weight: float, *, others: float = 0.0) -> None:
         """Add weighted scores. ``others`` is the unweighted score of chunks that the ranking does not contain."""
         self._parts.append(({chunk_id: weight * score for chunk_id, score in ranking}, weight * others))
 
+    def exact(self, texts: Sequence[str]) -> list[float]:
+        """Return the scores of the best passages for words and pairs of words that they have exactly as written."""
+        words = [word.text.casefold() for word in self.words]
+        having = [set(_exact(words, text.casefold())) for text in texts]
+        number = Counter(name for names in having for name in names)
+        most = min(_EXACT_IN, max(len(texts) // 6, 1))
+        return [sum(EXACT_WEIGHT / number[name] for name in names if number[name] <= most) for names in having]
+
     def total(self) -> Iterator[tuple[str, float]]:
         """Yield the id and the score of each chunk that a ranking contains."""
         for chunk_id in dict.fromkeys(chunk_id for scores, _ in self._parts for chunk_id in scores):
             yield chunk_id, round(sum(scores.get(chunk_id, others) for scores, others in self._parts), _DIGITS)
+
+
+def _exact(words: Sequence[str], text: str) -> Iterator[str]:
+    """Yield the words, and the pairs of neighbouring words, that a text has."""
+    places = {word: _places(word, text) for word in words if word in text}
+    yield from (word for word, starts in places.items() if starts)
+    for one, other in pairwise(words):
+        if one in places and other in places and _follows(text, places[one], len(one), places[other]):
+            yield f"{one} {other}"
+
+
+def _places(word: str, text: str) -> list[int]:
+    """Return where a text has the word, with no letter or digit next to it."""
+    places, at = [], text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            places.append(at)
+        at = text.find(word, end)
+    return places
+
+
+def _follows(text: str, ones: Sequence[int], length: int, others: Sequence[int]) -> bool:
+    """Return whether only a few signs or blanks are between a place of one word and a place of the other."""
+    ends = ((one + length, other) for one in ones for other in others)
+    return any(0 < other - end <= _BETWEEN and not any(map(str.isalnum, text[end:other])) for end, other in ends)
 
 
 def score(

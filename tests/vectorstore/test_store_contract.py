@@ -352,6 +352,22 @@ class TestSearching:
         hits = papers.search(SearchMode.HYBRID, text=word, vector=VECTORS[1], limit=9)
         assert [hit.respelt for hit in hits] == 5 * [{}]
 
+    @pytest.mark.parametrize(
+        ("query", "best"), [("elections", "The elections of May."), ("Ann Berg", "Ann Berg and Tom Lund signed.")]
+    )
+    def test_the_word_and_the_name_as_written_come_first(self, store: VectorStore, query: str, best: str) -> None:
+        texts = [
+            "Electing an election elects.",
+            "Berg met Ann and Lund. Ann told Berg; then Berg met Ann.",
+            "The elections of May.",
+        ]
+        texts += ["Ann Berg and Tom Lund signed.", *(f"Filler {n} of the elected Tom" for n in range(30))]
+        chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
+        with store.create(SPEC) as collection:
+            collection.upsert(chunks, make_vectors(len(chunks)))
+            hits = collection.search(SearchMode.WORDS, text=query, vector=None, limit=1)
+        assert [hit.chunk.text for hit in hits] == [best]
+
     def test_a_hit_says_why_it_was_found(self, papers: Collection) -> None:
         vector = VECTORS[1] / np.linalg.norm(VECTORS[1])
         best, *others = papers.search(SearchMode.HYBRID, text="Which heating below -20 °C?", vector=vector, limit=9)

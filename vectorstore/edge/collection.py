@@ -343,7 +343,7 @@ class EdgeCollection:
             records = shard.retrieve(list(ids), with_payload=True, with_vector=False)
         return {str(record.id): record.payload or {} for record in records}
 
-    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, frozenset[int]]]:
+    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Sequence[int]]]:
         with self._engine("read") as shard:
             records = shard.retrieve(list(ids), with_payload=True, with_vector=[BM25])
         return {str(record.id): (record.payload or {}, _indices(record.vector)) for record in records}
@@ -363,8 +363,8 @@ def _texts(shard: qdrant.EdgeShard, ids: Sequence[str]) -> Iterator[str]:
     return (from_payload(record.payload or {}).indexed_text for record in records)
 
 
-def _indices(vector: Any) -> frozenset[int]:
-    return frozenset(vector[BM25].indices) if BM25 in vector else frozenset()
+def _indices(vector: Any) -> Sequence[int]:
+    return vector[BM25].indices if BM25 in vector else ()
 
 
 def _dense(vector: Any) -> Vectors:

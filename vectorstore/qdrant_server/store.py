@@ -348,7 +348,7 @@ class ServerCollection:
     def _texts(self, ids: Sequence[str]) -> Iterator[str]:
         return (from_payload(payload).indexed_text for payload in self._payloads(ids).values())
 
-    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, frozenset[int]]]:
+    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Sequence[int]]]:
         records = self._server.call(
             lambda client: client.retrieve(self._spec.name, list(ids), with_payload=True, with_vectors=[BM25])
         )
@@ -371,8 +371,8 @@ def _sparse(terms: Any) -> models.SparseVector:
     return models.SparseVector(indices=terms.indices, values=terms.values)
 
 
-def _indices(vector: Any) -> frozenset[int]:
-    return frozenset(vector[BM25].indices) if BM25 in vector else frozenset()
+def _indices(vector: Any) -> Sequence[int]:
+    return vector[BM25].indices if BM25 in vector else ()
 
 
 def _dense(vector: Any) -> Vectors:
