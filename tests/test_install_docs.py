@@ -49,7 +49,7 @@ def bash(tmp_path: Path) -> Callable[[str], str]:
 def test_a_backup_restores_documents_runs_and_index(tmp_path: Path, bash: Callable[[str], str]) -> None:
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "pumps.md").write_text("The Borea 12 works down to -25 °C.\n")
-    bash("candor ask 'How cold?' papers --json || true")  # a failed run; there is no model
+    bash("candor ingest papers -c papers && { candor ask 'How cold?' --json || true; }")  # a failed run: no model
     before = bash("candor search cold --json")
     [backup] = blocks("bash", "Back up")
     bash(backup)

@@ -111,7 +111,17 @@ def test_the_installed_command_reads_a_folder_and_asks(installed: Path, tmp_path
         [installed, "ask", "How cold?", "papers", "--json"], cwd=tmp_path, env=environment() | nowhere,
         stdout=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
-    assert (asked.returncode, json.loads(asked.stdout)["status"]) == (1, "failed"), "no model is there"
+    refused = (asked.returncode, json.loads(asked.stdout)["error"]["type"])
+    assert refused == (1, "LLMUnreachable"), "no model is there, so nothing is read"
+    subprocess.run(
+        [installed, "ingest", "papers", "-c", "papers"], cwd=tmp_path, env=environment() | nowhere,
+        stdout=subprocess.PIPE, check=True,
+    )  # fmt: skip
+    asked = subprocess.run(
+        [installed, "ask", "How cold?", "--json"], cwd=tmp_path, env=environment() | nowhere,
+        stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    assert (asked.returncode, json.loads(asked.stdout)["status"]) == (1, "failed")
     found = subprocess.run(
         [installed, "search", "cold", "-c", "papers", "--json"], env=environment() | nowhere,
         stdout=subprocess.PIPE, text=True, check=True,

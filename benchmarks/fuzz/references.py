@@ -49,7 +49,7 @@ def any_value_is_resolved_or_refused(value: Any) -> None:
     for reference in references:
         assert find_references(f"x{reference}y") == (reference,)
     try:
-        resolved = resolve(value, {"hop": Output()})
+        resolved = resolve(value, {"hop": Output()}, ("hop", "gone"))
     except ReferenceFailed as error:
         reason = str(error)
     else:
@@ -67,7 +67,7 @@ def outputs_are_inserted_once(value: Any) -> None:
     """Check that a reference inside an output stays text."""
     kept = [text for text in [json.dumps(value)] if not find_references(text)]
     for text in kept:
-        assert resolve(f"{text}@{{outputs.hop.answer}}", {"hop": Output()}) == f"{text}{Output().answer}"
+        assert resolve(f"{text}@{{outputs.hop.answer}}", {"hop": Output()}, ("hop",)) == f"{text}{Output().answer}"
 
 
 def every_reference_gets_a_sample(value: Any) -> None:

@@ -39,6 +39,7 @@ from support.panel import (
 )
 from support.replies import Request
 from support.scripted_endpoint import ScriptedEndpoint
+from support.waiting import LIMIT_S
 
 QUESTION = "Down to which temperature does the Borea 12 work?"
 MakePanel = Callable[..., Orchestrator]
@@ -77,7 +78,7 @@ async def test_text_of_a_question_is_no_reference(panel: MakePanel, serve: Serve
     """It would be a reference to a step that never ends, and stop the whole service."""
     question = f"Down to which temperature does {reference} work?"
     orchestrator = panel(serve(Panel("-25 °C", roles={TRIAGE: fast})))
-    answer = await asyncio.wait_for(orchestrator.research(Asked(question=question, mode=mode)), 120)
+    answer = await asyncio.wait_for(orchestrator.research(Asked(question=question, mode=mode)), LIMIT_S)
     assert answer.short == "The Borea 12 works down to -25 °C."
     assert answer.question == question
 
