@@ -1,4 +1,4 @@
-"""Measure what misspelt words of a question cost: exchange two letters in none, one and two of its words.
+"""Measure how misspelt words lower nDCG@10. Misspells no word, one word and two words of each question.
 
     python -m benchmarks.misspelt --data DATA/retrieval/squad2_cs224n_dev
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def exchange(text: str, words: int, rng: random.Random) -> str:
-    """Return the text with two neighbouring letters exchanged in some of its words."""
+    """Return the text with two adjacent letters exchanged in some of its words."""
     found = _WORD.findall(text)
     for word in rng.sample(found, min(words, len(found))):
         at = rng.randrange(1, len(word) - 2)

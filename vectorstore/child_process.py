@@ -90,14 +90,9 @@ class ChildProcess:
             "path": [entry for entry in sys.path if entry],  # the empty entry is the working folder
         }
         try:
+            # With -P, Python does not import a json.py of the working folder.
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    _START,
-                    json.dumps(start),
-                ],  # -P: a json.py in the working folder is no module
+                [sys.executable, "-P", "-c", _START, json.dumps(start)],
                 env=child_environment(network=network),
                 stdin=subprocess.DEVNULL,
                 stdout=2 if self._output is None else self._output,

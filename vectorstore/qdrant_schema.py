@@ -33,9 +33,9 @@ MAX_LANGUAGES = 200  # more than the detector knows
 
 Payload = dict[str, Any]
 ReadPayloads = Callable[[Sequence[str]], Mapping[str, Payload]]
-ReadFound = Callable[[Sequence[str]], Mapping[str, tuple[Payload, Sequence[int]]]]
-"""Returns payloads with the terms of the indexed words, by chunk id."""
 """Return the payloads of the chunks with these ids, without those that do not exist."""
+ReadFound = Callable[[Sequence[str]], Mapping[str, tuple[Payload, Sequence[int]]]]
+"""Return the payload and the indexed terms of each of these chunks, without those that do not exist."""
 
 
 def to_payload(chunk: Chunk) -> Payload:

@@ -52,5 +52,5 @@ def _is_written(line: str, written: Sequence[str]) -> bool:
 
 
 def _joined(text: str) -> str:
-    """Return the text without white space, because mail programs break quoted lines again."""
+    """Return the text without white space. Mail programs rewrap quoted lines."""
     return "".join(text.split())

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from vectorstore.models import SearchMode
@@ -40,6 +40,8 @@ _EXACT_IN = 3  # of the best passages; what more of them have tells them apart l
 RARE = 10
 """Passages. A word that more passages have is not rare, nor is one that more than a fortieth of them have."""
 _RARE_SHARE = 40
+MOST_RESPELT = 8
+"""Words of one query. Each takes about 5 ms, and a pasted page in another language has hundreds."""
 MOST_TIED = 5_000
 """Passages with the same score. If more are tied at the limit, the store decides which are found."""
 _DIGITS = 5  # of scores: stores compute the last digits in another order
@@ -66,7 +68,7 @@ class Speller(NamedTuple):
     """Answers requests over all passages of the collection."""
     texts: Callable[[Sequence[str]], Iterable[str]]
     encode: Callable[[QueryWord, Sequence[str]], QueryWord]
-    """Returns the word with the terms of other spellings."""
+    """Encodes other spellings of a word as one query word."""
     passages: int
 
     def respell(self, word: QueryWord) -> tuple[str, ...]:
@@ -77,7 +79,7 @@ class Speller(NamedTuple):
 
 
 class Scores:
-    """Adds up the scores of chunks, and knows why they were found."""
+    """Adds up the scores of chunks and records why they were found."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[dict[str, float], float]] = []  # scores, and the score of all other chunks
@@ -175,7 +177,7 @@ def _alone(word: QueryWord) -> Nearest:
 def _respelt(words: Sequence[QueryWord], having: Sequence[Ranking], speller: Speller) -> dict[str, tuple[str, ...]]:
     """Return the words that no passage has, each with the nearest words of the collection, if there are any."""
     absent = (word for word, found in zip(words, having, strict=True) if not found and is_correctable(word.text))
-    return {word.text: near for word in absent if (near := speller.respell(word))}
+    return {word.text: near for word in islice(absent, MOST_RESPELT) if (near := speller.respell(word))}
 
 
 def _complete(ask: Ask, request: Nearest, ranking: Ranking, limit: int) -> tuple[Ranking, float]:

@@ -43,7 +43,7 @@ class PlanProgress:
 
     @property
     def stuck(self) -> tuple[str, ...]:
-        """The ids of the steps that can never start, because each of them waits for another one."""
+        """The ids of the steps that wait for each other and can never start."""
         left = self._steps.keys() - self._started
         return tuple(sorted(left)) if not self.waiting and self._started == self._finished else ()
 

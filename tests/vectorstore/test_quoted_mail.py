@@ -1,4 +1,4 @@
-"""Of a mail thread, the mail that wrote a sentence is found before the replies that quote it."""
+"""A search ranks the mail that wrote a sentence above the replies that quote it."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Bm25Encoder:
         return list({word.text: word for word in encoder.words(text)}.values())
 
     def respelt(self, word: QueryWord, spellings: Sequence[str], passages: Mapping[str, int]) -> QueryWord:
-        """Return the word with the terms of other spellings."""
+        """Encode other spellings of a word as one query word."""
         return QueryWord(word.text, _all_terms(_models(passages), spellings), is_code=False)
 
     def query(self, words: Sequence[QueryWord]) -> qdrant.SparseVector:

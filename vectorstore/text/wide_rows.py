@@ -18,7 +18,7 @@ _BETWEEN = re.compile(r"(?<!\\)\|")
 
 
 def narrowed(text: str) -> str:
-    """Return the text with fewer columns in each run of wide rows, whose first row has the names of the columns."""
+    """Return the text with fewer columns in each run of wide rows. The first row of a run has the column names."""
     if text.count("|") < WIDE:
         return text
     return "\n".join(_narrowed_lines(text.split("\n")))

@@ -1,4 +1,4 @@
-"""Tables of many columns: several rows for each passage, with the head, and each row is found by its number."""
+"""Chunking of wide tables: a passage has the header and several rows, and a search finds each row by its number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that a misspelt word may mean."""
+"""Correction of misspelt words: spellings at one edit, and the nearest words of texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of wide tables are embedded with the columns that tell them apart."""
+"""Shortening the rows of wide tables for the embedding model."""
 
 from __future__ import annotations
 
