@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
 from multi_agent.context import Claim, Evidence
-from vectorstore.models import Chunk, FrozenModel, Origin
+from vectorstore.models import Chunk, FrozenModel, Hit, Origin
 
 _MAX_PASSAGES = 24  # passages of a search that its event contains
 _EXCERPT = 200  # characters
@@ -26,11 +26,13 @@ class FoundPassage(FrozenModel):
     end: int = Field(gt=0)
     excerpt: str = Field(description="the first words of the passage, at most 200 characters")
     origin: Origin | None = Field(default=None, description="the web page or tool; null for a document")
+    words: tuple[str, ...] = Field(default=(), description="the words of the queries that the passage has")
+    cosine: float | None = Field(default=None, description="nearness of meaning; null if it was not compared")
 
     @classmethod
-    def of(cls, chunk: Chunk) -> Self:
-        """Return the beginning of a chunk, cut at a word."""
-        excerpt = chunk.text
+    def of(cls, hit: Hit) -> Self:
+        """Return the beginning of a chunk, cut at a word, and why the search found it."""
+        chunk, excerpt = hit.chunk, hit.chunk.text
         if len(excerpt) > _EXCERPT:
             before, *after = excerpt[: _EXCERPT + 1].rsplit(maxsplit=1)
             excerpt = before if after else excerpt[:_EXCERPT]
@@ -38,7 +40,7 @@ class FoundPassage(FrozenModel):
         return cls(
             chunk_id=chunk.id, document_id=chunk.document_id, name=chunk.name, section=chunk.section,
             pages=chunk.pages_of(chunk.start, end), start=chunk.start, end=end, excerpt=excerpt,
-            origin=chunk.origin,
+            origin=chunk.origin, words=hit.words, cosine=hit.cosine,
         )  # fmt: skip
 
 
@@ -56,17 +58,23 @@ class Searched(FrozenModel):
     )
 
     @classmethod
-    def of(
-        cls, method: Literal["search", "scan"], queries: Sequence[str], documents: Sequence[str], found: Sequence[Chunk]
+    def of(cls, queries: Sequence[str], documents: Sequence[str], hits: Sequence[Hit]) -> Self:
+        """Return the event for a search of ``documents`` (empty: all)."""
+        passages = tuple(map(FoundPassage.of, hits[:_MAX_PASSAGES]))
+        return cls._of("search", documents, [hit.chunk for hit in hits], queries=tuple(queries), passages=passages)
+
+    @classmethod
+    def of_scan(cls, documents: Sequence[str], chunks: Sequence[Chunk]) -> Self:
+        """Return the event for a scan of ``documents`` (empty: all)."""
+        return cls._of("scan", documents, chunks, queries=())
+
+    @classmethod
+    def _of(
+        cls, method: Literal["search", "scan"], documents: Sequence[str], chunks: Sequence[Chunk], **more: Any
     ) -> Self:
-        """Return the event for the result of a search or scan of ``documents``."""
+        read = {chunk.document_id for chunk in chunks}
         return cls(
-            method=method,
-            documents=tuple(documents),
-            queries=tuple(queries),
-            chunks_found=len(found),
-            documents_found=len({chunk.document_id for chunk in found}),
-            passages=tuple(map(FoundPassage.of, found[:_MAX_PASSAGES])) if method == "search" else (),
+            method=method, documents=tuple(documents), chunks_found=len(chunks), documents_found=len(read), **more
         )
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import Chunk, FrozenModel, Hit
 
 
 class CatalogueEntry(FrozenModel):
@@ -45,7 +45,7 @@ class Library(Protocol):
         """Return every document, sorted by name."""
         ...
 
-    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         """Return the best ``limit`` chunks over all queries, best first.
 
         With ``documents``, search only these documents, given by name or id.

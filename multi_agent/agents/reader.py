@@ -161,9 +161,9 @@ class Reader:
         """Return the best passages. Passages that earlier attempts read come last, because they had no answer."""
         limit, known = self._kit.settings.reader_passages, self._kit.read_before
         found = await asyncio.to_thread(self._kit.library.search, queries, limit + len(known), documents)
-        found = sorted(found, key=lambda chunk: chunk.id in known)[:limit]
-        await self._kit.publish(Searched.of("search", queries, documents, found))
-        return found
+        found = sorted(found, key=lambda hit: hit.chunk.id in known)[:limit]
+        await self._kit.publish(Searched.of(queries, documents, found))
+        return [hit.chunk for hit in found]
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
         """Return the best passages and the rest of their tables, pages and sections, as many as fit into one call."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field
@@ -14,7 +13,7 @@ from multi_agent.errors import AgentError
 from multi_agent.evidence_events import Searched
 from multi_agent.library import within
 from multi_agent.tasks import TaskData
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import FrozenModel
 from vectorstore.text.counts import count
 
 
@@ -83,9 +82,10 @@ class Retriever:
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> ContextUpdate:
         settings = self._kit.settings
         limit = min(settings.passages, settings.reader_passages) if self._kit.wake else settings.passages
-        chunks = await asyncio.to_thread(self._kit.library.search, queries, limit, documents)
+        hits = await asyncio.to_thread(self._kit.library.search, queries, limit, documents)
+        chunks = [hit.chunk for hit in hits]
         how = within(f"Searched with {len(queries)} queries", documents)
-        await self._report("search", how, chunks, documents, queries)
+        await self._report(how, Searched.of(queries, documents, hits))
         return ContextUpdate(
             chunks=tuple(chunks),
             ranking=tuple(chunk.id for chunk in chunks),
@@ -106,22 +106,18 @@ class Retriever:
         scanned = {chunk.id for chunk in chunks}
         # Half of the sample for later agents is chosen by similarity, because the question may be about a few of
         # hundreds of rows.
-        ranking = [chunk.id for chunk in nearest if chunk.id in scanned][: self._kit.settings.sample_passages // 2]
-        await self._report("scan", f"Read all of {', '.join(documents) or 'the collection'}", chunks, documents)
+        ranking = [hit.chunk.id for hit in nearest if hit.chunk.id in scanned][
+            : self._kit.settings.sample_passages // 2
+        ]
+        how = f"Read all of {', '.join(documents) or 'the collection'}"
+        await self._report(how, Searched.of_scan(documents, chunks))
         names = tuple(dict.fromkeys(chunk.name for chunk in chunks))
         return ContextUpdate(chunks=tuple(chunks), scanned=names, ranking=tuple(ranking))
 
-    async def _report(
-        self,
-        method: Literal["search", "scan"],
-        how: str,
-        chunks: Sequence[Chunk],
-        documents: tuple[str, ...],
-        queries: tuple[str, ...] = (),
-    ) -> None:
-        searched = Searched.of(method, queries, documents, chunks)
+    async def _report(self, how: str, searched: Searched) -> None:
         await self._kit.publish(searched)
-        self._reasoning = f"{how}: {count(len(chunks), 'passage')} of {count(searched.documents_found, 'document')}."
+        found = f"{count(searched.chunks_found, 'passage')} of {count(searched.documents_found, 'document')}"
+        self._reasoning = f"{how}: {found}."
 
 
 def _new_queries(context: ResearchContext, inputs: RetrieverInputs) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from multi_agent.document_filter import DocumentFilter, Selection
 from multi_agent.library import CatalogueEntry, Library
-from vectorstore.models import Chunk
+from vectorstore.models import Chunk, Hit
 
 
 class FilteredLibrary:
@@ -31,7 +31,7 @@ class FilteredLibrary:
     def catalogue(self) -> Sequence[CatalogueEntry]:
         return self._documents
 
-    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         ids = self._ids(documents)
         return self._library.search(queries, limit, ids) if ids else []
 

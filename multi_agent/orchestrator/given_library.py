@@ -12,7 +12,7 @@ from multi_agent.library import CatalogueEntry, Library
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.request import RagResult, Request
 from multi_agent.sources import given_passages
-from vectorstore.models import Chunk
+from vectorstore.models import Chunk, Hit
 
 _QUERY = 1_000  # characters of a given passage that are used as a query
 _CANDIDATES = 4  # results per given passage
@@ -59,12 +59,13 @@ class GivenLibrary:
         ]
         return sorted([*documents, *entries], key=lambda entry: entry.name)
 
-    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         """Return the given passages, regardless of queries and documents, then the best ones of the collection."""
         given = self._passages[:limit]
         known = {chunk.id for chunk in given}
         found = self._library.search(queries, limit, documents) if self._searches and len(given) < limit else []
-        return [*given, *(chunk for chunk in found if chunk.id not in known)][:limit]
+        first = (Hit(chunk=chunk, score=0.0) for chunk in given)
+        return [*first, *(hit for hit in found if hit.chunk.id not in known)][:limit]
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
         """Return the chunks around the given ones that are in the collection, or none if ``search`` is False."""
@@ -92,7 +93,7 @@ class GivenLibrary:
         if not self._documents:
             return {}
         queries = [result.text[:_QUERY] for result in self._results]
-        found = self._library.search(queries, _CANDIDATES * len(queries))
+        found = [hit.chunk for hit in self._library.search(queries, _CANDIDATES * len(queries))]
         matches = ((at, _find(result, found)) for at, result in enumerate(self._results))
         return {at: chunk for at, chunk in matches if chunk}
 

@@ -218,7 +218,7 @@ class Run:
             return  # the agent of the plan searches at once
         library, question = self._dependencies.library, self._request.question
         found = await asyncio.to_thread(library.search, (question,), self._dependencies.settings.reader_passages)
-        await self._bus.publish(Searched.of("search", (question,), (), found))
+        await self._bus.publish(Searched.of((question,), (), found))
 
     async def _plan(
         self, planner: Planner, documents: DocumentList, remembered: Remembered, examples: Sequence[PlanExample]

@@ -37,7 +37,8 @@ class SearchDocuments:
         self._kit = kit
 
     async def __call__(self, given: Search) -> ToolResult:
-        found = await asyncio.to_thread(self._kit.library.search, given.queries, given.limit)
+        hits = await asyncio.to_thread(self._kit.library.search, given.queries, given.limit)
+        found = [hit.chunk for hit in hits]
         if not found:
             return ToolResult(text="Nothing was found.")
         shown = sort_passages(fit_passages(found, self._kit.settings.result_characters))

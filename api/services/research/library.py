@@ -9,7 +9,7 @@ from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
 from ingest.ledger.ledger import Ledger
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
-from vectorstore.models import Chunk, ChunkFilter
+from vectorstore.models import Chunk, ChunkFilter, Hit
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 
@@ -37,10 +37,10 @@ class CollectionLibrary:
         spec = self.retriever.spec
         return {"embedding model": spec.embedding_model, "chunking": spec.chunking}
 
-    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Chunk]:
+    def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         if (where := self._filter(documents)) is None:
             return []
-        return [hit.chunk for hit in self.retriever.search(queries, limit, where)]
+        return self.retriever.search(queries, limit, where)
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
         return self.retriever.around(chunks, reach)

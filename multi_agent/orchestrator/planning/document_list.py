@@ -60,7 +60,7 @@ def _nearest(
     library: Library, catalogue: Sequence[CatalogueEntry], question: str, passages: int
 ) -> list[CatalogueEntry]:
     """Return the documents with the best passages."""
-    found = library.search([question], passages) if passages else []
+    found = [hit.chunk for hit in library.search([question], passages)] if passages else []
     ids = dict.fromkeys(chunk.document_id for chunk in found)
     entries = {entry.id: entry for entry in catalogue if entry.id in ids}
     # The catalogue lacks documents ingested after the run started.

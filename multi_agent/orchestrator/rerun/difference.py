@@ -14,12 +14,14 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from multi_agent.events import Event, RunFinished, RunStarted
+from multi_agent.evidence_events import Searched
 from vectorstore.models import FrozenModel
 
 _LIVE_ONLY = {
     "run_resumed", "model_asked", "claim_drafted", "draft_withdrawn", "approval_requested", "approval_decided",
 }  # fmt: skip
 _NOT_COMPARED = ("seconds", "replayed", "usage")
+_REASONS = ("words", "cosine")
 
 
 class Difference(FrozenModel):
@@ -97,6 +99,11 @@ def _content(event: Event) -> dict[str, Any]:
         body.pop(name, None)
     if isinstance(event.body, RunStarted):
         body["request"].pop("fork")  # the change of a fork shows in its plan and its calls
+    for passage in (
+        body["passages"] if isinstance(event.body, Searched) else ()
+    ):  # older runs lack the reasons, and cosines differ between machines
+        for name in _REASONS:
+            passage.pop(name)
     if "task" in body:
         body["task"] = body["task"].removeprefix(f"{event.run_id}_")
     return body

@@ -12,16 +12,20 @@ CHAT = RagResult(text="It hums.\x1b[2J", source="chat\nroom", page=2)
 QUERY = ("Borea 12 -25 °C",)
 
 
-def names(chunks: list) -> list[str]:
-    return [chunk.name for chunk in chunks]
+def names(found: list) -> list[str]:
+    return [chunk.name for chunk in found]
+
+
+def chunks(hits: list) -> list:
+    return [hit.chunk for hit in hits]
 
 
 def test_given_passages_come_first_in_the_order_of_the_caller(library: CollectionLibrary) -> None:
     given = GivenLibrary(library, [MAIL, CHAT], search=True)
-    found = given.search(QUERY, 3)
+    found = chunks(given.search(QUERY, 3))
     assert names(found) == ["mail", "chat room", "manual.pdf"]
-    assert names(given.search(QUERY, 1)) == ["mail"]
-    assert names(given.search(QUERY, 5, ("recipe.md",))) == ["mail", "chat room", "recipe.md"]
+    assert names(chunks(given.search(QUERY, 1))) == ["mail"]
+    assert names(chunks(given.search(QUERY, 5, ("recipe.md",)))) == ["mail", "chat room", "recipe.md"]
     assert found[0].origin == GivenPassage(source="mail", score=0.5)
     assert found[1].pages == (2,)
     assert "\x1b" not in found[1].text, "control characters become spaces"
@@ -29,7 +33,7 @@ def test_given_passages_come_first_in_the_order_of_the_caller(library: Collectio
 
 def test_without_a_search_only_given_passages_are_read(library: CollectionLibrary) -> None:
     given = GivenLibrary(library, [MAIL], search=False)
-    found = given.search(QUERY, 5)
+    found = chunks(given.search(QUERY, 5))
     assert names(found) == names(given.scan()) == names(given.catalogue()) == ["mail"]
     assert given.around(found, 3) == []
     assert given.scan(("manual.pdf",)) == []
@@ -53,7 +57,7 @@ def test_a_passage_of_the_collection_is_read_from_there_and_once(library: Collec
     [manual] = library.scan(("manual.pdf",))
     same = RagResult(text=" ".join(manual.text.split()), source="elsewhere")
     given = GivenLibrary(library, [MAIL, same, same], search=True)
-    found = given.search(QUERY, 9)
+    found = chunks(given.search(QUERY, 9))
     assert found[1] == manual
     assert names(found).count("manual.pdf") == 1
     assert names(given.around([found[0], manual], 3)) == ["manual.pdf"]
@@ -62,6 +66,6 @@ def test_a_passage_of_the_collection_is_read_from_there_and_once(library: Collec
 def test_an_excerpt_is_recognised_by_the_id_of_its_chunk_alone(library: CollectionLibrary) -> None:
     [manual] = library.scan(("manual.pdf",))
     excerpt = RagResult(text="The Borea 12 works down to -25 °C.", source="elsewhere")
-    assert GivenLibrary(library, [excerpt], search=False).search(QUERY, 1)[0].origin is not None
+    assert GivenLibrary(library, [excerpt], search=False).search(QUERY, 1)[0].chunk.origin is not None
     named = excerpt.model_copy(update={"chunk_id": manual.id})
-    assert GivenLibrary(library, [named], search=False).search(QUERY, 1) == [manual]
+    assert chunks(GivenLibrary(library, [named], search=False).search(QUERY, 1)) == [manual]

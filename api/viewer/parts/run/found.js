@@ -38,7 +38,14 @@ function content(live) {
     h("ul", {class: "sources"}, search.passages.map((each) => h("li", {},
       h("button", {type: "button", class: "source", "data-key": `found ${each.number}`, on: {click: () => openQuote(quotes, each.number, live.collection, {label: "Passage"})}},
         h("span", {class: "where"}, [each.name, pages(each.pages), each.section.at(-1)].filter(Boolean).join(", ")),
-        h("span", {class: "words"}, shorten(each.excerpt, 200))))))));
+        h("span", {class: "words"}, shorten(each.excerpt, 200)), reason(each)))))));
+}
+
+/** Why the search found a passage: the words of the queries that it has, and how near its meaning is. */
+function reason({words = [], cosine}) {
+  const meaning = cosine != null && `meaning ${cosine.toFixed(2)}`;
+  const parts = [words.length > 0 && `words: ${words.join(", ")}`, meaning].filter(Boolean);
+  return parts.length > 0 && h("span", {class: "note"}, parts.join(" · "));
 }
 
 function repeated({passages, chunks_found: found}) {

@@ -88,7 +88,7 @@ def test_a_description_is_a_separate_passage(candor: Candor, model: Model, folde
     text = candor.documents.text(record).text
     assert [text[chunk.start : chunk.end] for chunk in (written, described)] == [written.text, described.text]
     with candor.collections.open_library("reports") as library:
-        assert library.search(["highest sales by quarter"], 1)[0].id == described.id
+        assert library.search(["highest sales by quarter"], 1)[0].chunk.id == described.id
 
 
 def test_evidence_from_a_description_is_marked_as_read_in_the_picture(

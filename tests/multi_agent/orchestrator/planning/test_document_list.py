@@ -22,7 +22,7 @@ def test_a_few_documents_are_all_listed(library: CollectionLibrary) -> None:
 def test_of_many_documents_the_nearest_are_listed(library: CollectionLibrary) -> None:
     """The first documents by name may have nothing to do with the question."""
     *found, others = listed(library, 2)
-    assert found == [f"- {chunk.name}" for chunk in library.search([QUESTION], 2)]
+    assert found == [f"- {hit.chunk.name}" for hit in library.search([QUESTION], 2)]
     assert found[0] == "- recipe.md"
     assert others == "and 1 others, which are searched as well"
 

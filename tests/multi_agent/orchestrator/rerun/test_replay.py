@@ -196,7 +196,7 @@ class ChangedLibrary(CollectionLibrary):
 
     def search(self, queries: Any, limit: int, documents: Any = ()) -> Any:
         found = super().search(queries, limit, documents)
-        return [each for each in found if each.name != self.shows]  # type: ignore[attr-defined]
+        return [each for each in found if each.chunk.name != self.shows]  # type: ignore[attr-defined]
 
 
 def change_prompt(monkeypatch: pytest.MonkeyPatch, stem: str, old: str, new: str) -> None:
