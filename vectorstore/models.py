@@ -21,6 +21,20 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 """The pattern of collection names."""
 
 
+SEPARATOR = "+"
+"""Between the names of the collections of a selection, such as ``mail+papers``."""
+
+
+def select(names: Iterable[str]) -> str:
+    """Return the selection of these collections: their names, sorted, each once. One name selects one collection."""
+    return SEPARATOR.join(sorted(set(names)))
+
+
+def names_in(selection: str) -> tuple[str, ...]:
+    """Return the names of the collections of a selection."""
+    return tuple(selection.split(SEPARATOR))
+
+
 PICTURED_PAGES = "pictured_pages"
 """Metadata key: the pages of the document that show more than text, in the format of ``page_ranges``."""
 
@@ -219,6 +233,9 @@ class Hit(FrozenModel):
     score: float
     words: tuple[str, ...] = Field(default=(), description="the words of the query that the passage has")
     cosine: float | None = Field(default=None, description="nearness of meaning; None if it was not compared")
+    bm25: float | None = Field(default=None, description="BM25 score; None if words were not compared")
+    best_bm25: float | None = Field(default=None, description="the best BM25 score of the search")
+    rare: float = Field(default=0.0, description="the part of the score for rare words, and for words as written")
     respelt: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,
         description="words of the query that no passage has, each with those that were searched for instead",

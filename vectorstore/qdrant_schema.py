@@ -15,7 +15,7 @@ from typing import Any
 
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
-from vectorstore.ranking import COMPARED, Scores
+from vectorstore.ranking import COMPARED, DIGITS, Scores
 from vectorstore.store import Vectors
 from vectorstore.text.languages import ENGLISH, LANGUAGE
 
@@ -108,13 +108,17 @@ def to_hits(scores: Scores, limit: int, read: ReadFound) -> list[Hit]:
     found = read(list(ranking))
     chunks = {each: from_payload(found[each][0]) for each in ranking if each in found}
     exact = scores.exact([chunk.indexed_text for chunk in chunks.values()])
-    total = [(each, round(ranking[each] + more, 5)) for each, more in zip(chunks, exact, strict=True)]
+    as_written = dict(zip(chunks, exact, strict=True))
+    total = [(each, round(ranking[each] + more, DIGITS)) for each, more in as_written.items()]
     return [
         Hit(
             chunk=chunks[each],
             score=score,
             words=scores.words_in(found[each][1]),
             cosine=scores.cosines.get(each),
+            bm25=scores.bm25_of(each),
+            best_bm25=scores.best_bm25,
+            rare=scores.rare[each] + as_written[each],
             respelt=scores.respelt,
         )
         for each, score in rank(total, limit)

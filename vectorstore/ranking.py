@@ -16,7 +16,7 @@ Both stores use this module and only send its requests, so they return the same 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -44,7 +44,8 @@ MOST_RESPELT = 8
 """Words of one query. Each takes about 5 ms, and a pasted page in another language has hundreds."""
 MOST_TIED = 5_000
 """Passages with the same score. If more are tied at the limit, the store decides which are found."""
-_DIGITS = 5  # of scores: stores compute the last digits in another order
+DIGITS = 5
+"""Of scores, after the point: stores compute the last ones in another order."""
 
 Ranking = Sequence[tuple[str, float]]
 """Pairs of (chunk id, score), best first."""
@@ -84,6 +85,10 @@ class Scores:
     def __init__(self) -> None:
         self._parts: list[tuple[dict[str, float], float]] = []  # scores, and the score of all other chunks
         self.cosines: dict[str, float] = {}
+        self.best_bm25: float | None = None
+        self.rare: defaultdict[str, float] = defaultdict(float)
+        self._bm25: dict[str, float] = {}
+        self._other_bm25 = 0.0
         self.words: Sequence[QueryWord] = ()
         self.respelt: dict[str, tuple[str, ...]] = {}
 
@@ -91,6 +96,22 @@ class Scores:
         """Return the words of the query that a passage with these terms has, and those searched for instead."""
         terms = frozenset(terms)
         return tuple(word.text for word in self.words if any(term in terms for term in word.terms or word.parts))
+
+    def add_bm25(self, ranking: Ranking, others: float) -> None:
+        """Add BM25 scores, as shares of the best one."""
+        best = max((value for _, value in ranking), default=1.0)
+        self.best_bm25, self._bm25, self._other_bm25 = best, dict(ranking), others
+        self.add(ranking, 1 / best, others=others)
+
+    def add_rare(self, chunk_ids: Sequence[str], bonus: float) -> None:
+        """Add the score of a rare word to the chunks that have it."""
+        for chunk_id in chunk_ids:
+            self.rare[chunk_id] += bonus
+        self.add([(chunk_id, bonus) for chunk_id in chunk_ids], 1)
+
+    def bm25_of(self, chunk_id: str) -> float | None:
+        """Return the BM25 score of a chunk. None if words were not compared."""
+        return None if self.best_bm25 is None else self._bm25.get(chunk_id, self._other_bm25)
 
     def add(self, ranking: Ranking, weight: float, *, others: float = 0.0) -> None:
         """Add weighted scores. ``others`` is the unweighted score of chunks that the ranking does not contain."""
@@ -107,7 +128,7 @@ class Scores:
     def total(self) -> Iterator[tuple[str, float]]:
         """Yield the id and the score of each chunk that a ranking contains."""
         for chunk_id in dict.fromkeys(chunk_id for scores, _ in self._parts for chunk_id in scores):
-            yield chunk_id, round(sum(scores.get(chunk_id, others) for scores, others in self._parts), _DIGITS)
+            yield chunk_id, round(sum(scores.get(chunk_id, others) for scores, others in self._parts), DIGITS)
 
 
 def _exact(words: Sequence[str], text: str) -> Iterator[str]:
@@ -140,7 +161,6 @@ def score(
     ask: Ask, mode: SearchMode, vector: Vectors | None, words: Sequence[QueryWord], limit: int, speller: Speller
 ) -> Scores:
     """Return the scores of the best chunks, at least ``limit`` if as many are found."""
-    rare = min(RARE, max(speller.passages // _RARE_SHARE, 1))
     depth = max(limit, DEPTH)
     scores = Scores()
     wanted: list[Nearest] = []
@@ -160,13 +180,19 @@ def score(
             words = [speller.encode(word, near) if (near := scores.respelt.get(word.text)) else word for word in words]
             ranking, *having = ask([Nearest(words, depth), *map(_alone, words)])
         ranking, others = _complete(ask, Nearest(words, depth), ranking, limit)
-        scores.add(ranking, 1 / max((value for _, value in ranking), default=1.0), others=others)
+        scores.add_bm25(ranking, others)
         scores.words = words
         for word, found in zip(words, having, strict=True):
-            if 0 < len(found) <= rare:
-                bonus = (CODE_WEIGHT if word.is_code else WORD_WEIGHT) / math.sqrt(len(found))
-                scores.add([(chunk_id, bonus) for chunk_id, _ in found], 1)
+            if bonus := rarity(word, len(found), speller.passages):
+                scores.add_rare([chunk_id for chunk_id, _ in found], bonus)
     return scores
+
+
+def rarity(word: QueryWord, having: int, passages: int) -> float:
+    """Return the score of each passage with a word that only ``having`` of ``passages`` have. 0 if it is not rare."""
+    if not 0 < having <= min(RARE, max(passages // _RARE_SHARE, 1)):
+        return 0.0
+    return (CODE_WEIGHT if word.is_code else WORD_WEIGHT) / math.sqrt(having)
 
 
 def _alone(word: QueryWord) -> Nearest:
@@ -188,7 +214,7 @@ def _complete(ask: Ask, request: Nearest, ranking: Ranking, limit: int) -> tuple
     """
     depth = request.limit
     while True:
-        ranking = [(chunk_id, round(value, _DIGITS)) for chunk_id, value in ranking]
+        ranking = [(chunk_id, round(value, DIGITS)) for chunk_id, value in ranking]
         if len(ranking) < depth:
             return ranking, 0.0
         last = ranking[-1][1]

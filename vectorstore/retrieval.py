@@ -17,9 +17,9 @@ from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, 
 from vectorstore.quoted_mail import quotes, writers_first
 from vectorstore.ranking import DEPTH
 from vectorstore.restrictions import parse
-from vectorstore.store import EVERYTHING, Collection
+from vectorstore.store import EVERYTHING, Searchable
 from vectorstore.text.bm25 import Bm25Encoder
-from vectorstore.text.languages import detect_query
+from vectorstore.text.languages import detect_query, language_note
 
 MOST_CHECKED = 5_000
 """Passages that are read to find those that meet the restrictions of a query."""
@@ -28,19 +28,19 @@ FIRST = 2
 
 
 class Retriever:
-    """Searches one collection with one embedder. Threads may share it.
+    """Searches a collection, or several as one, with one embedder. Threads may share it.
 
     Without an embedder, the search process that has the collection open embeds each query (``remote/``).
     """
 
-    def __init__(self, collection: Collection, embedder: QueryEmbedder | None) -> None:
-        self._collection = collection
+    def __init__(self, collection: Searchable, embedder: QueryEmbedder | None) -> None:
+        self.collection = collection
         self._embedder = embedder
 
     @property
     def spec(self) -> CollectionSpec:
         """The specification of the collection."""
-        return self._collection.spec
+        return self.collection.spec
 
     def search(
         self,
@@ -53,7 +53,7 @@ class Retriever:
 
         Equal scores are ordered by document name and position. Scores of several queries are fused scores.
         """
-        return self._collection.consistent_read(lambda view: self._search_all(view, queries, limit, where, mode))
+        return self.collection.consistent_read(lambda view: self._search_all(view, queries, limit, where, mode))
 
     def find(
         self, query: str, limit: int, where: ChunkFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID
@@ -78,7 +78,7 @@ class Retriever:
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Yield every selected chunk, in order of document name and position."""
-        return self._collection.scan(where)
+        return self.collection.scan(where)
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
         """Return the chunks within ``reach`` positions of the given ones, in order, each once; all of one moment."""
@@ -90,28 +90,33 @@ class Retriever:
             for document, wanted in positions.items()
             for window in _windows(sorted(wanted))
         ]
-        read = self._collection.consistent_read
+        read = self.collection.consistent_read
         found = read(lambda view: [chunk for where in windows for chunk in view.scan(where)])
-        return sorted(found, key=lambda chunk: (chunk.name, chunk.document_id, chunk.index))
+        return sorted(_of_same_versions(found, chunks), key=lambda chunk: (chunk.name, chunk.document_id, chunk.index))
+
+    def language_note(self, query: str) -> str:
+        """Return what to do if a query is in another language than all passages, otherwise an empty text."""
+        known = self._embedder.languages if self._embedder else None
+        return language_note(query, self.collection.languages(exact=False), known)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         """Count the selected documents and chunks."""
-        return self._collection.count(where)
+        return self.collection.count(where)
 
     def _search_all(
-        self, view: Collection, queries: Sequence[str], limit: int, where: ChunkFilter, mode: SearchMode
+        self, view: Searchable, queries: Sequence[str], limit: int, where: ChunkFilter, mode: SearchMode
     ) -> list[Hit]:
         if len(queries) == 1:
             return self._search(view, queries[0], limit, where, mode)
         return merge([self._search(view, query, limit, where, mode) for query in dict.fromkeys(queries)], limit)
 
-    def _search(self, view: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+    def _search(self, view: Searchable, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         embedder = self._embedder
         if embedder and mode is SearchMode.HYBRID and not _supports_language(embedder, view, query):
             return self._search_keywords_first(view, query, limit, where)
         return self._rank(view, query, limit, where, mode)
 
-    def _search_keywords_first(self, view: Collection, query: str, limit: int, where: ChunkFilter) -> list[Hit]:
+    def _search_keywords_first(self, view: Searchable, query: str, limit: int, where: ChunkFilter) -> list[Hit]:
         """Return the BM25 hits, filled up with dense hits below them.
 
         A model that does not support the language ranks little better than chance. Equal weights would push down the
@@ -126,7 +131,7 @@ class Retriever:
         below = [hit.model_copy(update={"score": lowest * hit.score / 2}) for hit in dense if hit.chunk.id not in found]
         return [*sparse, *below][:limit]
 
-    def _rank(self, view: Collection, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+    def _rank(self, view: Searchable, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         embedder = self._embedder if mode is not SearchMode.WORDS else None
         vector = embedder.embed_query(query) if embedder else None
         hits = view.search(mode, text=query, vector=vector, limit=limit, where=where)
@@ -148,9 +153,22 @@ def _finder(query: str, languages: Mapping[str, int]) -> Callable[[str], list[st
     return words_in
 
 
-def _supports_language(embedder: QueryEmbedder, view: Collection, query: str) -> bool:
+def _supports_language(embedder: QueryEmbedder, view: Searchable, query: str) -> bool:
     """Return whether the embedding model supports the query's language."""
     return embedder.languages is None or detect_query(query, view.languages(exact=False)) in embedder.languages
+
+
+def _of_same_versions(found: Sequence[Chunk], chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Return what belongs to the versions of ``chunks``, because two collections may have two versions of a document.
+
+    If none of a document does, it was replaced after the search, and all of it is returned.
+    """
+    versions = {(chunk.document_id, chunk.version) for chunk in chunks}
+    present = {chunk.document_id for chunk in found if (chunk.document_id, chunk.version) in versions}
+    return [
+        chunk for chunk in found
+        if chunk.document_id not in present or (chunk.document_id, chunk.version) in versions
+    ]  # fmt: skip
 
 
 def _windows(positions: Sequence[int]) -> Iterator[tuple[int, int]]:

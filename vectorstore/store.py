@@ -30,28 +30,12 @@ Vectors = npt.NDArray[np.float32]
 EVERYTHING = ChunkFilter()
 
 
-class Collection(Protocol):
-    """An open collection. Threads may search it at the same time; closing it releases it for other processes."""
+class Searchable(Protocol):
+    """The searches and reads of an open collection, or of several (``joined.py``). Threads may share it."""
 
     @property
     def spec(self) -> CollectionSpec:
         """The specification it was created with."""
-        ...
-
-    @property
-    def closed(self) -> bool:
-        """Whether the collection must be opened again before its next use."""
-        ...
-
-    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-        """Write chunks with their dense vectors (shape (len(chunks), dimension)). Replaces chunks with the same id.
-
-        Durable on return. Raises CollectionMismatch for a wrong shape, StoreUnavailable if writing fails.
-        """
-        ...
-
-    def delete(self, where: ChunkFilter) -> None:
-        """Delete the selected chunks. Durable on return."""
         ...
 
     def search(
@@ -60,8 +44,7 @@ class Collection(Protocol):
         """Return the best ``limit`` chunks, best first; equal scores are ordered by chunk id.
 
         ``vector`` (shape (dimension,)) may be None only for WORDS, and if the search process has the collection open,
-        which then embeds the text. ``text`` is the query of BM25. HYBRID fuses both rankings inside Qdrant
-        (``qdrant_schema.py``).
+        which then embeds the text. ``text`` is the query of BM25. HYBRID combines both (``ranking.py``).
         """
         ...
 
@@ -80,6 +63,33 @@ class Collection(Protocol):
         """
         ...
 
+    def consistent_read(self, read: Callable[[Searchable], T]) -> T:
+        """Return ``read(view)``, where the view shows the collection as of one moment.
+
+        ``read`` is called again if the collection changed in between.
+        """
+        ...
+
+
+class Collection(Searchable, Protocol):
+    """An open collection. Threads may search it at the same time; closing it releases it for other processes."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the collection must be opened again before its next use."""
+        ...
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
+        """Write chunks with their dense vectors (shape (len(chunks), dimension)). Replaces chunks with the same id.
+
+        Durable on return. Raises CollectionMismatch for a wrong shape, StoreUnavailable if writing fails.
+        """
+        ...
+
+    def delete(self, where: ChunkFilter) -> None:
+        """Delete the selected chunks. Durable on return."""
+        ...
+
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the dense vectors of the given chunks by chunk id. Leaves out chunks that do not exist."""
         ...
@@ -89,10 +99,7 @@ class Collection(Protocol):
         ...
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(view)``, where the view shows the collection as of one moment.
-
-        ``read`` is called again if the collection changed in between.
-        """
+        """Return ``read(view)``, as of one moment."""
         ...
 
     def optimize(

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from api.errors import Forbidden, Unauthorized
 from vectorstore.errors import CollectionNotFound
-from vectorstore.models import FrozenModel
+from vectorstore.models import FrozenModel, names_in
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -69,18 +69,22 @@ class Caller(FrozenModel):
         """The names of the collections that the caller may read, whether they exist or not. None means all."""
         return None if ALL_COLLECTIONS in self.rights else frozenset(self.rights)
 
-    def may(self, right: Right, collection: str) -> bool:
-        """Return whether the caller has this right over the collection. The collection need not exist."""
+    def may(self, right: Right, selection: str) -> bool:
+        """Return whether the caller has this right over each collection of the selection. They need not exist."""
+        return all(self._may(right, name) for name in names_in(selection))
+
+    def require(self, right: Right, selection: str) -> None:
+        """Raise CollectionNotFound if the caller may not read a collection, Forbidden if this right is missing."""
+        for name in names_in(selection):
+            record_access(name)
+            if not self._may(Right.READ, name):
+                raise CollectionNotFound(name)
+            if not self._may(right, name):
+                raise Forbidden(f"This needs the right {right.value!r} over the collection {name!r}.")
+
+    def _may(self, right: Right, collection: str) -> bool:
         granted = (self.rights.get(collection), self.rights.get(ALL_COLLECTIONS))
         return any(each.covers(right) for each in granted if each)
-
-    def require(self, right: Right, collection: str) -> None:
-        """Raise CollectionNotFound if the caller may not read the collection, Forbidden if this right is missing."""
-        record_access(collection)
-        if not self.may(Right.READ, collection):
-            raise CollectionNotFound(collection)
-        if not self.may(right, collection):
-            raise Forbidden(f"This needs the right {right.value!r} over the collection {collection!r}.")
 
     def require_admin(self) -> None:
         """Raise Forbidden unless the caller has the right 'admin' over all collections."""

@@ -29,6 +29,15 @@ CollectionOption = Annotated[
         "--collection", "-c", help="Collection. Required if there are several.", autocompletion=complete_collections
     ),
 ]
+CollectionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        help="Collection. Repeat it for several; '*' means all. Required if there are several.",
+        autocompletion=complete_collections,
+    ),
+]
 AgentOption = Annotated[str, typer.Option("--agent", help="Ask only this agent.")]
 ModelOption = Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")]
 SourcesOption = Annotated[
@@ -40,6 +49,14 @@ SourcesOption = Annotated[
     ),
 ]
 RunId = Annotated[str, typer.Argument(help="Run id, or a unique prefix of it.", autocompletion=complete_runs)]
+
+
+def selection(collections: list[str] | None) -> str | None:
+    """Return the values of ``CollectionsOption`` as one selection."""
+    from api.services.documents.selection import join
+
+    joined: str | None = join(collections)
+    return joined
 
 
 class _ListByDefault(TyperGroup):

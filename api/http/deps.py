@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query
 from fastapi.requests import HTTPConnection
+from pydantic import Field
 
 from api.auth.audit import Audit
 from api.auth.keys import Keys
@@ -21,6 +22,7 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.documents.ingest import IngestService
+from api.services.documents.selection import Selection
 from api.services.documents.shown_pages import ShownPages
 from api.services.documents.suggested_questions import QuestionSuggester
 from api.services.evaluation.evaluations import Evaluations
@@ -126,6 +128,15 @@ IdempotencyKey = Annotated[
         description="A string that the client generates for one request. Repeating the request with the same key, for "
         "example after a lost connection, starts nothing new. A different request with the same key is rejected.",
         examples=["8b7e2c9a-question-17"],
+    ),
+]
+CollectionsField = Annotated[
+    Selection,
+    Field(
+        default=None,
+        description="Name of the collection, or a list of names. `*` means all that the key may read. Optional if "
+        "there is only one.",
+        examples=["papers", ["papers", "mail"]],
     ),
 ]
 CollectionQuery = Annotated[

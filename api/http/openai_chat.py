@@ -1,9 +1,9 @@
 """The request and response models of OpenAI's chat API, and the conversion of answers to them.
 
-A model is a collection (``papers``) or a collection with an agent (``papers:Reader``). The last user message is the
-question. Earlier user and assistant messages complete the question. The answer is a text with citation marks and
-sources. The mark of each quote has an annotation with a link to the evidence. Chat clients render Markdown, so all text
-of documents and models is escaped.
+A model is a collection (``papers``), several (``papers+mail``), or one with an agent (``papers:Reader``). The last
+user message is the question. Earlier user and assistant messages complete the question. The answer is a text with
+citation marks and sources. The mark of each quote has an annotation with a link to the evidence. Chat clients render
+Markdown, so all text of documents and models is escaped.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ class ChatRequest(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    model: str = Field(description="A collection, or `collection:agent`. GET /v1/models lists them.")
+    model: str = Field(
+        description="A collection, several (`papers+mail`), all (`*`), or one with an agent (`papers:Reader`). "
+        "`GET /v1/models` lists collections and agents."
+    )
     messages: list[ChatMessage] = Field(
         min_length=1, description="The last message with the role `user` is the question."
     )
@@ -81,7 +84,7 @@ class ChatRequest(BaseModel):
 
     @property
     def collection(self) -> str:
-        """The collection part of the model name."""
+        """The selection of collections in the model name."""
         return self.model.partition(":")[0]
 
     @property

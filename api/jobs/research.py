@@ -110,7 +110,7 @@ class Runs:
         if self._closing:
             raise ServiceEnding
         await asyncio.to_thread(require_tokens, self._trace, caller)
-        library = (await asyncio.to_thread(self._pool.get, collection)).library
+        library = await asyncio.to_thread(self._pool.library, collection)
         request = await asyncio.to_thread(with_conversation, self._trace, request, collection, caller)
         request = await asyncio.to_thread(self._panel.validate, request, library, caller)
         spec = JobSpec(

@@ -21,6 +21,8 @@ from api.auth.permissions import Caller, Right
 from api.problems import EXPECTED, problem_of
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
+from api.services.documents.search import Found
+from api.services.documents.selection import Selection
 from api.services.exports.export import Report
 from api.services.research.execution_summary import execution_facts
 from api.services.research.progress import progress
@@ -43,6 +45,10 @@ _INSTRUCTIONS = (
     "cite verbatim quotes; it takes a while. `search` finds passages at once, without a language model. "
     "`read_document` returns the text around a passage. `runs` and `run` return earlier research."
 )
+_Collections = Annotated[
+    Selection,
+    Field(description="name of the collection, or a list of names; * means all; not needed if there is just one"),
+]
 _Collection = Annotated[str | None, Field(description="name of the collection; not needed if there is just one")]
 
 _Filter = Annotated[DocumentFilter | None, Field(description="read only these documents; null for all")]
@@ -53,7 +59,7 @@ class Backend(Protocol):
 
     async def search(
         self, query: str, collection: str, limit: int, wanted: DocumentFilter | None, mode: SearchMode
-    ) -> list[Hit]:
+    ) -> Found:
         """Return the best passages. Raises StoreError, NoDocumentMatches."""
         ...
 
@@ -88,6 +94,13 @@ class Passage(FrozenModel):
     respelt: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="words that no passage has, each with those searched for instead"
     )
+
+
+class Passages(FrozenModel):
+    """The passages that a search found, best first."""
+
+    passages: tuple[Passage, ...]
+    note: str = Field(default="", description="what may have kept the search from finding more")
 
 
 class Cited(FrozenModel):
@@ -189,20 +202,20 @@ class Tools:
                 description='words, or a question; "a phrase" must stand in the passage, -word excludes passages',
             ),
         ],
-        collection: _Collection = None,
+        collection: _Collections = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
         mode: Annotated[SearchMode, Field(description="by words, by meaning, or by both")] = SearchMode.HYBRID,
         filter: _Filter = None,  # noqa: A002 - the name of the argument is a prompt
-    ) -> list[Passage]:
+    ) -> Passages:
         """Find passages by words and by meaning, best first."""
-        hits = await self._backend.search(query, await self._readable(ctx, collection), limit, filter, mode)
-        return [_passage(hit) for hit in hits]
+        found = await self._backend.search(query, await self._readable(ctx, collection), limit, filter, mode)
+        return Passages(passages=tuple(map(_passage, found.hits)), note=found.note)
 
     async def research(
         self,
         ctx: Context[Any, Any],
         question: Annotated[str, Field(min_length=1, description="a whole question, as a person would ask it")],
-        collection: _Collection = None,
+        collection: _Collections = None,
         mode: Annotated[Literal["auto", "fast", "high"], Field(description="fast: one search; high: planned")] = "auto",
         sources: Annotated[
             tuple[Source, ...] | None,
@@ -230,7 +243,7 @@ class Tools:
         self,
         ctx: Context[Any, Any],
         document: Annotated[str, Field(description="its id, as search and research give it")],
-        collection: _Collection = None,
+        collection: _Collections = None,
         start: Annotated[int, Field(ge=0, description="the first character that is wanted")] = 0,
         length: Annotated[int, Field(ge=1, le=100_000)] = 10_000,
     ) -> Reading:

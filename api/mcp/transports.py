@@ -22,14 +22,14 @@ from api.jobs.research import Runs
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
-from api.services.documents.search import search
+from api.services.documents.search import Found, search
 from api.services.research.research import PanelFactory
 from multi_agent.answer import Answer
 from multi_agent.bus import Subscriber
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.request import Request
 from multi_agent.storage.trace import Trace
-from vectorstore.models import Hit, SearchMode
+from vectorstore.models import SearchMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,7 +128,7 @@ class _ServiceBackend:
 
     async def search(
         self, query: str, collection: str, limit: int, wanted: DocumentFilter | None, mode: SearchMode
-    ) -> list[Hit]:
+    ) -> Found:
         return await asyncio.to_thread(search, self.pool, collection, query, limit, {}, wanted, mode)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
@@ -150,14 +150,14 @@ class _LocalBackend:
 
     async def search(
         self, query: str, collection: str, limit: int, wanted: DocumentFilter | None, mode: SearchMode
-    ) -> list[Hit]:
+    ) -> Found:
         async with self._open() as pool:
             return await asyncio.to_thread(search, pool, collection, query, limit, {}, wanted, mode)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         async with self._open() as pool:
-            opened = await asyncio.to_thread(pool.get, collection)
-            return await self._panel.orchestrator(opened.library).research(request, tell)
+            library = await asyncio.to_thread(pool.library, collection)
+            return await self._panel.orchestrator(library).research(request, tell)
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[CollectionPool]:

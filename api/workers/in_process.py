@@ -33,4 +33,4 @@ class InProcessResearcher:
         return await self._panel.evaluate(task, await self._library(collection), publish, is_pausing)
 
     async def _library(self, collection: str) -> Library:
-        return (await asyncio.to_thread(self._pool.get, collection)).library
+        return await asyncio.to_thread(self._pool.library, collection)

@@ -52,7 +52,7 @@ _memories = sql.Table(
     sql.Column("changed_at", sql.DateTime(timezone=True), nullable=False),
     sql.Column("embedding_model", sql.String(200), nullable=True),
     sql.Column("vector", sql.LargeBinary, nullable=True),
-    sql.Column("collection", sql.String(64), nullable=False, server_default=""),
+    sql.Column("collection", sql.Text, nullable=False, server_default=""),
 )
 
 

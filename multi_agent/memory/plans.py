@@ -21,7 +21,8 @@ import sqlalchemy as sql
 from multi_agent.errors import AgentError, NameTaken, UnknownPlan
 from multi_agent.memory.similarity import SimilarityScale, similarity
 from multi_agent.plan import Plan, PlanExample
-from vectorstore.database import METADATA
+from vectorstore.database import METADATA, within
+from vectorstore.models import names_in
 from vectorstore.store import Vectors
 
 EXAMPLE = 1 / 3
@@ -45,7 +46,7 @@ _plans = sql.Table(
     sql.Column("embedding_model", sql.String(200), nullable=False),
     sql.Column("vector", sql.LargeBinary, nullable=False),
     sql.Column("saved_at", sql.DateTime(timezone=True), nullable=False),
-    sql.Column("collection", sql.String(64), nullable=False, server_default=""),
+    sql.Column("collection", sql.Text, nullable=False, server_default=""),
 )
 
 
@@ -183,11 +184,11 @@ def _taken(name: str) -> NameTaken:
 
 def _visible_for(collection: str) -> sql.ColumnElement[bool]:
     for_all = sql.and_(_plans.c.name.is_not(None), _plans.c.collection == "")
-    return sql.or_(for_all, _plans.c.collection == collection)
+    return sql.or_(for_all, _plans.c.collection.in_({collection, *names_in(collection)}))
 
 
 def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
-    return sql.true() if among is None else _plans.c.collection.in_(("", *among))
+    return sql.or_(_plans.c.collection == "", within(_plans.c.collection, among))
 
 
 def shape_of(plan: Plan) -> str:

@@ -15,6 +15,7 @@ from multi_agent.storage.recording import Recording
 from multi_agent.storage.sizes import store_size
 from multi_agent.storage.tables import EVENTS, JOURNAL, RUNS, answer_columns, event_row, journal_row
 from multi_agent.storage.tool_calls import CALLS, tool_row
+from vectorstore.database import within
 from vectorstore.models import FrozenModel
 
 _PARTS = (EVENTS, JOURNAL, CITATIONS, CALLS)
@@ -65,8 +66,7 @@ class RunArchive:
     def usage(self, among: Set[str] | None = None) -> StoredRuns:
         """Return the number and the size of the runs over these collections. None means all."""
         query = sql.select(sql.func.count(), sql.func.coalesce(sql.func.sum(RUNS.c.size), 0))
-        if among is not None:
-            query = query.where(RUNS.c.collection.in_(sorted(among)))
+        query = query.where(within(RUNS.c.collection, among))
         with self._engine.connect() as connection:
             runs, size = connection.execute(query).one()
         return StoredRuns(runs=runs, bytes=int(size))

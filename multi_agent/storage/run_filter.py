@@ -40,7 +40,7 @@ class RunSort(StrEnum):
 class RunFilter(FrozenModel):
     """Conditions on runs and their order. None means no condition."""
 
-    collection: str | None = Field(default=None, description="Only runs over this collection.")
+    collection: str | None = Field(default=None, description="Only runs over this collection, alone or with others.")
     status: tuple[RunState, ...] | None = Field(default=None, description="Only runs in one of these states.")
     text: str | None = Field(default=None, description="Only runs with this text in the question.")
     model: str | None = Field(default=None, description="Only runs with this model.")

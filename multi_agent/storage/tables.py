@@ -17,7 +17,7 @@ RUNS = sql.Table(
     "runs",
     METADATA,
     sql.Column("run_id", sql.String(64), primary_key=True),
-    sql.Column("collection", sql.String(64), nullable=False),
+    sql.Column("collection", sql.Text, nullable=False),
     sql.Column("question", sql.Text, nullable=False),
     sql.Column("model", sql.String(200), nullable=False),
     sql.Column("status", sql.String(20), nullable=False),

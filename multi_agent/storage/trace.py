@@ -24,6 +24,7 @@ from multi_agent.storage.other_calls import other_tokens
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort, RunState
 from multi_agent.storage.sizes import store_size
 from multi_agent.storage.tables import EVENTS, EVENTS_CHANNEL, JOURNAL, RUNS, answer_columns, event_row, journal_row
+from vectorstore.database import includes, within
 from vectorstore.models import FrozenModel
 
 # Compiled once, because building a statement takes longer than executing it.
@@ -293,13 +294,13 @@ class SqlJournal:
 
 
 def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
-    return sql.true() if among is None else RUNS.c.collection.in_(sorted(among))
+    return within(RUNS.c.collection, among)
 
 
 def _conditions(wanted: RunFilter) -> Iterator[sql.ColumnElement[bool]]:
     """Yield the conditions of the filter, except ``after``."""
     if wanted.collection is not None:
-        yield RUNS.c.collection == wanted.collection
+        yield includes(RUNS.c.collection, wanted.collection)
     if wanted.status is not None:
         yield RUNS.c.status.in_([state.value for state in wanted.status])
     if wanted.text is not None:

@@ -49,6 +49,26 @@ def test_the_last_collection_is_kept_and_a_new_one_is_not_chosen(open_page: Open
     expect(gone).to_have_count(0)
 
 
+def test_several_collections_are_asked_at_once(open_page: OpenPage, site: Site, races: str) -> None:
+    page = open_page()
+    page.get_by_role("combobox", name="Collection").select_option("Several collections…")
+    page.get_by_role("textbox", name="Question").fill(QUESTION)
+    ask = page.get_by_role("button", name="Ask", exact=True)
+    ask.click()
+    assert page.url.endswith("#/"), "no collection is checked"
+    page.get_by_role("checkbox", name="pumps").check()
+    page.get_by_role("checkbox", name=races).check()
+    ask.click()
+    source = page.locator("button.source").first
+    expect(source).to_contain_text("pumps/")
+    source.click()
+    page.get_by_role("link", name="Open document").click()
+    expect(page.get_by_text("Documents in pumps")).to_be_visible()
+    page.goto(page.url.partition("#")[0])
+    expect(page.get_by_role("checkbox", name=races)).to_be_checked()
+    assert {"pumps+races"} <= {run.collection for run in site.candor.trace.runs(5)}
+
+
 def test_recent_questions_open_their_answers(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)

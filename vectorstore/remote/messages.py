@@ -24,7 +24,7 @@ from vectorstore.errors import (
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, FrozenModel, SearchMode
 from vectorstore.store import Vectors
 
-PROTOCOL = 7
+PROTOCOL = 8
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
 
 BATCH = 256

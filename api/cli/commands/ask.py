@@ -10,7 +10,7 @@ import typer
 from api.cli import filters
 from api.cli.common import (
     AgentOption,
-    CollectionOption,
+    CollectionsOption,
     Home,
     Json,
     ModelOption,
@@ -21,6 +21,7 @@ from api.cli.common import (
     print_json,
     print_message,
     require_text,
+    selection,
 )
 
 app = command()
@@ -34,7 +35,7 @@ def ask(
         list[Path] | None,
         typer.Argument(help="Files and folders to read first. Unchanged files are skipped.", show_default=False),
     ] = None,
-    collection: CollectionOption = None,
+    collection: CollectionsOption = None,
     mode: Annotated[
         str,
         typer.Option(
@@ -130,8 +131,9 @@ def ask(
         "rag_results": read_passages(passages) if passages else (),
         "search": search,
     }
+    named = selection(collection)
     if again:
-        question, collection, options = repeat(candor.trace, again, ctx, question, collection, options)
+        question, named, options = repeat(candor.trace, again, ctx, question, named, options)
     request = make_request(
         require_text(question, "question"),
         options,
@@ -141,8 +143,8 @@ def ask(
     if paths:
         from api.cli.ask.folder import ingest_paths
 
-        collection = ingest_paths(candor, paths, collection, model, progress=not as_json)
-    answer = run_question(candor.panel, candor.collections, request, collection, progress=not as_json)
+        named = ingest_paths(candor, paths, named, model, progress=not as_json)
+    answer = run_question(candor.panel, candor.collections, request, named, progress=not as_json)
     if as_json:
         print_json(answer.model_dump(mode="json"))
     else:

@@ -7,14 +7,23 @@ from typing import Annotated, Any
 import typer
 
 from api.cli import filters
-from api.cli.common import AgentOption, CollectionOption, Home, ModelOption, SourcesOption, command, make_candor
+from api.cli.common import (
+    AgentOption,
+    CollectionsOption,
+    Home,
+    ModelOption,
+    SourcesOption,
+    command,
+    make_candor,
+    selection,
+)
 
 app = command()
 
 
 @app.command()
 def chat(
-    collection: CollectionOption = None,
+    collection: CollectionsOption = None,
     mode: Annotated[str, typer.Option("--mode", help="fast, high or auto, as in `candor ask`.")] = "auto",
     agent: AgentOption = "",
     model: ModelOption = "",
@@ -43,4 +52,4 @@ def chat(
     options: dict[str, Any] = {"mode": mode, "agent": agent, "model": model, "session": session}
     options["filter"] = filters.make_filter(documents, folder, types, since, tags)
     options |= {"sources": [each.strip() for each in sources.split(",")]} if sources else {}
-    Chat(make_candor(home), collection, options, home, as_json=as_json).run()
+    Chat(make_candor(home), selection(collection), options, home, as_json=as_json).run()

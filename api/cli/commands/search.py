@@ -8,7 +8,7 @@ import typer
 
 from api.cli import filters
 from api.cli.common import (
-    CollectionOption,
+    CollectionsOption,
     Home,
     Json,
     command,
@@ -17,6 +17,7 @@ from api.cli.common import (
     print_json,
     print_message,
     require_text,
+    selection,
 )
 from api.errors import UsageError
 
@@ -26,7 +27,7 @@ app = command()
 @app.command()
 def search(
     query: Annotated[str, typer.Argument(help="Search words, or a question.")],
-    collection: CollectionOption = None,
+    collection: CollectionsOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Number of passages.")] = 10,
     where: Annotated[
         list[str] | None,
@@ -60,7 +61,13 @@ def search(
     given = dict(_named_value(each) for each in where or ())
     wanted = filters.make_filter(documents, folder, types, since, tags)
     found = timed_search(
-        make_candor(home).collections, collection, require_text(query, "query"), limit, given, wanted, SearchMode(mode)
+        make_candor(home).collections,
+        selection(collection),
+        require_text(query, "query"),
+        limit,
+        given,
+        wanted,
+        SearchMode(mode),
     )
     if as_json:
         print_json(

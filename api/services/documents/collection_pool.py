@@ -14,7 +14,7 @@ from api.errors import ServiceEnding
 from api.services.documents.collections import Collections
 from api.services.research.library import CollectionLibrary
 from vectorstore.errors import CollectionNotFound, PassagesLost
-from vectorstore.models import CollectionSpec
+from vectorstore.models import CollectionSpec, names_in
 from vectorstore.store import Collection
 
 
@@ -37,7 +37,7 @@ class CollectionPool:
         self._opened: dict[str, OpenCollection] = {}
         self._closed = False
 
-    def get(self, name: str) -> OpenCollection:
+    def get(self, name: str, *, any_model: bool = False) -> OpenCollection:
         """Return the live version of a collection. Runs that use a replaced version keep that version.
 
         Raises StoreError, ServiceEnding.
@@ -45,11 +45,23 @@ class CollectionPool:
         with self._lock:
             if self._closed:
                 raise ServiceEnding
-            alias = self._collections.alias_of(name)
+            alias = self._collections.alias_of(name, any_model=any_model)
             opened = self._opened.get(alias)
             if opened is None or opened.stored.closed:  # a command may have deleted it and created it again
                 opened = self._opened[alias] = self._open(name, alias)
             return opened
+
+    def library(self, selection: str) -> CollectionLibrary:
+        """Return the panel's view of the live versions of collections. Raises StoreError, ServiceEnding."""
+        names = names_in(selection)
+        if len(names) == 1:
+            return self.get(selection).library
+        opened = {name: self.get(name, any_model=True).collection for name in names}
+        return self._collections.library(selection, self._collections.join(opened))
+
+    def words_alone(self, selection: str) -> str:
+        """Return why collections are searched by words alone. Empty if they are not. Raises StoreError."""
+        return self._collections.words_alone(selection)
 
     @contextmanager
     def open_or_create(self, spec: CollectionSpec) -> Iterator[Collection]:

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from api.auth.permissions import Caller, Right
+from api.auth.permissions import ALL_COLLECTIONS, Caller, Right
 from api.errors import CollectionNotNamed
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost
-from vectorstore.models import CollectionSpec
+from vectorstore.models import SEPARATOR, CollectionSpec, names_in, select
 from vectorstore.text.counts import count
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from multi_agent.memory.suggestions import Suggestions
     from vectorstore.embedding.embedder import QueryEmbedder
     from vectorstore.models import Chunk, UnreadableCollection
-    from vectorstore.store import Collection, VectorStore
+    from vectorstore.store import Collection, Searchable, VectorStore
 
 
 class Collections:
@@ -58,11 +58,16 @@ class Collections:
         self._suggestions = suggestions
 
     def resolve(self, name: str | None, among: Set[str] | None = None) -> str:
-        """Return ``name``, or the only collection (in ``among``). Raises UsageError if there is not exactly one."""
-        if name:
-            return name
+        """Return the selection ``name``, such as ``papers+mail``; ``*`` means all collections (in ``among``).
+
+        Without a name, return the only collection. Raises UsageError if there is not exactly one.
+        """
+        if name and name != ALL_COLLECTIONS:
+            return select(filter(None, names_in(name)))
         found = [each.collection for each in self.list()] or self.specs()
         names = [each for each in found if among is None or each in among]
+        if name and names:
+            return select(names)
         if len(names) == 1:
             return names[0]
         if not names:
@@ -71,7 +76,7 @@ class Collections:
         raise CollectionNotNamed(named).with_command("Name one with --collection.")
 
     def resolve_for(self, caller: Caller, right: Right, name: str | None) -> str:
-        """Return the collection's name if the caller has the right over it.
+        """Return the selection if the caller has the right over each of its collections.
 
         The right is checked before the collection is looked up. Raises UsageError, CollectionNotFound, Forbidden.
         """
@@ -82,21 +87,24 @@ class Collections:
     def require(self, name: str) -> CollectionSpec:
         """Return the specification of an existing collection.
 
-        Raises CollectionNotFound, PassagesLost, StoreUnavailable.
+        Raises UsageError for several collections, CollectionNotFound, PassagesLost, StoreUnavailable.
         """
+        if SEPARATOR in name:
+            raise CollectionNotNamed(f"This takes one collection, not {' and '.join(names_in(name))}.")
         if spec := self._find(name):
             return spec
         if lost := self.ledger.indexed(name).documents:
             raise PassagesLost(name, count(lost, "document"))
         raise CollectionNotFound(name, [each.collection for each in self.list()])
 
-    def alias_of(self, name: str) -> str:
+    def alias_of(self, name: str, *, any_model: bool = False) -> str:
         """Return the name under which the store keeps the live version.
 
-        Raises CollectionNotFound, PassagesLost, CollectionMismatch.
+        Raises CollectionNotFound, PassagesLost, and CollectionMismatch for another embedding model than the configured
+        one, unless ``any_model``.
         """
         existing = self.require(name)
-        if existing.embedding_model != self._embedding_model:
+        if existing.embedding_model != self._embedding_model and not any_model:
             raise CollectionMismatch(
                 f"Collection {name!r} was embedded with {existing.embedding_model!r}, but the configured model is "
                 f"{self._embedding_model!r}. Set CANDOR_STORE__EMBEDDING__MODEL={existing.embedding_model} to search "
@@ -105,16 +113,19 @@ class Collections:
         return existing.name
 
     @contextmanager
-    def open(self, name: str) -> Iterator[Collection]:
-        """Open the live documents of a collection for searches. Raises StoreError."""
-        with self.store.open(self.alias_of(name)) as collection:
-            yield self.live(collection)
+    def open(self, selection: str) -> Iterator[Searchable]:
+        """Open the live documents of collections for searches. Raises StoreError."""
+        names = names_in(selection)
+        with ExitStack() as stack:
+            aliases = {name: self.alias_of(name, any_model=len(names) > 1) for name in names}
+            opened = {name: stack.enter_context(self.store.open(alias)) for name, alias in aliases.items()}
+            yield self.join({name: self.live(collection) for name, collection in opened.items()})
 
     @contextmanager
-    def open_library(self, name: str) -> Iterator[CollectionLibrary]:
-        """Open a collection for research. Raises StoreError."""
-        with self.open(name) as collection:
-            yield self.library(name, collection)
+    def open_library(self, selection: str) -> Iterator[CollectionLibrary]:
+        """Open collections for research. Raises StoreError."""
+        with self.open(selection) as opened:
+            yield self.library(selection, opened)
 
     @contextmanager
     def change(self, name: str) -> Iterator[Collection]:
@@ -139,22 +150,48 @@ class Collections:
 
         return LiveCollection(collection, self.ledger)
 
-    def library(self, name: str, collection: Collection) -> CollectionLibrary:
-        """Return the panel's view of an open collection. Raises EmbeddingModelError."""
+    def words_alone(self, selection: str) -> str:
+        """Return why collections are searched by words alone. Empty if they are not. Raises StoreError."""
+        names = names_in(selection)
+        if len({self.require(name).embedding_model for name in names}) == 1:
+            return ""
+        return (
+            f"{' and '.join(names)} were embedded with different models, so they were searched by words alone. Ingest "
+            "them with the same model to search by meaning, too."
+        )
+
+    def join(self, opened: Mapping[str, Collection]) -> Searchable:
+        """Return open collections, by name, as one."""
+        from vectorstore.joined import JoinedCollections
+
+        return JoinedCollections(opened) if len(opened) > 1 else next(iter(opened.values()))
+
+    def library(self, selection: str, opened: Searchable) -> CollectionLibrary:
+        """Return the panel's view of open collections. Raises EmbeddingModelError."""
         from api.services.research.library import CollectionLibrary
+        from vectorstore.joined import part_of
         from vectorstore.retrieval import Retriever
 
-        retriever = Retriever(collection, self.load_embedder())
         return CollectionLibrary(
-            name, lambda: self.catalogue(name), retriever, partial(self._draw_page, name),
-            partial(self.ledger.searchable, name),
-        )  # fmt: skip
+            selection,
+            lambda: self.catalogue(selection),
+            Retriever(opened, self.load_embedder()),
+            lambda chunk, page: self._draw_page(part_of(selection, chunk.name), chunk, page),
+            None if SEPARATOR in selection else partial(self.ledger.searchable, selection),
+        )
 
-    def catalogue(self, name: str) -> list[CatalogueEntry]:
-        """Return the searchable documents of a collection."""
+    def catalogue(self, selection: str) -> list[CatalogueEntry]:
+        """Return the searchable documents of collections. With several, names begin with the collection."""
         from api.services.research.library import list_catalogue
 
-        return list_catalogue(self.ledger, name)
+        names = names_in(selection)
+        if len(names) == 1:
+            return list_catalogue(self.ledger, selection)
+        return [
+            entry.model_copy(update={"name": f"{name}/{entry.name}"})
+            for name in names
+            for entry in list_catalogue(self.ledger, name)
+        ]
 
     def drop(self, name: str, release: Callable[[], None] = lambda: None) -> None:
         """Delete a collection, its documents' records, uploaded files and suggested questions. Keeps its runs.

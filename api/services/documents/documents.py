@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from api.errors import UsageError
+from ingest.errors import DocumentNotFound
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
 from vectorstore.errors import PassagesLost
+from vectorstore.models import names_in
 
 if TYPE_CHECKING:
     from api.services.documents.collections import Collections
@@ -27,9 +29,23 @@ class Documents:
     def find(self, reference: str, collection: str | None) -> DocumentRecord:
         """Find a document by its id, the beginning of its id, its path or its name.
 
-        Raises UsageError, CollectionNotFound, IngestError.
+        In several collections, a name may begin with its collection. Raises UsageError, CollectionNotFound,
+        IngestError.
         """
-        return self._ledger.find(self._existing(collection), reference)
+        *others, last = self._candidates(reference, self._collections.resolve(collection))
+        for name, within in others:
+            with suppress(DocumentNotFound):
+                return self._ledger.find(self._existing(name), within)
+        name, within = last
+        return self._ledger.find(self._existing(name), within)
+
+    def _candidates(self, reference: str, selection: str) -> list[tuple[str, str]]:
+        """Return the collections that may have the document, each with the reference within it."""
+        names = names_in(selection)
+        first, _, rest = reference.partition("/")
+        if len(names) > 1 and first in names and rest:
+            return [(first, rest)]
+        return [(name, reference) for name in names]
 
     def text(self, document: DocumentRecord) -> DocumentText:
         """Return the parsed text of a document. Raises IngestError."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from api.auth.keys import Keys
 from api.auth.permissions import Caller, Right
+from api.errors import UsageError
 from api.services.catalog.tools import find_file
 from api.services.documents.ingest import IngestJobSpec
 from api.services.research.runs import find_run
 from api.storage.uploads import Uploads, safe_name
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
+from vectorstore.models import SEPARATOR
 
 
 def keep_file(
@@ -21,6 +23,8 @@ def keep_file(
     """
     run = find_run(trace, run_id, caller)
     caller.require(Right.WRITE, run.collection)
+    if SEPARATOR in run.collection:
+        raise UsageError(f"{run.run_id} asked several collections. Save the file and upload it to one of them.")
     file = find_file(toolbox, trace, run.run_id, name, caller)
     origin = toolbox.sandbox(run.run_id).origin(name)
     keys.count_upload(caller, file.stat().st_size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from api.errors import UsageError
@@ -13,7 +14,6 @@ from ingest.ledger.records import DocumentRecord
 from multi_agent.document_filter import DocumentFilter
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode
-from vectorstore.text.languages import language_note
 
 if TYPE_CHECKING:
     from vectorstore.retrieval import Retriever
@@ -21,22 +21,33 @@ if TYPE_CHECKING:
 _ANY: Mapping[str, Scalar] = {}
 
 
+class Found(NamedTuple):
+    """The result of a search."""
+
+    hits: list[Hit]
+    note: str = ""
+    """What the person should know: another language than the documents', or a search by words alone."""
+    seconds: Mapping[str, float] = MappingProxyType({})
+    """The duration of each stage, on the command line."""
+
+
 def search(
     pool: CollectionPool,
-    collection: str,
+    selection: str,
     query: str,
     limit: int,
     where: Mapping[str, Scalar] = _ANY,
     wanted: DocumentFilter | None = None,
     mode: SearchMode = SearchMode.HYBRID,
-) -> list[Hit]:
-    """Return the hits in a collection of the pool, best first. ``where`` filters by metadata and facts.
+) -> Found:
+    """Search collections of the pool. Hits are best first. ``where`` filters by metadata and facts.
 
     Raises StoreError, NoDocumentMatches, ServiceEnding.
     """
-    library = pool.get(collection).library
-    chunks = _chunk_filter(library.catalogue() if wanted else (), collection, where, wanted)
-    return _find(library.retriever, query, limit, chunks, mode)
+    library = pool.library(selection)
+    chunks = _chunk_filter(library.catalogue() if wanted else (), selection, where, wanted)
+    hits = _find(library.retriever, query, limit, chunks, mode)
+    return Found(hits, _join_notes(pool.words_alone(selection), library.retriever.language_note(query)))
 
 
 def search_document(
@@ -49,16 +60,6 @@ def search_document(
     return _find(retriever, query, limit, ChunkFilter(documents=(document.id,)), mode)
 
 
-class Found(NamedTuple):
-    """The result of a search on the command line."""
-
-    hits: list[Hit]
-    note: str
-    """What to do if the query is in another language than the documents."""
-    seconds: dict[str, float]
-    """The duration of each stage."""
-
-
 def timed_search(
     collections: Collections,
     collection: str | None,
@@ -68,7 +69,7 @@ def timed_search(
     wanted: DocumentFilter | None = None,
     mode: SearchMode = SearchMode.HYBRID,
 ) -> Found:
-    """Open a collection, search it and close it. Return the hits, best first, and what the user should know.
+    """Open collections, search them and close them. Hits are best first.
 
     ``where`` filters by metadata and facts. Raises UsageError, NoDocumentMatches, StoreError.
     """
@@ -77,14 +78,19 @@ def timed_search(
     with collections.open(name) as opened:
         from vectorstore.retrieval import Retriever
 
-        clock.lap("open collection")
+        clock.lap("open collections")
         chunks = _chunk_filter(collections.catalogue(name) if wanted else (), name, where, wanted)
         embedder = None if mode is SearchMode.WORDS else collections.load_embedder()
         clock.lap("load embedding model")
-        hits = _find(Retriever(opened, embedder), query, limit, chunks, mode)
+        retriever = Retriever(opened, embedder)
+        hits = _find(retriever, query, limit, chunks, mode)
         clock.lap("embed query and search")
-        note = language_note(query, opened.languages(), embedder.languages if embedder else None)
+        note = _join_notes(collections.words_alone(name), retriever.language_note(query))
     return Found(hits, note, clock.laps)
+
+
+def _join_notes(*notes: str) -> str:
+    return " ".join(filter(None, notes))
 
 
 def _find(retriever: Retriever, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:

@@ -31,7 +31,7 @@ from multi_agent.remembered import Remembered
 from multi_agent.request import LONGEST
 from multi_agent.storage.recording import Recording
 from multi_agent.storage.tool_calls import ToolEntry
-from vectorstore.models import NAME, FrozenModel
+from vectorstore.models import NAME, FrozenModel, names_in
 
 LARGEST_FILE = 16_000_000
 """Maximum bytes of a run file."""
@@ -118,7 +118,7 @@ def _contradiction(recording: Recording) -> str:
     run, answer, events = recording.run, recording.answer, recording.events
     faults = {
         "its id is invalid": not _RUN_ID.fullmatch(run.run_id),
-        "its collection is invalid": not NAME.fullmatch(run.collection),
+        "its collection is invalid": not all(map(NAME.fullmatch, names_in(run.collection))),
         "the run before it is invalid": not all(
             _RUN_ID.fullmatch(each) for each in (run.continues, run.forked_from) if each
         ),

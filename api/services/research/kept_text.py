@@ -15,6 +15,7 @@ from multi_agent.events import RunStarted
 from multi_agent.sources import given_passages
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import RunSummary, Trace
+from vectorstore.joined import part_of
 from vectorstore.models import Chunk, FrozenModel, Origin
 
 
@@ -38,7 +39,7 @@ def evidence_text(
     run, quote = _find(trace, run_id, number, caller)
     if quote.origin:
         return _kept_with_run(calls, trace, run, quote)
-    document = documents.find(quote.document_id, run.collection)
+    document = documents.find(quote.document_id, part_of(run.collection, quote.name))
     return _kept(quote, documents.text(document).text).model_copy(update={"path": document.path})
 
 

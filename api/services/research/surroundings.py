@@ -23,6 +23,7 @@ from ingest.pages.request import PageBox
 from multi_agent.answer import Quote
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
+from vectorstore.joined import part_of
 from vectorstore.models import FrozenModel, PageSpan
 
 _AROUND = 1800  # characters before and after the quote
@@ -123,7 +124,7 @@ class _Sources:
             words = kept.get(quote.document_id)
             return None if words is None else DocumentText(text=words, blocks=(), pages=())
         try:
-            record = self._documents.find(quote.document_id, self._run.collection)
+            record = self._documents.find(quote.document_id, part_of(self._run.collection, quote.name))
             text = self._documents.text(record)
         except DocumentNotFound:
             return None

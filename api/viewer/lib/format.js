@@ -45,6 +45,16 @@ export function sourceName({origin, document}) {
   return `result of ${origin.tool}${Object.keys(origin.arguments).length ? ` ${JSON.stringify(origin.arguments)}` : ""}`;
 }
 
+/** Return the names of the collections of a selection such as `mail+papers`. */
+export function namesIn(selection) {
+  return selection.split("+");
+}
+
+/** Return the collection of a quote. In a run over several, the name of its document begins with it. */
+export function collectionOf(selection, {document, origin}) {
+  return namesIn(selection).length > 1 && !origin ? document.split("/", 1)[0] : selection;
+}
+
 /** Return the address of a document in this page. */
 export function documentAddress(collection, id) {
   return `#/documents/${encodeURIComponent(collection)}/${encodeURIComponent(id)}`;

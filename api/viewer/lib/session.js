@@ -29,10 +29,10 @@ export function keyNeeded() {
   session.dispatchEvent(new Event("needed"));
 }
 
-/** Return whether the holder has a right over a collection. The server enforces it; the page only hides controls. */
+/** Return whether the holder has a right over a collection, or each of several (`mail+papers`). The server enforces it; the page only hides controls. */
 export function may(right, collection) {
-  const granted = [session.me.rights[collection], session.me.rights[ALL]];
-  return granted.some((each) => RIGHTS.indexOf(each) >= RIGHTS.indexOf(right));
+  const covers = (granted) => RIGHTS.indexOf(granted) >= RIGHTS.indexOf(right);
+  return covers(session.me.rights[ALL]) || collection.split("+").every((name) => covers(session.me.rights[name]));
 }
 
 /** Return whether the holder owns the service: keys, agents and all collections. */

@@ -40,13 +40,13 @@ export function askForm(collections, agents, endpoints, plans, defaults) {
   const submit = h("button", {type: "submit", class: "main"}, "Ask");
   const form = h("form", {class: "ask", on: {submit: (event) => {
     event.preventDefault();
-    const asked = form.elements.collection.value;
+    const asked = collection.value();
     keepCollection(asked);
     send(() => ({collection: asked, question: question.value, ...options.values(), ...passages.values(), ...filter.values()}), submit, errorBox);
   }}},
   h("label", {for: "question", class: "hidden"}, "Question"), question,
   h("div", {class: "choices"}, collection.element, submit),
-  collection.notice, options.element, filter.element, passages.element, errorBox);
+  collection.several, collection.notice, options.element, filter.element, passages.element, errorBox);
   starters.show(collection.chosen);
   return h("div", {}, form, starters.element);
 }

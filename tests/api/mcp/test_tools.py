@@ -62,11 +62,11 @@ async def _call_every_tool(client: Client) -> None:
     assert "papers" in [each["name"] for each in found]
 
     hits = await client.call_tool("search", {"query": "cold weather", "collection": "papers", "limit": 2})
-    [best, *_] = hits.structured_content["result"]
-    assert (best["name"], len(hits.structured_content["result"])) == ("pumps.md", 2)
+    [best, *_] = hits.structured_content["passages"]
+    assert (best["name"], len(hits.structured_content["passages"])) == ("pumps.md", 2)
 
     chosen = {"query": "cold weather", "collection": "papers", "filter": {"type": ["txt"]}}
-    hits = (await client.call_tool("search", chosen)).structured_content["result"]
+    hits = (await client.call_tool("search", chosen)).structured_content["passages"]
     assert {hit["name"].rpartition(".")[2] for hit in hits} == {"txt"}
     refused = await client.call_tool(
         "research", {"question": QUESTION, "collection": "papers", "filter": {"tags": ["x"]}}
@@ -150,7 +150,7 @@ async def test_other_processes_can_ingest_between_two_stdio_calls(
         later = tmp_path / "later.txt"
         later.write_text("The zephyr turbine hums.\n")
         run_ingest(make_candor(), [later], "papers", progress=False)
-        found = (await client.call_tool("search", {"query": "zephyr turbine"})).structured_content["result"]
+        found = (await client.call_tool("search", {"query": "zephyr turbine"})).structured_content["passages"]
     assert found[0]["name"] == "later.txt"
 
 
@@ -179,11 +179,17 @@ async def test_the_tools_return_only_what_the_key_can_read(
             found = await client.call_tool("collections")
             assert [each["name"] for each in found.structured_content["result"]] == ["letters"]
             hits = await client.call_tool("search", {"query": "lentils"})
-            assert hits.structured_content["result"], "the only readable collection is the default"
+            assert hits.structured_content["passages"], "the only readable collection is the default"
+            every = await client.call_tool("search", {"query": "lentils", "collection": "*"})
+            assert every.structured_content == hits.structured_content
+            foreign = "Wer kocht an diesem Abend die Linsen für alle Gäste?"
+            noted = await client.call_tool("search", {"query": foreign, "collection": ["letters"]})
+            assert "in German, the documents are in English" in noted.structured_content["note"]
             runs = await client.call_tool("runs")
             assert [run["run_id"] for run in runs.structured_content["result"]] == ["run_letters"]
             for name, arguments, message in (
                 ("search", {"query": "lentils", "collection": "papers"}, "There is no collection 'papers'"),
+                ("search", {"query": "lentils", "collection": ["letters", "papers"]}, "no collection 'papers'"),
                 ("search", {"query": "lentils", "collection": "nothing"}, "There is no collection 'nothing'"),
                 ("research", {"question": QUESTION, "collection": "papers"}, "There is no collection 'papers'"),
                 ("read_document", {"document": "x", "collection": "papers"}, "There is no collection 'papers'"),

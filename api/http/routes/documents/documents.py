@@ -9,7 +9,15 @@ from fastapi import Body, Path, Query, Request, Response
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Right
-from api.http.deps import CollectionQuery, CollectionsDep, CurrentCaller, DocumentsDep, LedgerDep, PoolDep
+from api.http.deps import (
+    CollectionQuery,
+    CollectionsDep,
+    CollectionsField,
+    CurrentCaller,
+    DocumentsDep,
+    LedgerDep,
+    PoolDep,
+)
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
@@ -56,7 +64,7 @@ class SearchRequest(FrozenModel):
         pattern=r"\S",
         description="Words or a question. A phrase in quotes must stand in the passage; `-word` excludes passages.",
     )
-    collection: str | None = Field(default=None, description="Name of the collection. Optional if there is only one.")
+    collection: CollectionsField
     limit: int = Field(default=10, ge=1, le=1000)
     mode: SearchMode = Field(default=SearchMode.HYBRID, description="By words, by meaning, or by both (hybrid).")
     where: dict[str, Scalar] = Field(
@@ -80,12 +88,15 @@ class FoundPassage(Chunk):
     score: float
     words: tuple[str, ...] = Field(default=(), description="The words of the query that the passage has.")
     cosine: float | None = Field(default=None, description="Nearness of meaning. None if it was not compared.")
+    bm25: float | None = Field(default=None, description="BM25 score. None if words were not compared.")
+    best_bm25: float | None = Field(default=None, description="The best BM25 score of the search in the collection.")
     respelt: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,
         description="Words of the query that no passage has, each with the words that were searched for instead.",
     )
 
 
+NOTE_HEADER = "Candor-Note"
 _FOUND = TypeAdapter(list[FoundPassage])
 
 
@@ -188,10 +199,11 @@ def remove(
     return Removed(removed=found.id, name=found.name, chunks=found.chunks)
 
 
-def respond(hits: Sequence[Hit]) -> Response:
+def respond(hits: Sequence[Hit], note: str = "") -> Response:
     """Return the hits as JSON. FastAPI would validate them again, in another thread."""
     passages = [FoundPassage.model_construct(**dict(hit) | dict(hit.chunk)) for hit in hits]
-    return Response(_FOUND.dump_json(passages), media_type="application/json")
+    headers = {NOTE_HEADER: note.encode("ascii", "replace").decode()} if note else {}
+    return Response(_FOUND.dump_json(passages), media_type="application/json", headers=headers)
 
 
 @router.post("/search", response_model=list[FoundPassage], responses=problem_responses(404, 409, 422, 503))
@@ -201,7 +213,11 @@ def search(
     caller: CurrentCaller,
     body: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
 ) -> Response:
-    """Search passages by keywords and by meaning, best first, without a language model."""
+    """Search passages by keywords and by meaning, best first, without a language model.
+
+    The header `Candor-Note` says if the query is in another language than the documents, or if collections with
+    different embedding models were searched by words alone.
+    """
     name = collections.resolve_for(caller, Right.READ, body.collection)
-    hits = search_pool(pool, name, body.query, body.limit, body.where, body.filter, body.mode)
-    return respond(hits)
+    found = search_pool(pool, name, body.query, body.limit, body.where, body.filter, body.mode)
+    return respond(found.hits, found.note)

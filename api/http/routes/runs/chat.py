@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from api.auth.permissions import Right
+from api.auth.permissions import ALL_COLLECTIONS, Right
 from api.errors import ModelNotFound, ServiceEnding
 from api.http.deps import CatalogDep, CollectionsDep, CurrentCaller, RunsDep, SettingsDep, ToolsDep, TraceDep
 from api.http.errors import problem_responses
@@ -30,6 +30,7 @@ from api.services.research.progress import progress
 from multi_agent.answer import Answer, Status
 from multi_agent.settings import Source
 from multi_agent.storage.trace import Trace
+from vectorstore.models import names_in
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -120,6 +121,14 @@ def model(
     return _model(model)
 
 
+def _is_known(body: ChatRequest, models: Sequence[str]) -> bool:
+    """Return whether each collection of the model name, with its agent, is a model; for all, whether one is."""
+    agent = body.model.removeprefix(body.collection)
+    if body.collection == ALL_COLLECTIONS:
+        return any(model.endswith(agent) for model in models)
+    return all(f"{name}{agent}" in models for name in names_in(body.collection))
+
+
 _EXAMPLE = {
     "model": "papers",
     "messages": [{"role": "user", "content": "Which of these pumps works below -20 °C?"}],
@@ -140,6 +149,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 )
 async def chat(
     names: ModelNamesDep,
+    collections: CollectionsDep,
     runs: RunsDep,
     trace: TraceDep,
     caller: CurrentCaller,
@@ -152,10 +162,10 @@ async def chat(
     that "And his time?" becomes a question with a name. With `stream=true`, the progress is sent as
     `reasoning_content`, followed by the text.
     """
-    if body.model not in names(get_args(Source)):  # all sources, because a run without usable sources reports that
+    if not _is_known(body, names(get_args(Source))):  # all sources: a run without usable sources reports that
         raise ModelNotFound(body.model)
-    caller.require(Right.READ, body.collection)
-    run_id = await runs.start(body.to_request(), body.collection, caller)
+    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
+    run_id = await runs.start(body.to_request(), collection, caller)
     reply = Reply(body, run_id, int(time.time()), str(request.base_url))
     if body.stream:
         return stream_response(_chunks(runs, trace, run_id, reply), _NO_RETRY)

@@ -49,7 +49,7 @@ def comparison(
 
 
 def _opener(pool: CollectionPool) -> OpenLibrary:
-    return lambda name: nullcontext(pool.get(name).library)
+    return lambda name: nullcontext(pool.library(name))
 
 
 @router.get("/{run_id}/steps/{step}/fork", responses=problem_responses(404, 409, 422, 503))

@@ -12,7 +12,15 @@ from pydantic import Field, model_validator
 
 from api.auth.permissions import Right
 from api.errors import ServiceEnding
-from api.http.deps import CollectionsDep, CurrentCaller, IdempotencyKey, RunsDep, SettingsDep, TraceDep
+from api.http.deps import (
+    CollectionsDep,
+    CollectionsField,
+    CurrentCaller,
+    IdempotencyKey,
+    RunsDep,
+    SettingsDep,
+    TraceDep,
+)
 from api.http.errors import MEDIA_TYPE, problem_response, problem_responses
 from api.http.router import make_router
 from api.http.sse import EVENT_STREAM, format_events, stream_response
@@ -32,7 +40,7 @@ router = make_router(prefix="/v1", tags=["research"])
 class ResearchRequest(Request):
     """A question to a collection."""
 
-    collection: str | None = Field(default=None, description="Name of the collection. Optional if there is only one.")
+    collection: CollectionsField
     wait: bool = Field(
         default=True, description="Wait for the answer. If false, respond at once with the id of the run."
     )

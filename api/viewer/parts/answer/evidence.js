@@ -9,7 +9,7 @@ import {openPanel, panel, panelShows} from "../panel.js";
 import {table} from "../tables.js";
 import {hasText, revealMark, showPart} from "./text-view.js";
 import {keepFocus, pagerBar, pagerKeys} from "../pager.js";
-import {documentPlace, formatTime, placeIn, plural, sourceName} from "../../lib/format.js";
+import {collectionOf, documentPlace, formatTime, placeIn, plural, sourceName} from "../../lib/format.js";
 
 const NOT_LOCATED = "The exact position of the quote on this page is unknown. Choose Text to see it.";
 const GONE = {
@@ -23,7 +23,7 @@ let asText = false; // the last choice between page and text
  * that stores the texts of web pages and tools. Without it, only the quote is shown. `base` is the address of the page,
  * to which the number of the open quote is appended.
  */
-export function openQuote(quotes, number, collection, {label = "Evidence", runId = "", base = ""} = {}) {
+export function openQuote(quotes, number, selection, {label = "Evidence", runId = "", base = ""} = {}) {
   const at = quotes.findIndex((each) => each.number === number);
   const quote = quotes[at];
   const name = `${label} ${number}`;
@@ -36,7 +36,8 @@ export function openQuote(quotes, number, collection, {label = "Evidence", runId
   }
   if (address && location.hash !== address) showAddress(address);
   const go = (step) => keepFocus(panel, () =>
-    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, collection, {label, runId, base}));
+    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, selection, {label, runId, base}));
+  const collection = collectionOf(selection, quote);
   const body = h("div", {}, loading());
   const head = h("p", {class: "facts"}, h("strong", {}, sourceName(quote)), quote.origin?.read_at && h("span", {}, `read at ${formatTime(quote.origin.read_at)}`), placeIn(quote) && h("span", {}, placeIn(quote)), !quote.origin && h("a", {href: documentPlace(collection, quote)}, "Open document"));
   openPanel({

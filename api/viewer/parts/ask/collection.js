@@ -1,30 +1,43 @@
-/* The choice of the collection to ask. The browser keeps the last one; a new collection is never chosen by itself. */
+/* The choice of the collections to ask. The browser keeps the last one; a new collection is never chosen by itself. */
 
 import {h} from "../../lib/dom.js";
-import {plural} from "../../lib/format.js";
+import {namesIn, plural} from "../../lib/format.js";
 
 const KEPT = "candor-collection";
+const SEVERAL = "+";
+const ALL = "*";
 
-/** Return {element, notice, chosen}. `onChange` is called with the name of the collection that the person chooses. */
+/** Return {element, several, notice, chosen, value}. `onChange` is called with the selection that the person chooses. */
 export function collectionChoice(collections, onChange) {
   const kept = localStorage.getItem(KEPT);
-  const known = collections.some(({name}) => name === kept);
+  const known = kept === ALL || (kept && namesIn(kept).every((name) => collections.some((each) => each.name === name)));
   const gone = kept && !known;
   const chosen = known ? kept : collections.length === 1 && !gone ? collections[0].name : "";
+  const listed = namesIn(chosen).length > 1 ? SEVERAL : chosen;
   const notice = h("p", {class: "note", role: "status"},
     gone && `The last collection “${kept}” does not exist, or your key may not read it. Choose a collection.`);
-  const select = h("select", {name: "collection", required: true, on: {change: () => {
-    keepCollection(select.value);
+  const boxes = collections.map(({name}) => h("input", {type: "checkbox", value: name, checked: namesIn(chosen).includes(name), on: {change: () => changed()}}));
+  const several = h("fieldset", {class: "several", hidden: listed !== SEVERAL}, h("legend", {}, "Collections"),
+    collections.map((each, at) => h("label", {}, boxes[at], ` ${each.name} (${sizeOf(each)})`)));
+  const value = () => select.value === SEVERAL ? boxes.filter((box) => box.checked).map((box) => box.value).join("+") : select.value;
+  const changed = () => {
+    several.hidden = select.value !== SEVERAL;
+    boxes[0]?.setCustomValidity(several.hidden || value() ? "" : "Choose at least one collection.");
+    if (!value()) return;
+    keepCollection(value());
     notice.replaceChildren();
-    onChange(select.value);
-  }}},
-  !chosen && h("option", {value: "", selected: true, disabled: true}, "Choose a collection"),
-  collections.map((each) => h("option", {value: each.name, selected: each.name === chosen}, `${each.name} (${sizeOf(each)})`)));
-  return {element: h("label", {class: "collection"}, "Collection", select), notice, chosen};
+    onChange(value());
+  };
+  const option = (name, text) => h("option", {value: name, selected: name === listed}, text);
+  const select = h("select", {name: "collection", required: true, on: {change: changed}},
+    !chosen && h("option", {value: "", selected: true, disabled: true}, "Choose a collection"),
+    collections.map((each) => option(each.name, `${each.name} (${sizeOf(each)})`)),
+    collections.length > 1 && [option(ALL, "All collections"), option(SEVERAL, "Several collections…")]);
+  return {element: h("label", {class: "collection"}, "Collection", select), several, notice, chosen, value};
 }
 
-export function keepCollection(name) {
-  localStorage.setItem(KEPT, name);
+export function keepCollection(selection) {
+  localStorage.setItem(KEPT, selection);
 }
 
 function sizeOf({documents, chunks, unreadable}) {

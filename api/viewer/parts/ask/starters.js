@@ -2,6 +2,7 @@
 
 import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
+import {namesIn} from "../../lib/format.js";
 import {may} from "../../lib/session.js";
 
 const RECENT = 5;
@@ -22,7 +23,8 @@ export class Starters {
     this.recent.replaceChildren();
     this.suggested.replaceChildren();
     if (!collection) return;
-    this.fill(this.recent, () => api.runs({collection, limit: LOOKED_AT}), recentQuestions);
+    this.fill(this.recent, () => api.runs({collection: collection === "*" ? "" : collection, limit: LOOKED_AT}), recentQuestions);
+    if (collection === "*" || namesIn(collection).length > 1) return; // a model suggests questions about one collection
     this.fill(this.suggested, () => api.suggestions(collection), (found) => this.suggestions(found));
   }
 
