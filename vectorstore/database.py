@@ -23,6 +23,9 @@ NAMING_CONVENTION = {
 }
 METADATA = MetaData(naming_convention=NAMING_CONVENTION)
 
+SELECTION = sql.String(64).with_variant(sql.Text(), "postgresql")
+"""The type of a column with a selection of collections. SQLite stores texts of any length, whatever their type."""
+
 
 def within(selection: sql.ColumnElement[Any], among: Set[str] | None) -> sql.ColumnElement[bool]:
     """Return the condition that all collections of a selection are among these. None means all."""

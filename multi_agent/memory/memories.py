@@ -27,7 +27,7 @@ from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.similarity import SimilarityScale, similarity
 from multi_agent.remembered import EXCHANGES, Exchange, Remembered, ToolUse, words_to_look_up
 from multi_agent.request import Request
-from vectorstore.database import METADATA
+from vectorstore.database import METADATA, SELECTION
 from vectorstore.models import FrozenModel
 from vectorstore.store import Vectors
 
@@ -52,7 +52,7 @@ _memories = sql.Table(
     sql.Column("changed_at", sql.DateTime(timezone=True), nullable=False),
     sql.Column("embedding_model", sql.String(200), nullable=True),
     sql.Column("vector", sql.LargeBinary, nullable=True),
-    sql.Column("collection", sql.Text, nullable=False, server_default=""),
+    sql.Column("collection", SELECTION, nullable=False, server_default=""),
 )
 
 

@@ -21,7 +21,7 @@ import sqlalchemy as sql
 from multi_agent.errors import AgentError, NameTaken, UnknownPlan
 from multi_agent.memory.similarity import SimilarityScale, similarity
 from multi_agent.plan import Plan, PlanExample
-from vectorstore.database import METADATA, within
+from vectorstore.database import METADATA, SELECTION, within
 from vectorstore.models import names_in
 from vectorstore.store import Vectors
 
@@ -46,7 +46,7 @@ _plans = sql.Table(
     sql.Column("embedding_model", sql.String(200), nullable=False),
     sql.Column("vector", sql.LargeBinary, nullable=False),
     sql.Column("saved_at", sql.DateTime(timezone=True), nullable=False),
-    sql.Column("collection", sql.Text, nullable=False, server_default=""),
+    sql.Column("collection", SELECTION, nullable=False, server_default=""),
 )
 
 

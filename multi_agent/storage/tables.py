@@ -10,14 +10,14 @@ from multi_agent.answer import Answer
 from multi_agent.events import Event
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.storage.compressed import CompressedJSON
-from vectorstore.database import METADATA
+from vectorstore.database import METADATA, SELECTION
 
 # The compressed column is the last one, because SQLite reads a long value to reach the columns after it.
 RUNS = sql.Table(
     "runs",
     METADATA,
     sql.Column("run_id", sql.String(64), primary_key=True),
-    sql.Column("collection", sql.Text, nullable=False),
+    sql.Column("collection", SELECTION, nullable=False),
     sql.Column("question", sql.Text, nullable=False),
     sql.Column("model", sql.String(200), nullable=False),
     sql.Column("status", sql.String(20), nullable=False),
