@@ -18,7 +18,7 @@ export function collectionChoice(collections, onChange) {
     gone && `The last collection “${kept}” does not exist, or your key may not read it. Choose a collection.`);
   const boxes = collections.map(({name}) => h("input", {type: "checkbox", value: name, checked: namesIn(chosen).includes(name), on: {change: () => changed()}}));
   const several = h("fieldset", {class: "several", hidden: listed !== SEVERAL}, h("legend", {}, "Collections"),
-    collections.map((each, at) => h("label", {}, boxes[at], ` ${each.name} (${sizeOf(each)})`)));
+    collections.map((each, at) => h("label", {class: "check"}, boxes[at], `${each.name} (${sizeOf(each)})`)));
   const value = () => select.value === SEVERAL ? boxes.filter((box) => box.checked).map((box) => box.value).join("+") : select.value;
   const changed = () => {
     several.hidden = select.value !== SEVERAL;
