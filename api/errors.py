@@ -57,6 +57,10 @@ class JobFailed(Exception):
     """A job failed for an expected reason, which the message explains."""
 
 
+class JobMustWait(Exception):
+    """A job cannot run yet, for the reason in the message. It is tried again."""
+
+
 class KeyReused(Exception):
     """An idempotency key was sent again with a different request."""
 

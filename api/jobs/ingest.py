@@ -8,12 +8,12 @@ import threading
 from pydantic import JsonValue
 
 from api.auth.permissions import Caller
-from api.errors import JobFailed, UsageError
+from api.errors import JobFailed, JobMustWait, UsageError
 from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs, new_job_id
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.ingest import IngestJobSpec, IngestService, run_ingest_job
-from ingest.errors import IngestError
+from ingest.errors import IngestError, IngestUnderWay
 from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.errors import StoreError
 
@@ -26,7 +26,7 @@ class IngestJobs:
         jobs.register(JobKind.INGEST, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
-        """Ingest and return the report. Raises JobFailed."""
+        """Ingest and return the report. Raises JobFailed, and JobMustWait while another process ingests."""
         spec, stop = IngestJobSpec.model_validate_json(job.spec.content), threading.Event()
 
         def report_progress(progress: Progress) -> None:
@@ -42,6 +42,8 @@ class IngestJobs:
             stop.set()
             await asyncio.wait({ingesting})
             raise
+        except IngestUnderWay as error:  # a command, or a process that died on another machine less than a minute ago
+            raise JobMustWait(str(error)) from error
         except (IngestError, StoreError, UsageError) as error:
             raise JobFailed(str(error)) from error
         return report.model_dump(mode="json")

@@ -48,6 +48,7 @@ class Job(FrozenModel):
     progress: JsonValue = Field(default=None, description="progress; its fields depend on the kind of job")
     result: JsonValue = Field(default=None, description="result; its fields depend on the kind of job")
     error: str | None = Field(default=None, description="why it failed")
+    waits_for: str | None = Field(default=None, description="why it waits, if not for the jobs before it")
 
 
 class Priority(StrEnum):
@@ -91,8 +92,9 @@ class Outcome(FrozenModel):
 class JobState(FrozenModel):
     """The state of an active job, as its process stores it for the other processes."""
 
-    started: bool = Field(description="false while it waits for a slot")
+    started: bool = Field(description="false while it waits for a slot, or for what `waits_for` names")
     progress: JsonValue = None
+    waits_for: str | None = None
 
 
 class ActiveJob:
@@ -104,6 +106,7 @@ class ActiveJob:
         self.spec, self.workflow = spec, workflow
         self.progress: JsonValue = None
         self.started = False
+        self.waits_for: str | None = None
         self.paused = False
 
     def is_paused(self) -> bool:
@@ -117,8 +120,8 @@ class JobHandler(Protocol):
     async def run(self, job: ActiveJob) -> JsonValue:
         """Run or resume the job and return its result.
 
-        Raises JobFailed with a message for the user. On cancellation, stop at once; if ``job.is_paused()``, keep
-        everything needed to resume.
+        Raises JobFailed with a message for the user, and JobMustWait if another try may succeed. On cancellation,
+        stop at once; if ``job.is_paused()``, keep everything needed to resume.
         """
         ...
 

@@ -22,7 +22,7 @@ from pydantic import JsonValue
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.permissions import Caller
-from api.errors import JobFailed, KeyReused, NotOurs, ServiceEnding
+from api.errors import JobFailed, JobMustWait, KeyReused, NotOurs, ServiceEnding
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobState, JobStatus, Outcome
 from api.jobs.peers import Peers
 from api.jobs.queue import JobQueue, StoredJob
@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 
 _PAGE = 50
 _STORE_AGAIN_S = 2.0
+_TRY_AGAIN_S = 2.0
 _STORE_S = 5.0
 _CANCEL_S = 5.0
 _CANCEL_POLL_S = 0.2
@@ -140,7 +141,7 @@ class Jobs:
     def states(self) -> dict[str, JobState]:
         """Return the states of the active jobs."""
         return {
-            job_id: JobState(started=active.started, progress=active.progress)
+            job_id: JobState(started=active.started, progress=active.progress, waits_for=active.waits_for)
             for job_id, active in self._active.items()
         }
 
@@ -243,17 +244,23 @@ class Jobs:
         """Run the handler when a slot is free. DBOS's count of running workflows lags, so excess jobs wait here.
 
         An ingest first waits for the others into its collection, without a slot. DBOS hands out a few of each key, so
-        that the keys take turns here.
+        that the keys take turns here. While a job must wait for something outside the jobs, such as the ingest of a
+        command, it holds neither, and is tried again.
         """
         kind = active.spec.kind
         if self._peers and await self._peers.is_cancelled(active.spec.id):
             raise asyncio.CancelledError
-        async with AsyncExitStack() as held:
-            if kind is JobKind.INGEST:
-                await held.enter_async_context(self._collection_lock(active.spec.collection))
-            await held.enter_async_context(self._slots[kind])
-            active.started = True
-            return await self._handlers[kind].run(active)
+        while True:
+            async with AsyncExitStack() as held:
+                if kind is JobKind.INGEST:
+                    await held.enter_async_context(self._collection_lock(active.spec.collection))
+                await held.enter_async_context(self._slots[kind])
+                active.started, active.waits_for = True, None
+                try:
+                    return await self._handlers[kind].run(active)
+                except JobMustWait as reason:
+                    active.started, active.waits_for = False, str(reason)
+            await asyncio.sleep(_TRY_AGAIN_S)
 
     def _collection_lock(self, collection: str) -> AbstractAsyncContextManager[None]:
         if self._peers:
@@ -309,7 +316,7 @@ def _with_state(job: Job, state: JobState | None) -> Job:
     if state is None or job.status.ended:
         return job
     if not state.started:
-        return job.model_copy(update={"status": JobStatus.WAITING, "started_at": None})
+        return job.model_copy(update={"status": JobStatus.WAITING, "started_at": None, "waits_for": state.waits_for})
     return job.model_copy(update={"progress": state.progress})
 
 

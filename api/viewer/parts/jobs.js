@@ -58,12 +58,13 @@ export function ingestLine(job, stop) {
       h("ul", {}, result.left_out.map((each) => h("li", {}, `${each.path}: ${each.reason}`)))));
 }
 
-function describe({status, progress, result}) {
+function describe({status, progress, result, waits_for}) {
   if (status === "done" && result) {
     return [plural(result.indexed, "document"), "indexed", result.unchanged > 0 && `· ${result.unchanged.toLocaleString("en")} unchanged`,
       result.restored > 0 && `· ${result.restored.toLocaleString("en")} restored`,
       result.failed?.length > 0 && `· ${result.failed.length.toLocaleString("en")} failed`].filter(Boolean).join(" ");
   }
+  if (waits_for) return waits_for;
   if (!progress) return status === "waiting" ? "queued" : "";
   return `${progress.files_done.toLocaleString("en")} of ${plural(progress.files_total, "file")} · ${progress.stage} ${shorten(progress.name, 60)}`;
 }

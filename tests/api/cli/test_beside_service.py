@@ -153,8 +153,11 @@ def test_ingests_of_command_and_service_exclude_each_other(run: Any, service: Se
 
     with ingest_lock(make_candor(service.home).engine, "papers"):  # what a command holds while it ingests
         job_id = start()
-        until(lambda: job()["status"] == "failed")
-    assert f"being changed by process {os.getpid()}" in job()["error"]
+        until(lambda: job()["waits_for"])
+        assert (job()["status"], job()["started_at"]) == ("waiting", None)
+        assert f"being changed by process {os.getpid()}" in job()["waits_for"]
+    until(lambda: job()["status"] == "done")
+    assert job()["waits_for"] is None
 
     for number in range(400):
         (folder / f"note{number}.txt").write_text(f"Note {number} is about house {number}.\n")

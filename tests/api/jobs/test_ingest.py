@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
@@ -17,11 +19,14 @@ from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.ingest import IngestJobSpec, run_ingest_job
+from ingest.ledger.lock import STALE_S, ingest_lock
+from ingest.ledger.schema import UNDER_WAY
 from ingest.pipeline.reports import IngestReport, Progress
 from support.jobs import running, wait_until_ended
 from support.waiting import until, wait_for
 
 FILES = 12
+TAKEN_OVER_AFTER_S = 5.0
 
 
 @pytest.fixture
@@ -89,6 +94,31 @@ async def test_a_failed_ingest_names_the_missing_path(jobs: Jobs, tmp_path: Path
     job = await wait_until_ended(jobs, submitted.id)
     assert job.status is JobStatus.FAILED
     assert "nowhere" in (job.error or "")
+
+
+async def test_ingests_wait_until_a_command_has_ended(candor: Candor, jobs: Jobs, folder: Path) -> None:
+    with ingest_lock(candor.engine, "papers"):
+        ids = [(await submit_ingest(jobs, ingest_of(folder), LOCAL_CALLER)).id for _ in range(3)]
+        await wait_for(lambda: any(state.waits_for for state in jobs.states().values()))
+        listed = await jobs.list(None, (JobStatus.WAITING,), "papers", 10, lambda _: True)
+        assert {job.id for job in listed} == set(ids)
+        assert any("is being changed by process" in (job.waits_for or "") for job in listed)
+        assert (await jobs.cancel(ids[0])).status is JobStatus.CANCELLED
+    for job_id in ids[1:]:
+        job = await wait_until_ended(jobs, job_id)
+        assert (job.status, job.waits_for) == (JobStatus.DONE, None)
+
+
+async def test_an_ingest_takes_over_from_a_process_that_was_killed(candor: Candor, jobs: Jobs, folder: Path) -> None:
+    """On another machine, so that only the age of its row tells that it is dead."""
+    row = {"collection": "papers", "holder": "dead", "host": "elsewhere", "process": 7, "process_started": 1.0}
+    candor.ledger.list("papers")  # creates the schema
+    with candor.engine.begin() as connection:
+        alive_at = time.time() - STALE_S + TAKEN_OVER_AFTER_S
+        connection.execute(insert(UNDER_WAY).values(row | {"since": alive_at, "alive_at": alive_at}))
+    submitted = await submit_ingest(jobs, ingest_of(folder), LOCAL_CALLER)
+    await wait_for(lambda: any("on elsewhere" in (state.waits_for or "") for state in jobs.states().values()))
+    assert (await wait_until_ended(jobs, submitted.id)).status is JobStatus.DONE
 
 
 @pytest.mark.usefixtures("waits_for_its_end")
