@@ -28,6 +28,7 @@ from api.errors import (
     UsageError,
     error_message,
 )
+from base.models import FrozenModel
 from ingest.errors import (
     AmbiguousDocument,
     DocumentNotFound,
@@ -58,7 +59,6 @@ from vectorstore.errors import (
     PassagesLost,
     StoreError,
 )
-from vectorstore.models import FrozenModel
 
 
 class Problem(FrozenModel):

@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 import sqlalchemy as sql
 
+from base.database import METADATA
 from multi_agent.memory.memories import HOW_TOS
 from multi_agent.memory.plans import EXAMPLE
 from multi_agent.memory.similarity import SimilarityScale
 from multi_agent.settings import ResearchSettings
-from vectorstore.database import METADATA
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Vectors

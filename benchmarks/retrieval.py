@@ -24,13 +24,13 @@ import ir_measures
 from ir_measures import R, Success, nDCG
 from sqlalchemy import create_engine
 
+from base.database import METADATA
 from ingest.chunking.chunker import Chunker
 from ingest.ledger.ledger import Ledger
 from ingest.parser import load_parser
 from ingest.pipeline.pipeline import IngestPipeline, IngestReport
 from ingest.pipeline.plan import IngestRequest, plan_ingest
 from ingest.settings import IngestSettings
-from vectorstore.database import METADATA
 from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.models import CollectionSpec, SearchMode

@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from vectorstore.models import FrozenModel, PageSpan, Scalar
+from base.models import FrozenModel
+from vectorstore.models import PageSpan, Scalar
 
 
 class BlockKind(StrEnum):

@@ -16,9 +16,10 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path, PurePath
 
+from base.models import FrozenModel
 from ingest import readers
 from ingest.readers.shared.document_builder import DocumentBuilder
-from vectorstore.models import FrozenModel, Scalar
+from vectorstore.models import Scalar
 
 
 class OcrMode(StrEnum):

@@ -28,6 +28,7 @@ from typing import Annotated, ClassVar, Protocol, Self
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, model_validator
 
+from base.models import FrozenModel
 from multi_agent.bus import Publish
 from multi_agent.context import SEEN_BY_ALL, WRITABLE, ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
@@ -38,7 +39,6 @@ from multi_agent.prompt import Prompt
 from multi_agent.settings import ResearchSettings, Source
 from multi_agent.tasks import GetTaskData, NoInputs, TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools, no_tools
-from vectorstore.models import FrozenModel
 
 READABLE = frozenset(ResearchContext.model_fields) - SEEN_BY_ALL
 DOCUMENTS = "documents"

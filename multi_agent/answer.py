@@ -9,11 +9,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from base.counts import count
+from base.models import FrozenModel
 from multi_agent.context import Claim, Computation, Evidence, Layout, PictureSource, ResearchContext, Synthesis
 from multi_agent.document_filter import Selection
 from multi_agent.llm.llm import Usage
-from vectorstore.models import FrozenModel, Origin, Scalar
-from vectorstore.text.counts import count
+from vectorstore.models import Origin, Scalar
 
 
 class Status(StrEnum):

@@ -11,8 +11,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.library import within
-from vectorstore.models import Chunk, FrozenModel, Origin, Scalar
+from vectorstore.models import Chunk, Origin, Scalar
 
 
 class Understanding(FrozenModel):

@@ -11,9 +11,9 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import NoDocumentMatches
 from multi_agent.library import CatalogueEntry
-from vectorstore.models import FrozenModel
 
 _MOST = 100  # names, types or tags in a filter
 _LISTED = 12  # known values that an error names

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.answer import Vote
 from multi_agent.context import AgentMessage, Understanding
 from multi_agent.evidence_events import (
@@ -26,7 +27,6 @@ from multi_agent.llm.llm import FinishReason, Usage
 from multi_agent.plan import Attempt, Plan, PlanExample
 from multi_agent.remembered import Remembered
 from multi_agent.request import Request
-from vectorstore.models import FrozenModel
 
 
 class RunStarted(FrozenModel):

@@ -7,8 +7,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.context import Claim, Evidence
-from vectorstore.models import Chunk, FrozenModel, Hit, Origin
+from vectorstore.models import Chunk, Hit, Origin
 
 _MAX_PASSAGES = 24  # passages of a search that its event contains
 _EXCERPT = 200  # characters

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from pydantic import Field
 
-from vectorstore.models import Chunk, FrozenModel, Hit
+from base.models import FrozenModel
+from vectorstore.models import Chunk, Hit
 
 
 class CatalogueEntry(FrozenModel):

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from base.models import FrozenModel
 from multi_agent.context import AgentMessage
 from multi_agent.events import Event, ReasoningShared, StepFailed
 from multi_agent.evidence_events import ContradictionFound, EvidenceRejected, MissingReported
-from vectorstore.models import FrozenModel
 
 _CONTENTS: Mapping[type, Callable[[Any], str]] = {
     ContradictionFound: lambda body: f"possible contradiction: {' / '.join(body.sides)}",

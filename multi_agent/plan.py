@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
-from vectorstore.models import FrozenModel
+from base.models import FrozenModel
 
 Mode = Literal["fast", "high", "direct"]
 STEP_ID = r"^[a-z][a-z0-9_]{0,39}$"

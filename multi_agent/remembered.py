@@ -8,7 +8,7 @@ from typing import Self
 
 from pydantic import Field
 
-from vectorstore.models import FrozenModel
+from base.models import FrozenModel
 
 EXCHANGES = 6
 """Number of earlier exchanges of a conversation that a run reads."""

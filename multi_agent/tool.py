@@ -25,11 +25,12 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
 
+from base.models import FrozenModel
 from multi_agent.library import Library
 from multi_agent.settings import Source
 from multi_agent.toolbox.sandbox import Sandbox
 from multi_agent.toolbox.settings import ToolSettings
-from vectorstore.models import Chunk, FrozenModel, WebPage
+from vectorstore.models import Chunk, WebPage
 
 
 class ToolCard(FrozenModel):

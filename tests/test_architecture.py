@@ -31,7 +31,7 @@ def test_imports_point_one_way() -> None:
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("package", ["api", "ingest", "multi_agent", "vectorstore"])
+@pytest.mark.parametrize("package", ["api", "base", "ingest", "multi_agent", "vectorstore"])
 def test_no_module_is_in_an_import_cycle(package: str) -> None:
     """Includes imports under TYPE_CHECKING and inside functions."""
     files = {_module_name(path): path for path in (ROOT / package).rglob("*.py")}
@@ -60,7 +60,7 @@ def _imports_of(path: Path) -> set[str]:
 def test_heavy_libraries_are_not_imported_at_module_level(library: str) -> None:
     lines = [
         (path.relative_to(ROOT), line)
-        for package in ("api", "ingest", "multi_agent", "vectorstore")
+        for package in ("api", "base", "ingest", "multi_agent", "vectorstore")
         for path in (ROOT / package).rglob("*.py")
         if path != SUBCLASSES_TORCH
         for line in path.read_text(encoding="utf-8").splitlines()
@@ -85,12 +85,12 @@ def test_the_service_starts_without_libraries_that_only_some_requests_need() -> 
 def test_only_the_settings_read_the_environment() -> None:
     readers = [
         str(path.relative_to(ROOT))
-        for package in ("api", "ingest", "multi_agent", "vectorstore")
+        for package in ("api", "base", "ingest", "multi_agent", "vectorstore")
         for path in (ROOT / package).rglob("*.py")
         if "os.environ" in path.read_text(encoding="utf-8") or "getenv" in path.read_text(encoding="utf-8")
     ]
     set_for_libraries = ["multi_agent/telemetry/otlp.py", "vectorstore/embedding/sentence_transformers.py"]
-    pass_variables_on = ["vectorstore/child_process.py"]
+    pass_variables_on = ["base/process.py"]
     assert sorted(readers) == sorted(["api/settings.py", *pass_variables_on, *set_for_libraries])
 
 

@@ -11,15 +11,15 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AwareDatetime, Field, JsonValue
 
+from base.models import FrozenModel
 from vectorstore.text.wide_rows import narrowed
 
 Scalar = str | int | float | bool
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 """The pattern of collection names."""
-
 
 SEPARATOR = "+"
 """Between the names of the collections of a selection, such as ``mail+papers``."""
@@ -40,12 +40,6 @@ PICTURED_PAGES = "pictured_pages"
 
 DESCRIBED_PAGE = "described_page"
 """Metadata key: the number of the page whose figures the passage describes. A model writes such passages."""
-
-
-class FrozenModel(BaseModel):
-    """Base of immutable models. Unknown fields are rejected."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class ChunkKind(StrEnum):

@@ -15,15 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vectorstore.errors import CollectionNotFound
-from vectorstore.models import (
-    Chunk,
-    ChunkFilter,
-    CollectionSpec,
-    Counts,
-    Hit,
-    SearchMode,
-    UnreadableCollection,
-)
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, UnreadableCollection
 
 T = TypeVar("T")
 Vectors = npt.NDArray[np.float32]

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
-from vectorstore.database import METADATA
-from vectorstore.models import FrozenModel
+from base.database import METADATA
+from base.models import FrozenModel
 
 MAX_TARGET, MAX_ACTION = 2000, 300  # characters
 _DELETE_BATCH = 10_000  # entries per transaction, so that other writers do not wait long

@@ -18,8 +18,8 @@ from pydantic import AwareDatetime, Field
 
 from api.auth.permissions import Caller, Limits, Right
 from api.errors import KeyNotFound, LimitReached, Unauthorized, UsageError
-from vectorstore.database import METADATA
-from vectorstore.models import FrozenModel
+from base.database import METADATA
+from base.models import FrozenModel
 
 KEY_PREFIX = "candor_"
 _KEY = re.compile(rf"{KEY_PREFIX}([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from api.errors import Forbidden, Unauthorized
+from base.models import FrozenModel
 from vectorstore.errors import CollectionNotFound
-from vectorstore.models import FrozenModel, names_in
+from vectorstore.models import names_in
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection

@@ -18,9 +18,9 @@ import typer
 
 from api.bootstrap import Candor
 from api.cli.common import print_message
+from base.counts import count
 from ingest.ledger.interrupts import INTERRUPTS
 from ingest.pipeline.plan import IngestRequest
-from vectorstore.text.counts import count
 
 if TYPE_CHECKING:
     from ingest.pipeline.plan import Plan

@@ -19,7 +19,7 @@ from api.auth.keys import uploads_used_up
 from api.auth.permissions import Limits
 from api.errors import HomeError, UploadTooLarge, UsageError
 from api.storage.uploads import safe_name
-from vectorstore.models import FrozenModel
+from base.models import FrozenModel
 
 _MB = 1 << 20
 

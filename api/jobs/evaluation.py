@@ -12,12 +12,12 @@ from api.errors import JobFailed, JobNotFound, ResearchLost, UsageError
 from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs
 from api.workers.contract import EvaluationJobSpec, EvaluationTask, Researcher
+from base.models import FrozenModel
 from multi_agent.errors import AgentError
 from multi_agent.evaluation.records import Row
 from multi_agent.evaluation.runner import correctness
 from multi_agent.evaluation.store import EvaluationStore
 from vectorstore.errors import StoreError
-from vectorstore.models import FrozenModel
 
 
 class EvaluationProgress(FrozenModel):

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import AwareDatetime, Field, JsonValue
 
-from vectorstore.models import FrozenModel
+from base.models import FrozenModel
 
 
 class JobKind(StrEnum):

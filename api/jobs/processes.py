@@ -21,8 +21,8 @@ from api.jobs.models import JobKind, JobState
 from api.jobs.queue import hand_out
 from api.storage.fencing import end_connections_of_dead
 from api.storage.live_processes import NOW, PROCESSES, SILENT, Process, live_processes, read_process
+from base.database import METADATA
 from ingest.ledger.lock import release_locks_of
-from vectorstore.database import METADATA
 
 ACTIVE_JOBS = sql.Table(
     "active_jobs",

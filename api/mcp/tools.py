@@ -27,6 +27,7 @@ from api.services.exports.export import Report
 from api.services.research.execution_summary import execution_facts
 from api.services.research.progress import progress
 from api.services.research.runs import find_run, list_runs
+from base.models import FrozenModel
 from multi_agent.answer import Answer, Status
 from multi_agent.bus import Subscriber
 from multi_agent.document_filter import DocumentFilter
@@ -35,7 +36,7 @@ from multi_agent.request import LONGEST, RagResult, Request
 from multi_agent.settings import Source
 from multi_agent.storage.run_filter import RunFilter, RunState
 from multi_agent.storage.trace import RunSummary, Trace
-from vectorstore.models import FrozenModel, Hit, Origin, SearchMode, UnreadableCollection
+from vectorstore.models import Hit, Origin, SearchMode, UnreadableCollection
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,10 +11,11 @@ from pydantic import Field, SecretStr
 
 from api.errors import HomeError
 from api.settings import FILE, Settings
+from base.models import FrozenModel
 from ingest.errors import IngestError
 from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
-from vectorstore.models import FrozenModel, UnreadableCollection
+from vectorstore.models import UnreadableCollection
 from vectorstore.settings import without_password
 from vectorstore.text.languages import name_languages
 

@@ -11,11 +11,11 @@ from typing import Protocol
 from pydantic import Field
 
 from api.auth.permissions import Limits
+from base.models import FrozenModel
 from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
 from multi_agent.request import Request
 from multi_agent.settings import Budget
-from vectorstore.models import FrozenModel
 
 
 class ResearchTask(FrozenModel):

@@ -21,7 +21,7 @@ from api.workers.messages import (
     Stop,
     TaskEnded,
 )
-from vectorstore.child_process import ChildProcess
+from base.process import ChildProcess
 
 log = logging.getLogger(__name__)
 

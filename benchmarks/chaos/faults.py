@@ -138,5 +138,5 @@ def _name(process: psutil.Process) -> str:
         words = " ".join(process.cmdline())
     except psutil.Error:
         return f"process {process.pid}"
-    target = re.search(r'"target": "([^"]+)"', words)  # of vectorstore/child_process.py
+    target = re.search(r'"target": "([^"]+)"', words)  # of base/process.py
     return target[1] if target else "the service" if " serve " in words else words[:100]

@@ -18,10 +18,11 @@ from itertools import accumulate, groupby
 from math import inf
 from uuid import UUID, uuid5
 
+from base.models import FrozenModel
 from ingest.chunking.outline import Outline, TokenCounter
 from ingest.chunking.segments import Segment, Segmenter, boundary_of
 from ingest.document import TITLE, BlockKind, ParsedDocument
-from vectorstore.models import Chunk, ChunkKind, FrozenModel, PageSpan, Scalar, SectionStart
+from vectorstore.models import Chunk, ChunkKind, PageSpan, Scalar, SectionStart
 from vectorstore.text.sentences import divide
 
 ALGORITHM = "sections-v5"

@@ -16,9 +16,9 @@ from typing import IO
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from ingest.containers.entries import DAMAGE, ENTRIES, MB, ContainerKind, Entry, Exhausted, container_kind, too_large
 from ingest.errors import UnreadableFile, UnsupportedFormat
-from vectorstore.models import FrozenModel
 
 REST = "(the rest)"
 """Name of the rejected member that represents all members after the point where unpacking stopped."""

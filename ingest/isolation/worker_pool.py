@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from base.process import ChildProcess
 from ingest.chunking.outline import TokenCounter
 from ingest.containers.unpack import ContainerLimits, Member
 from ingest.errors import (
@@ -26,7 +27,6 @@ from ingest.errors import (
 )
 from ingest.isolation.requests import STILL_WORKING, CountTokens, Request, UnpackRequest
 from ingest.reader import ParserOptions
-from vectorstore.child_process import ChildProcess
 
 _START_TIMEOUT_S = 60.0
 _EXIT_TIMEOUT_S = 2.0  # after the connection has closed

@@ -13,8 +13,9 @@ from uuid import UUID, uuid5
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from ingest.document import DATE, PERIOD, Block, Fact, ParsedDocument
-from vectorstore.models import FrozenModel, PageSpan, Scalar
+from vectorstore.models import PageSpan, Scalar
 
 _DOCUMENT_NAMESPACE = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from sqlalchemy import JSON, BigInteger, Column, DateTime, Float, Integer, String, Table, Text
 from sqlalchemy.exc import SQLAlchemyError
 
+from base.database import METADATA
 from ingest.errors import LedgerUnavailable
 from ingest.ledger.interrupts import INTERRUPTS
-from vectorstore.database import METADATA
 
 DOCUMENTS = Table(
     "documents",

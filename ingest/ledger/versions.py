@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from base.counts import count
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary
 from vectorstore.errors import PassagesLost
 from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
-from vectorstore.text.counts import count
 from vectorstore.wrapper import CollectionWrapper
 
 _DOCUMENTS = 1_000  # removed per transaction and request to the store

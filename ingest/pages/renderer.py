@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from base.process import ChildProcess
 from ingest.errors import PageNotShown
 from ingest.pages.request import Mark, PageRequest, RenderedPage
-from vectorstore.child_process import ChildProcess
 from vectorstore.models import PageSpan
 
 _MAX_PROCESSES = 2

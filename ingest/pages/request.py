@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from vectorstore.models import FrozenModel
+from base.models import FrozenModel
 
 PageBox = tuple[float, float, float, float]
 """Left, top, right and bottom, in fractions of the page's width and height."""

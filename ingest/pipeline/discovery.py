@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from base.models import FrozenModel
 from ingest.errors import PathNotFound
 from ingest.pipeline.boundary import Boundary, Outside
-from vectorstore.models import FrozenModel
 
 
 class FoundFile(FrozenModel):

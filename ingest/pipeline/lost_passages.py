@@ -11,15 +11,16 @@ from itertools import islice
 
 from pydantic import Field
 
+from base.counts import count
+from base.models import FrozenModel
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentState, DocumentSummary
 from ingest.pipeline.chunks import chunk_id
 from ingest.pipeline.reports import IngestReport, Progress
 from ingest.pipeline.stored_text import StoredTextIngest
 from vectorstore.errors import CollectionLocked
-from vectorstore.models import ChunkFilter, CollectionSpec, FrozenModel
+from vectorstore.models import ChunkFilter, CollectionSpec
 from vectorstore.store import Collection, VectorStore
-from vectorstore.text.counts import count
 
 _IDS = 5_000  # chunk ids per request
 _DOCUMENTS = 1_000  # documents per request

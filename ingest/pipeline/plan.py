@@ -16,6 +16,7 @@ from typing import Self
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
 from ingest.errors import NothingToIngest
@@ -26,7 +27,6 @@ from ingest.pipeline.boundary import Boundary
 from ingest.pipeline.discovery import FoundFile, SkippedFile, discover
 from ingest.reader import OcrMode
 from ingest.settings import IngestSettings
-from vectorstore.models import FrozenModel
 
 _RACY_SECONDS = 2.0  # resolution of modification times on some file systems
 _MAY_PASS = (Stage.READING, Stage.ASKING)  # the content does not cause failures here, so a retry may succeed

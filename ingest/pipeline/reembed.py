@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from ingest.chunking.chunker import Chunker
 from ingest.ledger.aliases import CollectionAliases, staging_name
 from ingest.ledger.ledger import Ledger
@@ -22,7 +23,7 @@ from ingest.pipeline.reports import Progress
 from ingest.pipeline.stored_text import StoredTextIngest
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import CollectionNotFound, ForeignCollection
-from vectorstore.models import CollectionSpec, FrozenModel
+from vectorstore.models import CollectionSpec
 from vectorstore.store import Collection, VectorStore
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord, Stage
 from ingest.pipeline.discovery import SkippedFile
-from vectorstore.models import FrozenModel
 
 
 class Progress(FrozenModel):

@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from base.counts import count
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.context import Computation, ContextUpdate, ResearchContext
 from multi_agent.errors import QueryRefused
@@ -20,7 +21,6 @@ from multi_agent.records.sql import RecordDatabase, Result
 from multi_agent.records.table import ORIGIN, Column, RecordTable, build_table, current_records
 from multi_agent.tasks import TaskData
 from vectorstore.models import Scalar
-from vectorstore.text.counts import count
 
 _RECORD = "record"
 _VALUES_LISTED = 12  # values of a text column; longer lists cost tokens without a benefit

@@ -6,13 +6,13 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import ContextUpdate, Inspection, ResearchContext
 from multi_agent.evidence_events import MissingReported
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
 from multi_agent.tasks import TaskData
-from vectorstore.models import FrozenModel
 
 
 class InspectionResponse(BaseModel):

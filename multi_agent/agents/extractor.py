@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
+from base.counts import count
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.context import ContextUpdate, Evidence, Record, RecordField, ResearchContext, Strategy
 from multi_agent.errors import BudgetReached
@@ -21,7 +22,6 @@ from multi_agent.prompts.show_passages import bullets, number_units, pack_passag
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
-from vectorstore.text.counts import count
 
 T = TypeVar("T")
 _PYTHON_TYPES: dict[str, Any] = {"text": str, "number": FiniteFloat, "date": str, "boolean": bool}

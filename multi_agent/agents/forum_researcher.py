@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.agents.tool_findings import find_with_tools
@@ -18,7 +19,6 @@ from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTool
 from multi_agent.toolbox.web_search import WebSearchInput
 from multi_agent.toolbox.wrapped_tools import LimitedTool, NarrowedTool
-from vectorstore.models import FrozenModel
 
 Platform = Literal["reddit", "stackexchange", "stackoverflow", "hackernews", "lemmy"]
 

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.answer import in_short
 from multi_agent.context import ContextUpdate, Finding, ResearchContext
@@ -14,7 +15,6 @@ from multi_agent.errors import AgentError
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.tasks import TaskData
-from vectorstore.models import FrozenModel
 
 MOST = 6
 """Maximum queries of one step."""

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis
 from multi_agent.context_merge import number_evidence
@@ -33,7 +34,7 @@ from multi_agent.reading import read_around
 from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop, ToolUse
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import Chunk
 
 _SHOWN = 600  # characters of an answer without a short form in an error message
 

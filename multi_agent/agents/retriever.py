@@ -7,14 +7,14 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from base.counts import count
+from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.context import ContextUpdate, ResearchContext, Wording
 from multi_agent.errors import AgentError
 from multi_agent.evidence_events import Searched
 from multi_agent.library import within
 from multi_agent.tasks import TaskData
-from vectorstore.models import FrozenModel
-from vectorstore.text.counts import count
 
 
 class RetrieverInputs(FrozenModel):

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
+from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.context import Claim, Computation, ContextUpdate, Evidence, Note, ResearchContext
 from multi_agent.evidence_events import EvidenceRejected
@@ -33,7 +34,6 @@ from multi_agent.prompts.show_evidence import (
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.tasks import TaskData
-from vectorstore.models import FrozenModel
 
 T = TypeVar("T", Evidence, Computation)
 

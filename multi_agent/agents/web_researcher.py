@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from base.models import FrozenModel
 from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.agents.tool_findings import find_with_tools
@@ -20,7 +21,6 @@ from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTool, OfferedTools
 from multi_agent.toolbox.web_search import SearchKind, Since, WebSearchInput
 from multi_agent.toolbox.wrapped_tools import LimitedTool, NarrowedTool
-from vectorstore.models import FrozenModel
 
 SourceType = Literal["academic", "news", "official", "general"]
 

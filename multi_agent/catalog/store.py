@@ -20,10 +20,10 @@ from typing import Generic, TypeVar
 import sqlalchemy as sql
 from pydantic import BaseModel, ValidationError
 
+from base.database import METADATA
+from base.models import FrozenModel
 from multi_agent.catalog.entries import AgentOptions, CustomAgent, Entry, Skill
 from multi_agent.errors import AgentError, KeptInFile, NameTaken, NotKept
-from vectorstore.database import METADATA
-from vectorstore.models import FrozenModel
 
 EntryT = TypeVar("EntryT", bound=Entry)
 ValueT = TypeVar("ValueT", bound=FrozenModel)

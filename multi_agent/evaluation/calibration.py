@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.evaluation.errors import EvaluationError
 from multi_agent.evaluation.statistics import Interval, interval
-from vectorstore.models import FrozenModel
 
 
 class Calibration(FrozenModel):

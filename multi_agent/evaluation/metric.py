@@ -20,10 +20,10 @@ from typing import Any, ClassVar, Literal, Protocol, cast
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import EvaluationError
 from multi_agent.llm.llm import LLM
-from vectorstore.models import FrozenModel
 
 BUILT_IN = "multi_agent.evaluation.metrics"
 

@@ -24,9 +24,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, PositiveInt, ValidationError, model_validator
 
+from base.models import FrozenModel
 from multi_agent.evaluation.errors import QuestionSetError
 from multi_agent.records.numbers_and_dates import read_number
-from vectorstore.models import FrozenModel
 
 _LISTS = ("accepted", "tags", "gold")
 _NUMBERS = ("tolerance", "weight")

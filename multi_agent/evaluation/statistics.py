@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.evaluation.errors import EvaluationError
-from vectorstore.models import FrozenModel
 
 if TYPE_CHECKING:
     import numpy as np

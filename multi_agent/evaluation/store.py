@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sql
 from pydantic import TypeAdapter
 
+from base.database import METADATA
 from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row, State
-from vectorstore.database import METADATA
 
 _QUESTIONS = TypeAdapter(tuple[Question, ...])
 

@@ -7,13 +7,13 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.evaluation.errors import EvaluationError
 from multi_agent.evaluation.metric import collect_figures, discover
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.statistics import Interval, Paired, compare, interval, questions_needed
 from multi_agent.llm.llm import Usage
-from vectorstore.models import FrozenModel
 
 
 class Summary(FrozenModel):

@@ -17,6 +17,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from base.counts import count
+from base.models import FrozenModel
 from multi_agent.answer import Status, VoteGroup, status_of
 from multi_agent.bus import Publish
 from multi_agent.context import Place, Synthesis
@@ -26,8 +28,6 @@ from multi_agent.grounding.equality import are_distinct, parse_value
 from multi_agent.llm.llm import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
-from vectorstore.models import FrozenModel
-from vectorstore.text.counts import count
 
 Groups = tuple[tuple[int, ...], ...]
 """Groups of candidate positions. Each candidate is in one group."""

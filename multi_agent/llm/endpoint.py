@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.llm.llm import Message, OnText
-from vectorstore.models import FrozenModel
 
 JsonSchema = dict[str, Any]
 

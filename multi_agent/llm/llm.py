@@ -17,9 +17,9 @@ from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, field_validator
 
+from base.counts import count
+from base.models import FrozenModel
 from multi_agent.llm.picture import Picture
-from vectorstore.models import FrozenModel
-from vectorstore.text.counts import count
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
 FinishReason = Literal["stop", "length", "cut", ""]

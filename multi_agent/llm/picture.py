@@ -8,7 +8,7 @@ from typing import Self
 
 from pydantic import Field
 
-from vectorstore.models import FrozenModel
+from base.models import FrozenModel
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEADER = 24  # bytes up to and including width and height

@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from base.models import FrozenModel
 from multi_agent.errors import LLMError, LLMRefused, LLMTimeout
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
@@ -25,7 +26,6 @@ from multi_agent.llm.responses.schema import schema_of
 from multi_agent.llm.responses.typed import TypedLLM, with_schema
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
 from multi_agent.llm.vision import Vision
-from vectorstore.models import FrozenModel
 
 _LISTING_TIMEOUT_S = 5.0
 _NAMES_SHOWN = 12

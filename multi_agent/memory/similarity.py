@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import sqlalchemy as sql
 
-from vectorstore.database import METADATA
+from base.database import METADATA
 from vectorstore.store import Vectors
 
 _UNRELATED = (

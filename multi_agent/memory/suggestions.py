@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sql
 from pydantic import Field
 
-from vectorstore.database import METADATA
-from vectorstore.models import FrozenModel
+from base.database import METADATA
+from base.models import FrozenModel
 
 _suggestions = sql.Table(
     "suggested_questions",

@@ -21,9 +21,10 @@ from typing import Any
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import QueryRefused
 from multi_agent.records.table import RecordTable
-from vectorstore.models import FrozenModel, Scalar
+from vectorstore.models import Scalar
 
 TABLE = "records"
 _MAX_QUERY = 8_000

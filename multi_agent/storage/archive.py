@@ -8,15 +8,15 @@ from datetime import UTC
 import sqlalchemy as sql
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import RunExists, RunNotStored
 from multi_agent.storage.citations import CITATIONS, citation_rows
 from multi_agent.storage.environments import forget_unused, keep_environment
 from multi_agent.storage.recording import Recording
+from multi_agent.storage.selections import within
 from multi_agent.storage.sizes import store_size
 from multi_agent.storage.tables import EVENTS, JOURNAL, RUNS, answer_columns, event_row, journal_row
 from multi_agent.storage.tool_calls import CALLS, tool_row
-from vectorstore.database import within
-from vectorstore.models import FrozenModel
 
 _PARTS = (EVENTS, JOURNAL, CITATIONS, CALLS)
 _COPIED = {"run_id", "collection", "question", "model", "continues", "forked_from", "forked_at", "rating", "note"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlalchemy as sql
 from pydantic import Field
 
+from base.database import METADATA
+from base.models import FrozenModel
 from multi_agent.answer import Answer, Quote
-from vectorstore.database import METADATA
-from vectorstore.models import FrozenModel
 
 CITATIONS = sql.Table(
     "citations",

@@ -11,8 +11,8 @@ import zlib
 import sqlalchemy as sql
 from pydantic import Field, JsonValue
 
-from vectorstore.database import METADATA
-from vectorstore.models import FrozenModel
+from base.database import METADATA
+from base.models import FrozenModel
 
 _environments = sql.Table(
     "environments",

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sql
 
+from base.database import METADATA
 from multi_agent.llm.llm import Usage
-from vectorstore.database import METADATA
 
 _other_calls = sql.Table(
     "other_calls",

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import AwareDatetime, Field
 
-from vectorstore.models import FrozenModel
+from base.models import FrozenModel
 
 
 class RunState(StrEnum):

@@ -6,11 +6,12 @@ from datetime import UTC
 
 import sqlalchemy as sql
 
+from base.database import METADATA
 from multi_agent.answer import Answer
 from multi_agent.events import Event
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.storage.compressed import CompressedJSON
-from vectorstore.database import METADATA, SELECTION
+from multi_agent.storage.selections import SELECTION
 
 # The compressed column is the last one, because SQLite reads a long value to reach the columns after it.
 RUNS = sql.Table(

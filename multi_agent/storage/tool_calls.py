@@ -8,11 +8,11 @@ from typing import Any
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
+from base.database import METADATA
+from base.models import FrozenModel
 from multi_agent.remembered import ToolUse
 from multi_agent.storage.compressed import CompressedJSON
 from multi_agent.tool import ToolResult
-from vectorstore.database import METADATA
-from vectorstore.models import FrozenModel
 
 CALLS = sql.Table(
     "tool_calls",

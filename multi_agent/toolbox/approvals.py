@@ -12,9 +12,9 @@ from typing import Any, Literal
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
+from base.database import METADATA
+from base.models import FrozenModel
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, ToolError
-from vectorstore.database import METADATA
-from vectorstore.models import FrozenModel
 
 Choice = Literal["approved", "edited", "refused"]
 Status = Literal["open", "approved", "edited", "refused", "timed_out", "closed"]

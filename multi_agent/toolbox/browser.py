@@ -12,10 +12,10 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from base.process import child_environment
 from multi_agent.errors import ToolError
 from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.web import Fetched, fetch
-from vectorstore.child_process import child_environment
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright, Route, WebSocketRoute

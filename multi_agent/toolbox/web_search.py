@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 import httpx
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
+from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.toolbox.settings import ToolSettings
-from vectorstore.models import FrozenModel
 from vectorstore.settings import without_password
 
 MOST_RESULTS = 20

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import FrozenModel
 
 _DIGITS = 50
 _SHOWN = 15

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.toolbox.units import UnitError, convert
-from vectorstore.models import FrozenModel
 
 _DIGITS = 10
 

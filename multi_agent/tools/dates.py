@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 from dateutil.relativedelta import relativedelta
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import FrozenModel
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _LONGEST = 100_000

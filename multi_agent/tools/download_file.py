@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.toolbox.web import fetch
-from vectorstore.models import FrozenModel, WebPage
+from vectorstore.models import WebPage
 
 
 class Download(FrozenModel):

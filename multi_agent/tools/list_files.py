@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from base.models import FrozenModel
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import FrozenModel
 
 
 class Nothing(FrozenModel):

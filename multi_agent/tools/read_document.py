@@ -9,10 +9,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.library import Library
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import Chunk
 
 _MAX_SUGGESTIONS = 5
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult, excerpt
-from vectorstore.models import FrozenModel
 
 
 class FileToRead(FrozenModel):

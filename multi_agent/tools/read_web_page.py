@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.sources import page_passages
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
@@ -16,7 +17,7 @@ from multi_agent.toolbox.browser import BrowserUnavailable, rendered
 from multi_agent.toolbox.page_text import PageText, read_html
 from multi_agent.toolbox.web import Fetched, fetch
 from multi_agent.tools.read_document import fit_passages
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import Chunk
 
 _HTML = ("text/html", "application/xhtml+xml")
 _TEXT = ("application/json", "application/xml")

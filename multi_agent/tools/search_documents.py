@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.prompts.show_passages import sort_passages
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.tools.read_document import fit_passages
-from vectorstore.models import FrozenModel
 
 
 class Search(FrozenModel):

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import FrozenModel
 
 
 class FileToWrite(FrozenModel):

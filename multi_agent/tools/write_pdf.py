@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from vectorstore.models import FrozenModel
 
 if TYPE_CHECKING:
     from fpdf import FPDF

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine, create_engine, event
 
-from vectorstore.database import METADATA
+from base.database import METADATA
 
 _PRAGMAS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
 PACKAGES = ("ingest.ledger", "multi_agent", "api.auth", "api.jobs")

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Self
 
-from vectorstore.child_process import ChildProcess
+from base.process import ChildProcess
 from vectorstore.edge.disk import disk_errors, write_through
 from vectorstore.errors import StoreUnavailable
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from base.models import FrozenModel
 from vectorstore.errors import StoreUnavailable
-from vectorstore.models import FrozenModel
 
 FILE = "service.json"
 _BACKLOG = 1024  # connections that wait while a search process starts

@@ -13,14 +13,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from vectorstore.errors import CollectionClosed, CollectionNotFound, StoreUnavailable
-from vectorstore.models import (
-    Chunk,
-    ChunkFilter,
-    CollectionSpec,
-    Counts,
-    Hit,
-    SearchMode,
-)
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.qdrant_schema import validate_query, validate_vectors
 from vectorstore.remote.address import ServiceAddress
 from vectorstore.remote.messages import (

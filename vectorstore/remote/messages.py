@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, JsonValue, TypeAdapter
 
+from base.models import FrozenModel
 from vectorstore.errors import (
     CollectionClosed,
     CollectionLocked,
@@ -21,7 +22,7 @@ from vectorstore.errors import (
     StoreError,
     StoreUnavailable,
 )
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, FrozenModel, SearchMode
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.store import Vectors
 
 PROTOCOL = 8

@@ -17,7 +17,7 @@ from multiprocessing.reduction import recv_handle, send_handle
 from pathlib import Path
 from typing import Self
 
-from vectorstore.child_process import ChildProcess
+from base.process import ChildProcess
 from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.cached import CachedEmbedder
 from vectorstore.embedding.embedder import Embedder, make_embedder

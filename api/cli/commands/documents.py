@@ -16,7 +16,7 @@ from api.cli.common import (
     print_json,
     print_message,
 )
-from vectorstore.text.counts import count
+from base.counts import count
 
 _SHOWN = 1_000  # documents, because a table of many takes seconds
 

@@ -83,7 +83,7 @@ def _show_progress(*, quiet: bool) -> MoveProgress:
     """Return callbacks that print a line for each table, and for each tenth of a collection."""
     from api.services.move.collections import OnPassages
     from api.services.move.move import MoveProgress
-    from vectorstore.text.counts import count
+    from base.counts import count
 
     def on_table(name: str, rows: int) -> None:
         if rows and not quiet:
@@ -104,7 +104,7 @@ def _show_progress(*, quiet: bool) -> MoveProgress:
 
 
 def _print_report(report: MoveReport, database: str | None, store: str | None) -> None:
-    from vectorstore.text.counts import count
+    from base.counts import count
 
     passages = sum(report.collections.values())
     print_message(

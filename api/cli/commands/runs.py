@@ -53,8 +53,8 @@ def list_all(
     """
     from api.cli.render.runs import show_runs
     from api.cli.render.text import file_size
+    from base.counts import count
     from multi_agent.storage.run_filter import Rating, RunFilter, RunSort, RunState
-    from vectorstore.text.counts import count
 
     if unknown := [each for each in status or () if each not in list(RunState)]:
         raise UsageError(f"Unknown status {unknown[0]!r}. Choose from {', '.join(RunState)}.")
@@ -211,7 +211,7 @@ def prune(
     from api.auth.permissions import LOCAL_CALLER
     from api.cli.render.text import file_size
     from api.services.research.prune import Limits, parse_age, parse_size
-    from vectorstore.text.counts import count
+    from base.counts import count
 
     if older_than is None and keep_newest is None and max_bytes is None:
         raise UsageError("Name a limit: --older-than, --keep or --max-bytes.")

@@ -14,12 +14,12 @@ from api.services.exports.export import gaps_heading
 from api.services.research.execution_summary import execution_facts
 from api.services.research.kept_text import KeptText
 from api.services.research.quote_place import describe_place
+from base.counts import count
 from multi_agent.answer import Answer, Computed, Quote
 from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.sources import describe_origin
 from vectorstore.models import GivenPassage, WebPage
-from vectorstore.text.counts import count
 
 MAX_ROWS = 20
 _AROUND = 1500  # characters shown before and after a quote

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import duration, excerpt, first_sentence, format_arguments, show_paragraph, speed
+from base.counts import count
 from multi_agent import events, evidence_events
 from multi_agent.answer import Vote
 from multi_agent.events import Event
@@ -19,7 +20,6 @@ from multi_agent.llm.wrappers.observed import ResponseFaults
 from multi_agent.plan import Plan
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.request import Fork
-from vectorstore.text.counts import count
 
 _PASSAGE_LENGTH = 90  # characters of a passage in a list of passages
 _PASSAGES_LISTED = 5  # passages per search in live progress

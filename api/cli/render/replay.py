@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import excerpt, show_paragraph
+from base.counts import count
 from multi_agent.orchestrator.rerun.causes import Cause
 from multi_agent.orchestrator.rerun.difference import Difference
 from multi_agent.orchestrator.rerun.replay import Replay
-from vectorstore.text.counts import count
 
 
 def show_replay(console: Console, result: Replay) -> None:

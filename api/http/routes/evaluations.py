@@ -31,13 +31,13 @@ from api.jobs.models import Job
 from api.services.evaluation.rated_questions import rated_questions
 from api.services.reports.report import Format, Report, render_report, sort_figures
 from api.workers.contract import EvaluationJobSpec
+from base.models import FrozenModel
 from multi_agent.evaluation.metric import Figure, collect_figures, discover
 from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, require_unique_ids
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import correctness
 from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations, summarize
 from multi_agent.settings import Budget
-from vectorstore.models import FrozenModel
 
 router = make_router(prefix="/v1/evaluations", tags=["evaluations"])
 

@@ -7,8 +7,8 @@ from fastapi import Response
 from api.http.deps import DoctorDep, OptionalCaller, ResearcherDep, SearchesDep
 from api.http.router import make_router
 from api.workers.contract import Researcher
+from base.models import FrozenModel
 from multi_agent.llm.probe import Check
-from vectorstore.models import FrozenModel
 from vectorstore.remote.process import SearchProcess
 
 router = make_router(tags=["health"])

@@ -11,7 +11,7 @@ from api.auth.permissions import Limits, Right
 from api.http.deps import CurrentCaller, KeysDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
-from vectorstore.models import FrozenModel
+from base.models import FrozenModel
 
 router = make_router(prefix="/v1", tags=["keys"])
 

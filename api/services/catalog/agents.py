@@ -7,10 +7,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from api.errors import UsageError
+from base.models import FrozenModel
 from multi_agent.catalog.catalog import AgentCatalog, CatalogAgent
 from multi_agent.catalog.entries import AgentOptions, CustomAgent, SkillName
 from multi_agent.orchestrator.planning.one_step import can_be_asked
-from vectorstore.models import FrozenModel
 
 _BUILT_IN = "multi_agent."
 

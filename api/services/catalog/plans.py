@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 from api.auth.permissions import LOCAL_CALLER, Caller
 from api.errors import UsageError, fault_list
 from api.services.documents.collections import Collections
+from base.models import FrozenModel
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.errors import AgentError, UnknownPlan
 from multi_agent.events import PlanMade, PlanRevised
@@ -21,7 +22,6 @@ from multi_agent.orchestrator.planning.proposal import Proposal, propose, withou
 from multi_agent.orchestrator.planning.templates import require_saveable
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.storage.trace import RunSummary, Trace
-from vectorstore.models import FrozenModel
 
 
 class PlanFile(FrozenModel):

@@ -10,6 +10,7 @@ from pydantic import Field
 from api.auth.permissions import Caller
 from api.errors import FileNotThere
 from api.services.research.runs import find_run
+from base.models import FrozenModel
 from multi_agent.errors import ToolError, ToolServerFailed
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.storage.trace import Trace
@@ -18,7 +19,6 @@ from multi_agent.toolbox.mcp_servers import ALL, McpServers
 from multi_agent.toolbox.sandbox import Sandbox
 from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
-from vectorstore.models import FrozenModel
 
 
 class ToolDescription(FrozenModel):

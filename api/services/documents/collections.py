@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from api.auth.permissions import ALL_COLLECTIONS, Caller, Right
 from api.errors import CollectionNotNamed
+from base.counts import count
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost
 from vectorstore.models import SEPARATOR, CollectionSpec, names_in, select
-from vectorstore.text.counts import count
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from ingest.errors import PageNotShown
 from ingest.ledger.records import DocumentRecord, DocumentText
-from vectorstore.models import Chunk, ChunkFilter, FrozenModel, PageSpan
+from vectorstore.models import Chunk, ChunkFilter, PageSpan
 from vectorstore.store import Collection
 
 _AROUND = 60  # characters shown before and after a found text

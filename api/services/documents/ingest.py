@@ -19,11 +19,12 @@ from pydantic import Field
 
 from api.errors import SettingsError, UsageError
 from api.settings import Settings
+from base.models import FrozenModel
 from ingest.errors import NothingToIngest
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
 from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.errors import CollectionLocked
-from vectorstore.models import NAME, CollectionSpec, FrozenModel
+from vectorstore.models import NAME, CollectionSpec
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -11,6 +11,7 @@ from pydantic import Field
 from api.auth.limits import require_tokens
 from api.auth.permissions import Caller
 from api.errors import UsageError
+from base.models import FrozenModel
 from ingest.ledger.ledger import Ledger
 from multi_agent.evaluation.draft_questions import choose_passages
 from multi_agent.evaluation.suggest_questions import suggest_questions
@@ -21,7 +22,7 @@ from multi_agent.memory.suggestions import Suggestion, Suggestions
 from multi_agent.settings import Budget
 from multi_agent.storage.other_calls import OtherCalls
 from multi_agent.storage.trace import Trace
-from vectorstore.models import Chunk, FrozenModel
+from vectorstore.models import Chunk
 
 PASSAGES = 10
 """Number of passages that the model reads, from as many documents as possible."""

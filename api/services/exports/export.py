@@ -17,12 +17,12 @@ from pydantic import Field
 from api.errors import UsageError
 from api.services.research.execution_summary import execution_facts
 from api.services.research.quote_place import describe_place
+from base.counts import count
+from base.models import FrozenModel
 from multi_agent.answer import Answer, Computed, Quote, Status
 from multi_agent.context import Claim, Layout
 from multi_agent.sources import readable
 from multi_agent.storage.trace import RunSummary
-from vectorstore.models import FrozenModel
-from vectorstore.text.counts import count
 
 UNSUPPORTED = "not supported by the evidence"
 

@@ -7,8 +7,8 @@ from pydantic import Field
 from api.auth.keys import Keys
 from api.auth.permissions import Caller, Right
 from api.services.exports.run_file import read_run
+from base.models import FrozenModel
 from multi_agent.storage.archive import RunArchive
-from vectorstore.models import FrozenModel
 
 
 class ImportedRun(FrozenModel):

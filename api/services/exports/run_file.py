@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from api.errors import UsageError, fault_list
+from base.models import FrozenModel
 from multi_agent.answer import Answer
 from multi_agent.events import (
     Event,
@@ -31,7 +32,7 @@ from multi_agent.remembered import Remembered
 from multi_agent.request import LONGEST
 from multi_agent.storage.recording import Recording
 from multi_agent.storage.tool_calls import ToolEntry
-from vectorstore.models import NAME, FrozenModel, names_in
+from vectorstore.models import NAME, names_in
 
 LARGEST_FILE = 16_000_000
 """Maximum bytes of a run file."""

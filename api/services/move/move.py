@@ -18,10 +18,11 @@ from pydantic import Field, ValidationError
 from api.errors import UsageError
 from api.services.move.collections import OnPassages, copy_collection, drop_if_present, require_absent
 from api.services.move.database import OnTable, copy_database, require_empty
+from base.models import FrozenModel
 from ingest.ledger.lock import ingest_lock
 from ingest.ledger.schema import ALIASES, DOCUMENTS
 from vectorstore.errors import StoreUnavailable
-from vectorstore.models import CollectionSpec, FrozenModel, UnreadableCollection
+from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.store import VectorStore
 
 FILE = "move.json"

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from api.services.reports.plots import plot_differences, plot_figures, plot_places
+from base.counts import count
+from base.models import FrozenModel
 from multi_agent.evaluation.failures import Place
 from multi_agent.evaluation.metric import Figure, collect_figures, discover
 from multi_agent.evaluation.question_set import Question
@@ -19,8 +21,6 @@ from multi_agent.evaluation.runner import RIGHT, correctness
 from multi_agent.evaluation.statistics import Interval, Paired
 from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations, summarize
 from multi_agent.llm.llm import Usage
-from vectorstore.models import FrozenModel
-from vectorstore.text.counts import count
 
 HEADLINES = (
     "correct", "judged", "exact_match", "f1", "abstention", "document_recall@10", "passage_recall@10",

@@ -13,10 +13,10 @@ from pydantic import Field
 
 from api.auth.permissions import Caller, Right
 from api.services.research.runs import find_run
+from base.models import FrozenModel
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, RunNotFound
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.approvals import Approval, Approvals, Choice
-from vectorstore.models import FrozenModel
 
 
 class Decision(FrozenModel):

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from api.auth.permissions import Caller
 from api.services.research.runs import find_run
+from base.models import FrozenModel
 from multi_agent.answer import Answer, Quote
 from multi_agent.context import Claim
 from multi_agent.errors import RunUnderWay
@@ -20,7 +21,6 @@ from multi_agent.orchestrator.rerun.difference import Difference, first_differen
 from multi_agent.plan import Plan
 from multi_agent.storage.recording import last_try
 from multi_agent.storage.trace import RunSummary, Trace
-from vectorstore.models import FrozenModel
 
 T = TypeVar("T")
 

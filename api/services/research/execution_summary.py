@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from base.counts import count
 from multi_agent.answer import Answer, ExecutionSummary, SourceCount
-from vectorstore.text.counts import count
 
 
 def execution_facts(answer: Answer) -> dict[str, str]:

@@ -17,11 +17,11 @@ from pydantic import Field
 from api.auth.audit import Audit, AuditEntry
 from api.auth.permissions import Caller
 from api.errors import UsageError
+from base.models import FrozenModel
 from multi_agent.evaluation.store import EvaluationStore
 from multi_agent.storage.archive import RunArchive
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.toolbox.toolbox import Toolbox
-from vectorstore.models import FrozenModel
 
 _ALL = 10_000_000
 _DAYS = {"d": 1, "w": 7, "y": 365}

@@ -17,6 +17,7 @@ from api.services.documents.documents import Documents
 from api.services.documents.shown_pages import ShownPages
 from api.services.research.kept_text import given_texts, returned_texts
 from api.services.research.runs import find_run
+from base.models import FrozenModel
 from ingest.errors import DocumentNotFound, PageNotShown
 from ingest.ledger.records import DocumentRecord, DocumentText
 from ingest.pages.request import PageBox
@@ -24,7 +25,7 @@ from multi_agent.answer import Quote
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
 from vectorstore.joined import part_of
-from vectorstore.models import FrozenModel, PageSpan
+from vectorstore.models import PageSpan
 
 _AROUND = 1800  # characters before and after the quote
 LOCATE_S = 3.0  # time limit for locating quotes; quotes that were not located in time are returned without positions

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
+from base.counts import count
 from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, Reply
 from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, Message, ResponseT, Usage
@@ -24,7 +25,6 @@ from multi_agent.llm.responses.schema import outline_of, schema_of
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.vision import Vision
 from multi_agent.prompt import Prompt
-from vectorstore.text.counts import count
 
 _EXCERPT = 200
 

@@ -18,10 +18,10 @@ from typing import Any, Protocol, Self
 
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
 
+from base.models import FrozenModel
 from multi_agent.errors import RecordingMissing
 from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, LLMWrapper, Message, ResponseT, Usage
 from multi_agent.llm.responses.schema import schema_of
-from vectorstore.models import FrozenModel
 
 
 class JournalEntry(FrozenModel):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.bus import Publish
 from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.events import Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
@@ -13,7 +14,6 @@ from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 from multi_agent.llm.wrappers.journal import request_key
 from multi_agent.llm.wrappers.pace import Pace
-from vectorstore.models import FrozenModel
 
 
 class ObservedLLM(LLMWrapper):

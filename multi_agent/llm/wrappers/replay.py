@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.errors import RecordingMissing
 from multi_agent.llm.llm import LLM, Completion, LLMRequest, Message, ResponseT
 from multi_agent.llm.wrappers.journal import JournalEntry, completion_of, request_key
-from vectorstore.models import FrozenModel
 
 _EXCERPT = 120
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from base.counts import count
 from multi_agent.agent import AgentCard, texts_in
 from multi_agent.bus import Publish
 from multi_agent.catalog.registry import AgentRegistry
@@ -34,7 +35,6 @@ from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.remembered import Remembered
-from vectorstore.text.counts import count
 
 _PLANNED = "`intent`, `requirements` and the steps"
 _REVISED = "the steps"

@@ -12,6 +12,7 @@ from typing import Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from base.models import FrozenModel
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.grounding.terms import words_of
 from multi_agent.llm.llm import LLM
@@ -20,7 +21,6 @@ from multi_agent.orchestrator.planning.templates import saving_faults
 from multi_agent.plan import PLACEHOLDER, REFERENCE, Parameter, Plan, Step, find_placeholders, map_texts, texts_of
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
-from vectorstore.models import FrozenModel
 
 _QUESTION = "@{question}"
 _PLACED = re.compile(r"(@\{[^{}]*\})")

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, create_model
 
+from base.models import FrozenModel
 from multi_agent.agent import AgentCard
 from multi_agent.context import Understanding
 from multi_agent.plan import Parameter
 from multi_agent.tasks import NoInputs
-from vectorstore.models import FrozenModel
 
 _STEPS = 10  # in the schema only; prevents a small model from repeating steps endlessly
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from base.models import FrozenModel
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.context import Evidence
 from multi_agent.context_merge import number_evidence
@@ -17,7 +18,6 @@ from multi_agent.plan import Plan, Step
 from multi_agent.request import Fork
 from multi_agent.storage.recording import last_try
 from multi_agent.storage.trace import Trace
-from vectorstore.models import FrozenModel
 
 _EVIDENCE = TypeAdapter(tuple[Evidence, ...])
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
 from multi_agent.events import Event, ModelCalled
@@ -30,7 +31,6 @@ from multi_agent.orchestrator.rerun.recorded_parts import (
 from multi_agent.settings import ResearchSettings
 from multi_agent.storage.environments import Environment
 from multi_agent.storage.recording import Recording, last_try
-from vectorstore.models import FrozenModel
 
 _IDLE_S = 5.0  # a run that was stopped during a call has no more events
 

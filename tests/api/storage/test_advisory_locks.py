@@ -15,6 +15,7 @@ import sqlalchemy as sql
 from api.bootstrap import Candor
 from api.storage import advisory_locks
 from api.storage.advisory_locks import AdvisoryLocks
+from base.models import FrozenModel
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
@@ -22,7 +23,6 @@ from support.postgres import PostgresServer
 from support.replies import delayed, hang, held_until_together
 from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, wait_for
-from vectorstore.models import FrozenModel
 
 THIS, OTHER = "this process", "other process"
 YES = '{"word": "yes"}'

@@ -32,6 +32,7 @@ from api.settings import Settings
 from api.storage.database import open_database
 from api.storage.home import DATABASE
 from api.storage.upgrade import newest_version, upgrade_schema
+from base.database import METADATA
 from multi_agent.events import Event, ModelCalled, RunFinished
 from multi_agent.llm.llm import Message, Usage
 from multi_agent.llm.wrappers.journal import JournalEntry
@@ -39,7 +40,6 @@ from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import SqlJournal, Trace
 from support.answers import ANSWER
 from support.database import import_stores
-from vectorstore.database import METADATA
 
 STATES = Path(__file__).parent / "states"
 NAMES = sorted(path.stem for path in (STATES / "sqlite").glob("*.sql"))

@@ -11,12 +11,12 @@ import httpx
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
+from base.models import FrozenModel
 from multi_agent.llm.llm import Message
 from support.replies import always, delayed, held_until_together
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SLOWLY, RunningService, follow, model
 from support.waiting import LIMIT_S
-from vectorstore.models import FrozenModel
 
 RUNS, PARALLEL = 6, 2
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from base.models import FrozenModel
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from vectorstore.errors import CollectionNotFound
-from vectorstore.models import FrozenModel
 
 PACKAGE = "support.effects"
 LOG = "log.txt"

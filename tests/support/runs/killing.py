@@ -18,6 +18,7 @@ from typing import NamedTuple, Never
 
 from sqlalchemy import Engine, event, func, select
 
+from base.database import METADATA
 from multi_agent.answer import Answer
 from multi_agent.events import Event, ModelAsked, StepFinished
 from multi_agent.library import Library
@@ -44,7 +45,6 @@ from support.replies import Request as Asked
 from support.runs.kinds import KINDS, TOOLS, Kind
 from support.runs.small_collection import make_orchestrator, small_collection
 from support.waiting import LIMIT_S
-from vectorstore.database import METADATA
 from vectorstore.embedding.embedder import Embedder, make_embedder
 from vectorstore.settings import EmbeddingSettings
 

@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
+from base.models import FrozenModel
 from support.chunks import make_chunk
 from support.waiting import LIMIT_S, until
 from vectorstore.edge.collection import EdgeCollection
@@ -24,7 +25,7 @@ from vectorstore.edge.store import EdgeStore
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import CollectionLocked, EmbeddingModelError, StoreUnavailable
-from vectorstore.models import CollectionSpec, FrozenModel, SearchMode
+from vectorstore.models import CollectionSpec, SearchMode
 from vectorstore.remote import client, process
 from vectorstore.remote.address import FILE, read_address
 from vectorstore.remote.messages import Hello

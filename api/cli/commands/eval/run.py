@@ -19,7 +19,7 @@ from api.cli.common import (
     to_json,
 )
 from api.errors import UsageError
-from vectorstore.text.counts import count
+from base.counts import count
 
 if TYPE_CHECKING:
     from api.services.evaluation.evaluations import Evaluations

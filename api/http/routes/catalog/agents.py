@@ -10,8 +10,8 @@ from api.http.deps import AgentsDep, CurrentCaller, SettingsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.agents import AgentChanges, AgentDescription
+from base.models import FrozenModel
 from multi_agent.catalog.entries import CustomAgent
-from vectorstore.models import FrozenModel
 
 router = make_router(prefix="/v1", tags=["agents"])
 

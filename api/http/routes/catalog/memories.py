@@ -14,8 +14,8 @@ from api.http.deps import CurrentCaller, MemoriesDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.memories import add_memory, delete_memory, edit_memory, list_memories
+from base.models import FrozenModel
 from multi_agent.memory.memories import Kind, MemoryEntry
-from vectorstore.models import FrozenModel
 
 router = make_router(prefix="/v1/memories", tags=["memories"])
 

@@ -13,10 +13,10 @@ from api.http.deps import CurrentCaller, PlansDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.plans import PlanFile, Plans
+from base.models import FrozenModel
 from multi_agent.errors import NotKept, UnknownPlan
 from multi_agent.orchestrator.planning.proposal import Proposal
 from multi_agent.plan import Plan, PlanExample
-from vectorstore.models import FrozenModel
 
 router = make_router(prefix="/v1/plans", tags=["plans"])
 

@@ -34,10 +34,10 @@ from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.documents.originals import open_original
 from api.services.documents.shown_pages import PICTURE_SCALE, page_tag
+from base.models import FrozenModel
 from ingest.errors import DocumentNotFound
 from ingest.ledger.records import DocumentRecord, DocumentState
 from ingest.pages.request import PageBox
-from vectorstore.models import FrozenModel
 
 router = make_router(prefix="/v1/documents", tags=["documents"])
 

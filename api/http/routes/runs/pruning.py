@@ -11,7 +11,7 @@ from api.http.deps import CurrentCaller, PruningDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.research.prune import Limits, PrunedRun
-from vectorstore.models import FrozenModel
+from base.models import FrozenModel
 
 router = make_router(prefix="/v1/runs", tags=["runs"])
 

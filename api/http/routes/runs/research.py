@@ -29,10 +29,10 @@ from api.jobs.research import Runs
 from api.problems import failed_run
 from api.services.research.conversation import collection_to_ask
 from api.services.research.research import request_fields
+from base.models import FrozenModel
 from multi_agent.answer import Answer, Status
 from multi_agent.request import Request
 from multi_agent.settings import Source
-from vectorstore.models import FrozenModel
 
 router = make_router(prefix="/v1", tags=["research"])
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from base.process import ChildProcess
 from multi_agent.errors import LLMError, LLMRefused, LLMUnavailable
 from multi_agent.llm.endpoint import EndpointRequest, Reply
 from multi_agent.llm.endpoints.local.engine import ENGINES, EngineError, Generated, Generation, ModelOptions
@@ -19,7 +20,6 @@ from multi_agent.llm.endpoints.local.process import Ask, Ended, Load, NotLoaded,
 from multi_agent.llm.endpoints.transport import timed_out
 from multi_agent.llm.llm import OnText
 from multi_agent.llm.settings import EndpointSettings
-from vectorstore.child_process import ChildProcess
 
 _EXIT_TIMEOUT_S = 5.0
 _CONVERTED = "converted"

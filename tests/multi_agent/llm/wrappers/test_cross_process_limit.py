@@ -8,13 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from base.models import FrozenModel
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
 from support.replies import Request, Responder, delayed, hang, held_until_together
 from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, wait_for
-from vectorstore.models import FrozenModel
 
 THIS, OTHER = "this process", "other process"
 _ASK = """

@@ -11,14 +11,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from base.process import ChildProcess
 from support.waiting import LIMIT_S, until
-from vectorstore.child_process import ChildProcess
 
 PARENT = """
 import sys, threading
 sys.path[:] = {path!r}
 from support.waiting import until
-from vectorstore.child_process import ChildProcess
+from base.process import ChildProcess
 child = ChildProcess("support.child_targets:hang", connections=0)
 print(child.pid, flush=True)
 threading.Event().wait()

@@ -28,7 +28,7 @@ _START = """
 import json, sys
 start = json.loads(sys.argv[1])
 sys.path[:] = start.pop("path")
-from vectorstore.child_process import run
+from base.process import run
 run(**start)
 """
 _NAMES = ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "TEMP", "TESSDATA_PREFIX", "TMP", "TMPDIR", "TZ", "USER")

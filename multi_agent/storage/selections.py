@@ -1,8 +1,4 @@
-"""The SQL schema: the ``MetaData`` on which every package declares its tables.
-
-A store declares its ``Table`` next to its code. ``api/storage/database.py`` opens the database and runs the migrations
-in ``api/storage/migrations``, which create the tables.
-"""
+"""The columns of tables that hold a selection of collections, such as ``mail+papers``, and conditions on them."""
 
 from __future__ import annotations
 
@@ -10,18 +6,8 @@ from collections.abc import Set
 from typing import Any
 
 import sqlalchemy as sql
-from sqlalchemy import MetaData
 
 from vectorstore.models import SEPARATOR
-
-# The names that Postgres gives to unnamed constraints, and SQLAlchemy to unnamed indexes. Unique constraints stay
-# unnamed: on SQLite, databases from before Alembic have an unnamed one, which cannot be renamed.
-NAMING_CONVENTION = {
-    "pk": "%(table_name)s_pkey",
-    "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
-    "ix": "ix_%(column_0_label)s",
-}
-METADATA = MetaData(naming_convention=NAMING_CONVENTION)
 
 SELECTION = sql.String(64).with_variant(sql.Text(), "postgresql")
 """The type of a column with a selection of collections. SQLite stores texts of any length, whatever their type."""

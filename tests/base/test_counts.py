@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vectorstore.text.counts import count
+from base.counts import count
 
 
 def test_one_takes_the_singular_and_all_others_the_plural() -> None:

@@ -1,0 +1,1 @@
+"""What every package uses, and what knows nothing of documents."""
