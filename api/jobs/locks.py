@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import sqlalchemy as sql
@@ -23,8 +23,6 @@ from api.storage.home import create_home
 _LOCK_FILE = "jobs.lock"
 _ADVISORY_LOCK = 0x63616E646F72  # "candor" in ASCII
 _START_LOCK = 0x7374617274  # "start" in ASCII
-_INGEST_LOCK = 0x696E67  # "ing" in ASCII
-_INGEST_POLL_S = 0.5
 _ATTEMPTS = 10
 _RETRY_S = 0.1
 
@@ -87,23 +85,6 @@ async def start_lock(database_url: str) -> AsyncIterator[None]:
         yield
     finally:
         await asyncio.to_thread(connection.close)
-
-
-@asynccontextmanager
-async def collection_lock(engine: sql.Engine, collection: str) -> AsyncIterator[None]:
-    """Hold the Postgres lock of a collection's ingests, after waiting for the process that has it."""
-    connection = await asyncio.to_thread(engine.connect)
-    connection.execution_options(isolation_level="AUTOCOMMIT")  # not possible once it is detached
-    connection.detach()  # the pool would keep the connection open, and with it the lock
-    take = sql.text("SELECT pg_try_advisory_lock(:number, hashtext(:collection))")
-    try:
-        parameters = {"number": _INGEST_LOCK, "collection": collection}
-        while not await asyncio.to_thread(connection.scalar, take, parameters):  # noqa: ASYNC110
-            await asyncio.sleep(_INGEST_POLL_S)
-        yield
-    finally:
-        with suppress(sql.exc.SQLAlchemyError):  # the connection was ended, and with it the lock
-            await asyncio.to_thread(connection.close)
 
 
 def _try_lock(connection: sql.Connection, statement: str) -> bool:

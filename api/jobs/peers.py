@@ -13,14 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
 
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
-from api.jobs.locks import collection_lock
 from api.jobs.models import JobState
 from api.jobs.processes import Processes
 from api.jobs.queue import JobQueue
@@ -137,10 +136,6 @@ class Peers:
     async def forget(self, job_id: str) -> None:
         """Delete the state of a job that has ended."""
         await self._call(self._processes.forget, job_id)
-
-    def collection_lock(self, collection: str) -> AbstractAsyncContextManager[None]:
-        """Return the lock that lets one ingest at a time change a collection, in all processes."""
-        return collection_lock(self._engine, collection)
 
     @property
     def _interval(self) -> float:

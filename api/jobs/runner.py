@@ -12,8 +12,9 @@ import asyncio
 import hashlib
 import logging
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from functools import partial
 from itertools import count
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 
 _PAGE = 50
 _STORE_AGAIN_S = 2.0
-_TRY_AGAIN_S = 2.0
+_TRY_AGAIN_S = 0.5
 _STORE_S = 5.0
 _CANCEL_S = 5.0
 _CANCEL_POLL_S = 0.2
@@ -46,7 +47,7 @@ class Jobs:
         self._queue, self._peers = queue, peers
         self._handlers: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in queue.limits.items()}
-        self._collections: dict[str, asyncio.Lock] = {}  # one ingest at a time into each
+        self._collections: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # ingests in turn
         self._active: dict[str, ActiveJob] = {}
         self._cancelled: set[str] = set()
         self._unstored: dict[str, Outcome] = {}
@@ -244,8 +245,8 @@ class Jobs:
         """Run the handler when a slot is free. DBOS's count of running workflows lags, so excess jobs wait here.
 
         An ingest first waits for the others into its collection, without a slot. DBOS hands out a few of each key, so
-        that the keys take turns here. While a job must wait for something outside the jobs, such as the ingest of a
-        command, it holds neither, and is tried again.
+        that the keys take turns here. While a job must wait for something else, such as the ingest of a command or of
+        another machine, it holds neither, and is tried again.
         """
         kind = active.spec.kind
         if self._peers and await self._peers.is_cancelled(active.spec.id):
@@ -253,7 +254,7 @@ class Jobs:
         while True:
             async with AsyncExitStack() as held:
                 if kind is JobKind.INGEST:
-                    await held.enter_async_context(self._collection_lock(active.spec.collection))
+                    await held.enter_async_context(self._collections[active.spec.collection])
                 await held.enter_async_context(self._slots[kind])
                 active.started, active.waits_for = True, None
                 try:
@@ -261,11 +262,6 @@ class Jobs:
                 except JobMustWait as reason:
                     active.started, active.waits_for = False, str(reason)
             await asyncio.sleep(_TRY_AGAIN_S)
-
-    def _collection_lock(self, collection: str) -> AbstractAsyncContextManager[None]:
-        if self._peers:
-            return self._peers.collection_lock(collection)
-        return self._collections.setdefault(collection, asyncio.Lock())
 
     async def _outcome(self, active: ActiveJob) -> Outcome:
         spec, handler = active.spec, self._handlers[active.spec.kind]

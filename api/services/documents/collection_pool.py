@@ -33,7 +33,6 @@ class CollectionPool:
     def __init__(self, collections: Collections) -> None:
         self._collections = collections
         self._lock = threading.Lock()
-        self._write_locks: dict[str, threading.Lock] = {}
         self._opened: dict[str, OpenCollection] = {}
         self._closed = False
 
@@ -77,14 +76,6 @@ class CollectionPool:
         """Close and delete a collection. Readers that still use it get an error. Raises StoreError, IngestError."""
         with self._lock:
             self._collections.drop(name, lambda: self._close(name))
-
-    @contextmanager
-    def write_lock(self, name: str) -> Iterator[None]:
-        """Hold the lock that orders the ingests of this process into one collection."""
-        with self._lock:
-            lock = self._write_locks.setdefault(name, threading.Lock())
-        with lock:
-            yield
 
     def _open(self, name: str, alias: str) -> OpenCollection:
         self._collections.load_embedder()  # before opening, so a failure leaves nothing open

@@ -358,15 +358,11 @@ def run_ingest_job(
     progress: Callable[[Progress], None],
     cancelled: Callable[[], bool],
 ) -> IngestReport:
-    """Ingest into a collection that the service keeps open. Waits for other jobs of this process on the collection.
-
-    Raises IngestError, StoreError, UsageError.
-    """
-    with pool.write_lock(spec.collection):
-        return ingest.ingest(
-            spec.request, progress, cancelled=cancelled, open_collection=pool.open_or_create,
-            within=ingest.boundary(spec.collection),
-        )  # fmt: skip
+    """Ingest into a collection that the service keeps open. Raises IngestError, StoreError, UsageError."""
+    return ingest.ingest(
+        spec.request, progress, cancelled=cancelled, open_collection=pool.open_or_create,
+        within=ingest.boundary(spec.collection),
+    )  # fmt: skip
 
 
 def require_readable(settings: Settings, paths: Sequence[str]) -> None:
