@@ -10,13 +10,14 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-live test check docs sbom audit constraints clean
+.PHONY: help demo demo-live test check check-demo docs sbom audit constraints clean
 
 help:
 	@echo "make demo         set up, ingest the sample documents, answer three questions"
 	@echo "make demo-live    fetch a small language model (1.1 GB), let it answer one question"
 	@echo "make test         set up with the test dependencies, run the tests"
 	@echo "make check        check format, lint, types and import rules"
+	@echo "make check-demo   before a release: check that no prompt has changed since the demo was recorded"
 	@echo "make docs         build the documentation site into site/, check its links"
 	@echo "make sbom         write docs/licenses.md and docs/sbom.cdx.json from the pins"
 	@echo "make audit        look for known vulnerabilities of the pins; needs a network"
@@ -43,6 +44,10 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# A changed prompt is no error of the change. It asks for a new recording before the next release.
+check-demo: $(VENV)/.run
+	$(BIN)/candor demo --json | $(BIN)/python -c 'import json, sys; sys.exit(bool(json.load(sys.stdin)["drifted"]))'
 
 # Install torch first and alone: as a dependency, pip may choose a build that brings CUDA packages.
 $(VENV)/.run: pyproject.toml constraints.txt
