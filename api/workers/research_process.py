@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 _NICENESS = 5  # see docs/concurrency.md
 _EXIT_TIMEOUT_S = 5.0
+_CANCEL_S = 30.0  # storing the state of a run takes milliseconds, unless the database is away
 
 Publish = Callable[[Any], Awaitable[None]]
 
@@ -75,9 +76,7 @@ class ResearchProcess:
             ended = await asyncio.shield(ending)
         except asyncio.CancelledError:
             self._tasks.send(CancelTask(task, is_pausing()))
-            while not ending.done():
-                with suppress(asyncio.CancelledError):  # the cancellation was sent; wait for its confirmation
-                    await asyncio.wait({ending})
+            await self._confirm(ending)
             raise
         except Exception:  # ``publish`` raised, so the task is cancelled and fails with this error
             self._tasks.send(CancelTask(task, pausing=False))
@@ -88,6 +87,17 @@ class ResearchProcess:
         if ended.error:
             raise ended.error.to_exception()
         return ended.result
+
+    async def _confirm(self, ending: asyncio.Task[TaskEnded]) -> None:
+        """Wait until the cancelled task has ended. A process that does not react is killed."""
+        limit = self._loop.time() + _CANCEL_S
+        while not ending.done():
+            with suppress(asyncio.CancelledError):  # the cancellation was sent
+                await asyncio.wait({ending}, timeout=max(0.0, limit - self._loop.time()))
+                if not ending.done():
+                    log.error("The research process %d did not cancel a task within %g s.", self.pid, _CANCEL_S)
+                    self._process.kill()
+                    limit = self._loop.time() + _CANCEL_S
 
     async def stop(self) -> None:
         """End the process. No task may be running."""

@@ -16,6 +16,7 @@ from multi_agent.orchestrator.planning.dependencies import RunDependencies, allo
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.templates import require_followable
 from multi_agent.orchestrator.run import Run
+from multi_agent.orchestrator.watchdog import watched
 from multi_agent.plan import Plan, PlanExample
 from multi_agent.request import Request
 
@@ -90,7 +91,8 @@ class Orchestrator(RunDependencies):
         valid = self.validate(Request(question=request) if isinstance(request, str) else request)
         dependencies = replace(self, registry=allowed_registry(self.registry, self.tools, valid.request.sources))
         run = Run(dependencies, valid.request, valid.plan, run_id or new_run_id(), listeners, examples, pausing, like)
-        return await run.execute()
+        with watched():
+            return await run.execute()
 
     async def deep_research(self, question: str, *listeners: Subscriber, samples: int | None = None) -> Answer:
         """Research in mode ``high``. The answer's ``summary`` counts the steps by agent."""

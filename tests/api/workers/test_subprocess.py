@@ -18,6 +18,7 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
+from api.workers import research_process
 from api.workers.lock import research_lock
 from multi_agent.events import Event, RevisionDeclined
 from multi_agent.settings import ResearchSettings
@@ -185,6 +186,23 @@ def test_a_cancelled_run_ends_in_the_process(
     assert follow(http, run_id)[-1]["body"]["reason"] == "The run was cancelled."
     assert count(candor.trace.events(run_id), "run_finished") == 1
     until(lambda: endpoint.requests[-1].abandoned)
+
+
+def test_a_service_stops_although_its_research_process_does_not_react(
+    candor: Candor, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(research_process, "_CANCEL_S", 0.5)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        run_id = ask(http)
+        until(lambda: model.hanging == 1)
+        [process] = child_processes()
+        process.suspend()
+    assert not process.is_running()
+    assert candor.trace.run(run_id).status == "running"
+
+    model.answer_last = True
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        assert follow(http, run_id)[-1]["body"]["status"] == "answered"
 
 
 def test_an_error_of_the_store_fails_the_run(make_candor: Callable[..., Candor], folder: Path) -> None:
