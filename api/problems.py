@@ -37,7 +37,6 @@ from ingest.errors import (
     LedgerUnavailable,
     PageNotShown,
 )
-from multi_agent.answer import Answer
 from multi_agent.errors import (
     AgentError,
     ApprovalClosed,
@@ -51,6 +50,7 @@ from multi_agent.errors import (
     RunUnderWay,
 )
 from multi_agent.evaluation.errors import EvaluationNotFound
+from multi_agent.values.answer import Answer
 from vectorstore.errors import (
     CollectionLocked,
     CollectionMismatch,

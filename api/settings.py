@@ -32,8 +32,8 @@ from pydantic_settings.exceptions import SettingsError as SourceError
 from api.errors import SettingsError
 from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.settings.tools import ToolSettings
 from vectorstore.settings import SettingsGroup, VectorStoreSettings, without_password
 
 PREFIX = "CANDOR_"

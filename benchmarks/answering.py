@@ -22,7 +22,7 @@ from benchmarks.question_sets import make_set
 from multi_agent.evaluation.question_set import load_questions
 from multi_agent.evaluation.records import EvaluationResult, State
 from multi_agent.evaluation.summary import compare_evaluations, summarize
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
 
 SETS = ("anthropic_docs", "sec-10-q", "squad2", "hotpotqa")
 CONFIGURATIONS = {

@@ -37,11 +37,11 @@ from rich.table import Table
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import load_settings
-from multi_agent.answer import Answer
-from multi_agent.events import ModelCalled
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal
 from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.values.answer import Answer
+from multi_agent.values.events import ModelCalled
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS_A_CALL = 1.0

@@ -27,11 +27,11 @@ from rich.table import Table
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import load_settings
-from multi_agent.answer import Answer, Quote, Status
-from multi_agent.context import Claim
-from multi_agent.events import Event, RunFinished, RunStarted
-from multi_agent.llm.llm import Usage
-from multi_agent.request import Request
+from multi_agent.model import Usage
+from multi_agent.values.answer import Answer, Quote, Status
+from multi_agent.values.context import Claim
+from multi_agent.values.events import Event, RunFinished, RunStarted
+from multi_agent.values.request import Request
 from support.files import write_pdf
 from support.service import RunningService, with_service
 

@@ -12,7 +12,7 @@ percentage with the percent sign. Signs and units are not compared. Questions wi
 separately.
 
 A second table shows what an agent reads within a token budget (Candor's estimate), by the share of the budget for found
-passages. The rest of their tables, pages and sections fills the remaining tokens (``multi_agent/reading.py``). The
+passages. The rest of their tables, pages and sections fills the remaining tokens (``prompts/reading.py``). The
 pages of a question are the pages of its report with the most figures of the answer. A page is read whole if every
 passage on it is read.
 """
@@ -34,7 +34,7 @@ from rich.table import Table
 
 from api.services.research.library import CollectionLibrary
 from benchmarks.retrieval import home_folder, ingested
-from multi_agent.reading import read_around
+from multi_agent.prompts.reading import read_around
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.models import Chunk, ChunkFilter, SearchMode
 from vectorstore.retrieval import Retriever

@@ -23,7 +23,7 @@ from base.database import METADATA
 from multi_agent.memory.memories import HOW_TOS
 from multi_agent.memory.plans import EXAMPLE
 from multi_agent.memory.similarity import SimilarityScale
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Vectors

@@ -183,7 +183,7 @@ def _panel(candor: Any, library: Any, url: str) -> Any:
 
 async def _measure_run(panel: Any, kind: str, endpoint: Endpoint, client: httpx.AsyncClient) -> dict[str, float]:
     """Run a question, then only its model calls with ``client``."""
-    from multi_agent.request import Request
+    from multi_agent.values.request import Request
 
     request = Request(question=KINDS[kind], session="benchmark" if kind == "follow-up" else "")
     began, cpu = time.perf_counter(), time.process_time()

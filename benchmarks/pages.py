@@ -5,7 +5,7 @@
 The 40 questions of ``benchmarks/annual_reports.jsonl`` are about twelve annual reports, half of them about tables.
 Answers and pages were labelled from pictures of the pages. The search is not restricted to the right report. An agent
 reads within a token budget (Candor's estimate): found passages first, then the rest of their tables, pages and sections
-(``multi_agent/reading.py``). A gold page is found if at least one passage on it is read, and read whole if every
+(``prompts/reading.py``). A gold page is found if at least one passage on it is read, and read whole if every
 passage on it is read. A question counts if this holds for one gold page of each report that it needs.
 """
 
@@ -23,7 +23,7 @@ from api.services.research.library import CollectionLibrary
 from benchmarks.filings import BUDGETS, SHARES, SMALLEST, chunks_by_page
 from benchmarks.retrieval import home_folder, ingested
 from multi_agent.evaluation.question_set import Gold, Question, load_questions
-from multi_agent.reading import read_around
+from multi_agent.prompts.reading import read_around
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.models import Chunk
 from vectorstore.retrieval import Retriever

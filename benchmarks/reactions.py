@@ -22,7 +22,7 @@ from api.settings import load_settings
 from multi_agent.evaluation.failures import Place
 from multi_agent.evaluation.question_set import QuestionSet, load_questions
 from multi_agent.evaluation.records import EvaluationResult, State
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
 
 SAMPLES = Path(__file__).parents[1] / "sample_docs"
 COLLECTION = "samples"

@@ -29,16 +29,16 @@ from typing import Annotated, ClassVar, Protocol, Self
 from pydantic import AfterValidator, BaseModel, Field, ValidationInfo, model_validator
 
 from base.models import FrozenModel
-from multi_agent.bus import Publish
-from multi_agent.context import SEEN_BY_ALL, WRITABLE, ContextUpdate, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.library import Library
-from multi_agent.listening import Listened, Wake
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
-from multi_agent.settings import ResearchSettings, Source
-from multi_agent.tasks import GetTaskData, NoInputs, TaskData
+from multi_agent.settings.research import ResearchSettings, Source
 from multi_agent.toolbox.granted_tool import OfferedTools, no_tools
+from multi_agent.values.bus import Publish
+from multi_agent.values.context import SEEN_BY_ALL, WRITABLE, ContextUpdate, ResearchContext
+from multi_agent.values.listening import Listened, Wake
+from multi_agent.values.tasks import GetTaskData, NoInputs, TaskData
 
 READABLE = frozenset(ResearchContext.model_fields) - SEEN_BY_ALL
 DOCUMENTS = "documents"

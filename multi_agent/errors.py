@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from multi_agent.llm.llm import Exchange, Usage
+from multi_agent.model import Exchange, Usage
 from vectorstore.errors import Explained
 
 

@@ -16,7 +16,7 @@ from string import Template
 from typing import Self
 
 from multi_agent.errors import AgentError
-from multi_agent.llm.llm import Message
+from multi_agent.model import Message
 
 _PARTS = re.compile(r"\A# System\n(.+?)^# User\n(.+?)(?:^# Again\n(.+))?\Z", re.DOTALL | re.MULTILINE)
 

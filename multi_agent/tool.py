@@ -27,9 +27,9 @@ from pydantic import BaseModel, Field
 
 from base.models import FrozenModel
 from multi_agent.library import Library
-from multi_agent.settings import Source
-from multi_agent.toolbox.sandbox import Sandbox
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.sandbox import Sandbox
+from multi_agent.settings.research import Source
+from multi_agent.settings.tools import ToolSettings
 from vectorstore.models import Chunk, WebPage
 
 

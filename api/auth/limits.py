@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from api.auth.keys import until_midnight
 from api.auth.permissions import Caller, Limits
 from api.errors import LimitReached
-from multi_agent.request import Request
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
 from multi_agent.storage.trace import Trace
+from multi_agent.values.request import Request
 
 
 def require_tokens(trace: Trace, caller: Caller) -> None:

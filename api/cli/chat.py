@@ -14,9 +14,9 @@ from api.cli.ask.run import make_request, run_question
 from api.cli.common import make_console, print_json, print_message
 from api.cli.render.answers import show_answer, show_sources
 from api.errors import UsageError, command_message
-from multi_agent.answer import Answer
 from multi_agent.errors import AgentError
-from multi_agent.request import Request
+from multi_agent.values.answer import Answer
+from multi_agent.values.request import Request
 from vectorstore.errors import StoreError
 
 if TYPE_CHECKING:

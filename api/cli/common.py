@@ -140,7 +140,7 @@ def print_list(found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequ
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print one JSON value to standard output. Characters that could act on a terminal are escaped."""
-    from multi_agent.sources import is_unreadable
+    from multi_agent.values.sources import is_unreadable
 
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     escapes = {ord(each): _escape(each) for each in set(text) if is_unreadable(each)}
@@ -154,7 +154,7 @@ def _escape(character: str) -> str:
 
 def print_text(text: str, end: str = "\n") -> None:
     """Print text to standard output. Characters that could act on a terminal become spaces."""
-    from multi_agent.sources import readable
+    from multi_agent.values.sources import readable
 
     print(readable(text), end=end, flush=True)
 
@@ -169,6 +169,6 @@ def print_written(path: Path, message: str, as_json: bool) -> None:
 
 def print_message(text: str, end: str = "\n") -> None:
     """Print a message to standard error. Characters that could act on a terminal become spaces."""
-    from multi_agent.sources import readable
+    from multi_agent.values.sources import readable
 
     print(readable(text), end=end, file=sys.stderr, flush=True)

@@ -23,12 +23,12 @@ from api.cli.common import print_message, print_text
 from api.cli.ingest import exit_code, run_ingest
 from api.settings import load_settings
 from base.models import FrozenModel
-from multi_agent.answer import Answer
 from multi_agent.llm.models import Models
 from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal
 from multi_agent.llm.wrappers.replay import DriftedCall, ReplayingLLM
-from multi_agent.request import Request
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.values.answer import Answer
+from multi_agent.values.request import Request
 
 T = TypeVar("T")
 COLLECTION = "sample_docs"

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from api.errors import UsageError, fault_list
-from multi_agent.plan import Plan
-from multi_agent.request import ForkChange
+from multi_agent.values.plan import Plan
+from multi_agent.values.request import ForkChange
 
 
 def parse_changes(step: str, given: Sequence[str]) -> ForkChange:

@@ -18,12 +18,12 @@ from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
 from api.services.exports.markdown import escaped, unescaped
 from api.services.research.research import request_fields
 from base.models import FrozenModel
-from multi_agent.answer import Answer, Status
-from multi_agent.document_filter import DocumentFilter
-from multi_agent.remembered import EXCHANGES, Exchange
-from multi_agent.request import Request
-from multi_agent.settings import Source
+from multi_agent.settings.research import Source
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.document_filter import DocumentFilter
+from multi_agent.values.remembered import EXCHANGES, Exchange
+from multi_agent.values.request import Request
 
 _IGNORED_MESSAGES = "Messages with the role 'system' or 'developer' are ignored."
 _NO_ANSWER = "The documents do not contain a complete answer."

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Response, WebSocket, WebSocketDisconnect
 from fastapi.responses import StreamingResponse
 
-from multi_agent.events import Event
+from multi_agent.values.events import Event
 
 EventStream = AsyncIterator[Event | None]
 """Events in order. None means that nothing happened for a while."""

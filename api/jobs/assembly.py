@@ -22,7 +22,7 @@ from api.workers.contract import Researcher
 from api.workers.factory import open_researcher
 from api.workers.in_process import InProcessResearcher
 from api.workers.panel import Panel
-from multi_agent.bus import Subscriber
+from multi_agent.values.bus import Subscriber
 from vectorstore.remote.process import SearchProcess
 
 

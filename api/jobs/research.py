@@ -28,13 +28,13 @@ from api.services.research.conversation import with_conversation
 from api.services.research.research import PanelFactory
 from api.storage.notifications import Listener
 from api.workers.contract import Researcher, ResearchTask
-from multi_agent.answer import Answer, Status
-from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
-from multi_agent.events import Event
-from multi_agent.request import Request
 from multi_agent.storage.tables import EVENTS_CHANNEL
 from multi_agent.storage.trace import WAITING, RunSummary, Trace
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.events import Event
+from multi_agent.values.request import Request
 from vectorstore.errors import StoreError
 
 IDLE_S = 15.0  # proxies and browsers drop connections that are silent for much longer

@@ -28,14 +28,14 @@ from api.services.research.execution_summary import execution_facts
 from api.services.research.progress import progress
 from api.services.research.runs import find_run, list_runs
 from base.models import FrozenModel
-from multi_agent.answer import Answer, Status
-from multi_agent.bus import Subscriber
-from multi_agent.document_filter import DocumentFilter
-from multi_agent.events import Event
-from multi_agent.request import LONGEST, RagResult, Request
-from multi_agent.settings import Source
+from multi_agent.settings.research import Source
 from multi_agent.storage.run_filter import RunFilter, RunState
 from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.document_filter import DocumentFilter
+from multi_agent.values.events import Event
+from multi_agent.values.request import LONGEST, RagResult, Request
 from vectorstore.models import Hit, Origin, SearchMode, UnreadableCollection
 
 P = ParamSpec("P")

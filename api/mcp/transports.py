@@ -24,11 +24,11 @@ from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.documents.search import Found, search
 from api.services.research.research import PanelFactory
-from multi_agent.answer import Answer
-from multi_agent.bus import Subscriber
-from multi_agent.document_filter import DocumentFilter
-from multi_agent.request import Request
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Answer
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.document_filter import DocumentFilter
+from multi_agent.values.request import Request
 from vectorstore.models import SearchMode
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from pydantic import Field
 
 from api.auth.permissions import Limits
 from base.models import FrozenModel
-from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
-from multi_agent.request import Request
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.request import Request
 
 
 class ResearchTask(FrozenModel):

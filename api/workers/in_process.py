@@ -8,9 +8,9 @@ from collections.abc import Callable
 from api.services.documents.collection_pool import CollectionPool
 from api.workers.contract import EvaluationTask, ResearchTask
 from api.workers.panel import Panel
-from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
 from multi_agent.library import Library
+from multi_agent.values.bus import Subscriber
 
 
 class InProcessResearcher:

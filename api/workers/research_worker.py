@@ -24,7 +24,7 @@ from api.workers.lock import research_lock
 from api.workers.messages import CancelTask, Progress, Ready, StartTask, Stop, TaskEnded
 from api.workers.panel import Panel
 from multi_agent.evaluation.records import Row
-from multi_agent.events import Event
+from multi_agent.values.events import Event
 
 _THREADS = 64  # most of them wait for the search process
 

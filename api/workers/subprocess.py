@@ -14,8 +14,8 @@ from api.errors import ResearchLost, ServiceEnding
 from api.settings import Settings
 from api.workers.contract import EvaluationTask, ResearchTask
 from api.workers.research_process import Publish, ResearchProcess
-from multi_agent.bus import Subscriber
 from multi_agent.evaluation.records import Row, State
+from multi_agent.values.bus import Subscriber
 
 _ATTEMPTS = 2
 

@@ -23,7 +23,7 @@ from multi_agent.orchestrator.planning.templates import (
     values_for,
 )
 from multi_agent.orchestrator.planning.validation import answering_step, faults
-from multi_agent.plan import Plan
+from multi_agent.values.plan import Plan
 
 DOCUMENTS = ("a.csv", "b.pdf")
 _CARDS = tuple(agent.card for agent in REGISTRY)

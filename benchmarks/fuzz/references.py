@@ -15,7 +15,7 @@ from multi_agent.orchestrator.planning.drafting import draft_plan
 from multi_agent.orchestrator.planning.references import resolve, stand_in
 from multi_agent.orchestrator.planning.responses import WrittenStep
 from multi_agent.orchestrator.planning.templates import fill
-from multi_agent.plan import Plan, Reference, Step, find_malformed, find_placeholders, find_references
+from multi_agent.values.plan import Plan, Reference, Step, find_malformed, find_placeholders, find_references
 
 REGISTRY = AgentRegistry.discover()
 _PIECES = [

@@ -16,7 +16,7 @@ from benchmarks.peers.side import Ask, Ingested, Said, run
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.request import Request
+from multi_agent.values.request import Request
 
 COLLECTION = "peers"
 

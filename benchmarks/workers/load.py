@@ -15,7 +15,7 @@ import httpx
 
 from benchmarks.chaos.clients import TOPICS
 from benchmarks.chaos.submitted import Submitted, Upload
-from multi_agent.events import Event
+from multi_agent.values.events import Event
 
 COLLECTION = "machines"
 FIRST = ("first.md", "# First\n\nThe pump works down to -5 degrees.\n")

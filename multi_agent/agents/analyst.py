@@ -13,13 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from base.counts import count
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
-from multi_agent.context import Computation, ContextUpdate, ResearchContext
 from multi_agent.errors import QueryRefused
-from multi_agent.events import Computed
 from multi_agent.prompts.show_passages import bullets, pick_evenly
 from multi_agent.records.sql import RecordDatabase, Result
 from multi_agent.records.table import ORIGIN, Column, RecordTable, build_table, current_records
-from multi_agent.tasks import TaskData
+from multi_agent.values.context import Computation, ContextUpdate, ResearchContext
+from multi_agent.values.events import Computed
+from multi_agent.values.tasks import TaskData
 from vectorstore.models import Scalar
 
 _RECORD = "record"

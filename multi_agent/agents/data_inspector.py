@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.context import ContextUpdate, Inspection, ResearchContext
-from multi_agent.evidence_events import MissingReported
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
-from multi_agent.tasks import TaskData
+from multi_agent.values.context import ContextUpdate, Inspection, ResearchContext
+from multi_agent.values.evidence_events import MissingReported
+from multi_agent.values.tasks import TaskData
 
 
 class InspectionResponse(BaseModel):

@@ -13,14 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
 from base.counts import count
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
-from multi_agent.context import ContextUpdate, Evidence, Record, RecordField, ResearchContext, Strategy
 from multi_agent.errors import BudgetReached
 from multi_agent.grounding.citations import cite, publish_unknown
-from multi_agent.llm.llm import Message
+from multi_agent.model import Message
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets, number_units, pack_passages, show_units
 from multi_agent.prompts.show_task import show_task, show_today
-from multi_agent.tasks import TaskData
+from multi_agent.values.context import ContextUpdate, Evidence, Record, RecordField, ResearchContext, Strategy
+from multi_agent.values.tasks import TaskData
 from vectorstore.models import Chunk, Scalar
 
 T = TypeVar("T")

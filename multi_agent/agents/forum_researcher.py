@@ -13,12 +13,12 @@ from base.models import FrozenModel
 from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.agents.tool_findings import find_with_tools
-from multi_agent.context import ContextUpdate, ResearchContext
 from multi_agent.prompts.show_task import show_task, show_today
-from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTool
 from multi_agent.toolbox.web_search import WebSearchInput
 from multi_agent.toolbox.wrapped_tools import LimitedTool, NarrowedTool
+from multi_agent.values.context import ContextUpdate, ResearchContext
+from multi_agent.values.tasks import TaskData
 
 Platform = Literal["reddit", "stackexchange", "stackoverflow", "hackernews", "lemmy"]
 

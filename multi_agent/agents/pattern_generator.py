@@ -7,9 +7,9 @@ from typing import ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
-from multi_agent.context import ContextUpdate, Inspection, RecordField, ResearchContext, Strategy
 from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
-from multi_agent.tasks import TaskData
+from multi_agent.values.context import ContextUpdate, Inspection, RecordField, ResearchContext, Strategy
+from multi_agent.values.tasks import TaskData
 
 
 class Patterns(BaseModel):

@@ -9,12 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
-from multi_agent.answer import in_short
-from multi_agent.context import ContextUpdate, Finding, ResearchContext
 from multi_agent.errors import AgentError
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
-from multi_agent.tasks import TaskData
+from multi_agent.values.answer import in_short
+from multi_agent.values.context import ContextUpdate, Finding, ResearchContext
+from multi_agent.values.tasks import TaskData
 
 MOST = 6
 """Maximum queries of one step."""

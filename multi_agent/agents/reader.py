@@ -11,9 +11,6 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
-from multi_agent.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis
-from multi_agent.context_merge import number_evidence
-from multi_agent.evidence_events import Searched
 from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.pictures import PagePictures, PictureReading
@@ -28,12 +25,15 @@ from multi_agent.grounding.written_answer import (
     describe_read,
 )
 from multi_agent.library import within
+from multi_agent.prompts.reading import read_around
 from multi_agent.prompts.show_passages import Unit, best_document_last, bullets, number_units, show_units
 from multi_agent.prompts.show_task import show_task, show_today
-from multi_agent.reading import read_around
-from multi_agent.tasks import TaskData
 from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop, ToolUse
+from multi_agent.values.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis
+from multi_agent.values.context_merge import number_evidence
+from multi_agent.values.evidence_events import Searched
+from multi_agent.values.tasks import TaskData
 from vectorstore.models import Chunk
 
 _SHOWN = 600  # characters of an answer without a short form in an error message

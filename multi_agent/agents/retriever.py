@@ -10,11 +10,11 @@ from pydantic import Field
 from base.counts import count
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
-from multi_agent.context import ContextUpdate, ResearchContext, Wording
 from multi_agent.errors import AgentError
-from multi_agent.evidence_events import Searched
 from multi_agent.library import within
-from multi_agent.tasks import TaskData
+from multi_agent.values.context import ContextUpdate, ResearchContext, Wording
+from multi_agent.values.evidence_events import Searched
+from multi_agent.values.tasks import TaskData
 
 
 class RetrieverInputs(FrozenModel):

@@ -9,8 +9,6 @@ from pydantic import ConfigDict, Field
 
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.context import Claim, Computation, ContextUpdate, Evidence, Note, ResearchContext
-from multi_agent.evidence_events import EvidenceRejected
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.reading_order import ReadingOrder
 from multi_agent.grounding.support import Judged, Statement, SupportRules, mark_pictured, settle
@@ -33,7 +31,9 @@ from multi_agent.prompts.show_evidence import (
 )
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_task import show_task, show_today
-from multi_agent.tasks import TaskData
+from multi_agent.values.context import Claim, Computation, ContextUpdate, Evidence, Note, ResearchContext
+from multi_agent.values.evidence_events import EvidenceRejected
+from multi_agent.values.tasks import TaskData
 
 T = TypeVar("T", Evidence, Computation)
 

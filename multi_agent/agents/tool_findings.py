@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from multi_agent.agent import AgentKit
 from multi_agent.agents.reader import Reader, ReaderInputs
-from multi_agent.context import ContextUpdate, Finding
 from multi_agent.errors import AgentError
 from multi_agent.grounding.pictures import PagePictures
-from multi_agent.llm.llm import Message
-from multi_agent.tasks import TaskData
+from multi_agent.model import Message
 from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop
+from multi_agent.values.context import ContextUpdate, Finding
+from multi_agent.values.tasks import TaskData
 
 
 async def find_with_tools(

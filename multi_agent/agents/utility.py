@@ -10,9 +10,9 @@ from base.models import FrozenModel
 from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.agents.tool_findings import find_with_tools
-from multi_agent.context import ContextUpdate, ResearchContext
 from multi_agent.prompts.show_task import show_task, show_today
-from multi_agent.tasks import TaskData
+from multi_agent.values.context import ContextUpdate, ResearchContext
+from multi_agent.values.tasks import TaskData
 
 
 class UtilityInputs(FrozenModel):

@@ -19,7 +19,7 @@ from multi_agent.catalog.store import CatalogStore, Stored
 from multi_agent.catalog.tool_steps import tool_step
 from multi_agent.errors import AgentError, NameTaken, NotKept
 from multi_agent.prompt import Prompt
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from multi_agent.toolbox.registry import ToolRegistry
 
 

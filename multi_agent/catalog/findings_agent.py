@@ -5,8 +5,8 @@ from __future__ import annotations
 from multi_agent.agents.reader import Reader, ReaderInputs
 from multi_agent.agents.tool_findings import find_with_tools
 from multi_agent.catalog.notes_agent import render_prompt
-from multi_agent.context import ContextUpdate, Note, ResearchContext, Synthesis
-from multi_agent.tasks import TaskData
+from multi_agent.values.context import ContextUpdate, Note, ResearchContext, Synthesis
+from multi_agent.values.tasks import TaskData
 
 FINDINGS = frozenset({"chunks", "evidence", "findings", "notes"})
 """The context fields that the agent writes."""

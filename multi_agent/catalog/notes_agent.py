@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.catalog.placeholders import PLACEHOLDERS
-from multi_agent.context import ContextUpdate, Note, ResearchContext
-from multi_agent.llm.llm import Message
-from multi_agent.tasks import TaskData
+from multi_agent.model import Message
+from multi_agent.values.context import ContextUpdate, Note, ResearchContext
+from multi_agent.values.tasks import TaskData
 
 
 class Remarks(BaseModel):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from multi_agent.context import ResearchContext
 from multi_agent.prompts.show_evidence import (
     select_evidence,
     show_computations,
@@ -14,7 +13,8 @@ from multi_agent.prompts.show_evidence import (
     show_records,
 )
 from multi_agent.prompts.show_passages import bullets, pack_passages, sample_passages, show_passages, sort_passages
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.values.context import ResearchContext
 
 ANSWER_PLACEHOLDERS = frozenset({"whole", "intent", "requirements", "question", "instruction", "searched", "passages"})
 """For an agent that answers: ``question`` is its own question, ``whole`` the person's."""

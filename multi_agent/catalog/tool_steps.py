@@ -11,13 +11,13 @@ from pydantic import Field
 
 from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.catalog.registry import RegisteredAgent
-from multi_agent.context import ContextUpdate, Note, ResearchContext
 from multi_agent.errors import StepError
 from multi_agent.grounding.citations import cite
 from multi_agent.prompts.show_passages import number_units
-from multi_agent.tasks import TaskData
 from multi_agent.tool import ToolCard
 from multi_agent.toolbox.granted_tool import OfferedTool
+from multi_agent.values.context import ContextUpdate, Note, ResearchContext
+from multi_agent.values.tasks import TaskData
 
 _QUOTED = 12  # maximum sentences of a quoted result; agents that read passages quote longer results
 _WHY = "A step of the plan."

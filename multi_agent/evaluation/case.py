@@ -11,10 +11,10 @@ from functools import cached_property
 from pydantic import Field
 
 from base.models import FrozenModel
-from multi_agent.answer import Answer, Status
 from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import fold
 from multi_agent.llm.wrappers.observed import ResponseFaults
+from multi_agent.values.answer import Answer, Status
 
 _CITATION = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multi_agent.errors import LLMError
-from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
+from multi_agent.model import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 
 
 class CountedJudge(LLMWrapper):

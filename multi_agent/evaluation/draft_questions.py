@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import locate
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
 from vectorstore.models import Chunk
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from multi_agent.answer import Status
 from multi_agent.evaluation.case import Case, Passage, contains_gold, is_document, matches_gold, on_page, overlaps
 from multi_agent.evaluation.question_set import Gold
+from multi_agent.values.answer import Status
 
 
 class Place(StrEnum):

@@ -23,7 +23,7 @@ from pydantic import Field
 from base.models import FrozenModel
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import EvaluationError
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 
 BUILT_IN = "multi_agent.evaluation.metrics"
 

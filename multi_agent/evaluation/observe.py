@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from multi_agent.answer import Answer, Quote
 from multi_agent.evaluation.case import Case, Cited, Passage
 from multi_agent.evaluation.question_set import Question
-from multi_agent.events import Event, StepFinished
 from multi_agent.llm.wrappers.observed import count_faults
+from multi_agent.values.answer import Answer, Quote
+from multi_agent.values.events import Event, StepFinished
 
 
 class Source(NamedTuple):

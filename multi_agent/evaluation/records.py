@@ -11,8 +11,8 @@ from pydantic import AwareDatetime, Field
 from base.models import FrozenModel
 from multi_agent.evaluation.failures import Place
 from multi_agent.evaluation.question_set import Question
-from multi_agent.llm.llm import Usage
-from multi_agent.settings import Budget
+from multi_agent.model import Usage
+from multi_agent.settings.research import Budget
 
 
 class Configuration(FrozenModel):

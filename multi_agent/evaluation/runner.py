@@ -12,7 +12,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, LLMError
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.counted_judge import CountedJudge
@@ -22,9 +21,10 @@ from multi_agent.evaluation.metric import Metric, MetricClass, MetricKit
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row, State
 from multi_agent.evaluation.store import EvaluationStore
-from multi_agent.llm.llm import LLM, Usage
+from multi_agent.model import LLM, Usage
 from multi_agent.orchestrator.orchestrator import new_run_id
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
+from multi_agent.values.answer import Answer, Status
 from vectorstore.errors import StoreError
 
 log = logging.getLogger(__name__)

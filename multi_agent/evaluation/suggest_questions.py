@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
 from vectorstore.models import Chunk
 

@@ -13,7 +13,7 @@ from multi_agent.evaluation.metric import collect_figures, discover
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.statistics import Interval, Paired, compare, interval, questions_needed
-from multi_agent.llm.llm import Usage
+from multi_agent.model import Usage
 
 
 class Summary(FrozenModel):

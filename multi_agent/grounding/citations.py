@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from multi_agent.bus import Publish
-from multi_agent.context import Evidence, PictureSource
-from multi_agent.evidence_events import EvidenceRejected
 from multi_agent.prompts.show_passages import Unit
+from multi_agent.values.bus import Publish
+from multi_agent.values.context import Evidence, PictureSource
+from multi_agent.values.evidence_events import EvidenceRejected
 from vectorstore.models import Chunk
 
 

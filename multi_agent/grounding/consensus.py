@@ -19,15 +19,15 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.answer import Status, VoteGroup, status_of
-from multi_agent.bus import Publish
-from multi_agent.context import Place, Synthesis
 from multi_agent.errors import InvalidResponse
-from multi_agent.events import Voted
 from multi_agent.grounding.equality import are_distinct, parse_value
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
+from multi_agent.values.answer import Status, VoteGroup, status_of
+from multi_agent.values.bus import Publish
+from multi_agent.values.context import Place, Synthesis
+from multi_agent.values.events import Voted
 
 Groups = tuple[tuple[int, ...], ...]
 """Groups of candidate positions. Each candidate is in one group."""

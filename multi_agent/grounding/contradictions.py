@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, groupby
 from typing import NamedTuple
 
-from multi_agent.context import Evidence, Finding, ResearchContext
 from multi_agent.grounding.equality import are_distinct, parse_value
+from multi_agent.values.context import Evidence, Finding, ResearchContext
 
 _WORD = re.compile(r"\w+")
 _FEWEST_WORDS = 4  # minimum words of a sentence; shorter texts are headings and table cells

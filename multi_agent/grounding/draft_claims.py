@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import from_json
 
-from multi_agent.bus import Publish
-from multi_agent.context import Claim, Evidence
-from multi_agent.evidence_events import ClaimDrafted, DraftWithdrawn
-from multi_agent.llm.llm import OnText
-from multi_agent.tasks import TaskData
+from multi_agent.model import OnText
+from multi_agent.values.bus import Publish
+from multi_agent.values.context import Claim, Evidence
+from multi_agent.values.evidence_events import ClaimDrafted, DraftWithdrawn
+from multi_agent.values.tasks import TaskData
 
 
 class CheckedClaim(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from multi_agent.context import Claim, Evidence, Place, Synthesis
+from multi_agent.values.context import Claim, Evidence, Place, Synthesis
 
 
 class ReadingOrder:

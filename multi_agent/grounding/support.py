@@ -14,11 +14,11 @@ from copy import copy
 from functools import cached_property
 from typing import Literal, NamedTuple, Self
 
-from multi_agent.context import Computation, Evidence
 from multi_agent.grounding.arithmetic import derivation
 from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.prompts.show_outside import show_words
 from multi_agent.prompts.show_passages import show_location, show_proof
+from multi_agent.values.context import Computation, Evidence
 from vectorstore.models import Chunk, ChunkKind
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")

@@ -14,13 +14,13 @@ from itertools import zip_longest
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.bus import Publish
-from multi_agent.events import ResponseRepaired
-from multi_agent.evidence_events import ClaimChecked
 from multi_agent.grounding.support import PICTURED, Judged, Statement, SupportRules, mark_pictured, settle
 from multi_agent.grounding.terms import TermIndex, find_terms
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
+from multi_agent.values.bus import Publish
+from multi_agent.values.events import ResponseRepaired
+from multi_agent.values.evidence_events import ClaimChecked
 
 _NONE = "none"
 

@@ -8,10 +8,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.context import Claim, Computation, Evidence, Place, Synthesis
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal, signal_of
 from multi_agent.grounding.support import Judged
 from multi_agent.grounding.terms import words_of
+from multi_agent.values.context import Claim, Computation, Evidence, Place, Synthesis
 from vectorstore.models import Chunk
 
 

@@ -7,8 +7,8 @@ from math import ceil
 
 from multi_agent.errors import PromptTooLong
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
-from multi_agent.llm.llm import Message
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Message
 
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz "
 _BEYOND_ASCII = bytes(range(128, 256))

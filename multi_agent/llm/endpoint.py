@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from pydantic import Field
 
 from base.models import FrozenModel
-from multi_agent.llm.llm import Message, OnText
+from multi_agent.model import Message, OnText
 
 JsonSchema = dict[str, Any]
 

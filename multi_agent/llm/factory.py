@@ -26,13 +26,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from multi_agent.bus import Publish
 from multi_agent.llm.context_window import ContextWindowCheck
 from multi_agent.llm.endpoint import Endpoint
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
-from multi_agent.llm.llm import LLM
 from multi_agent.llm.responses.repetition import RepetitionCheck
 from multi_agent.llm.responses.typed import TypedLLM
 from multi_agent.llm.settings import EndpointSettings
@@ -46,7 +44,9 @@ from multi_agent.llm.wrappers.journal import Journal, JournalingLLM, Occurrences
 from multi_agent.llm.wrappers.observed import AnnouncingLLM, ObservedLLM
 from multi_agent.llm.wrappers.pace import Pace
 from multi_agent.llm.wrappers.retry import RetryingEndpoint
-from multi_agent.settings import Budget
+from multi_agent.model import LLM
+from multi_agent.settings.research import Budget
+from multi_agent.values.bus import Publish
 
 
 def build_llm(settings: EndpointSettings, shared: Path | None = None, make_locks: MakeLocks | None = None) -> LLM:

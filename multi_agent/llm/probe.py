@@ -20,12 +20,12 @@ from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
 from multi_agent.llm.endpoints.response_form import ENFORCED
 from multi_agent.llm.factory import build_client
-from multi_agent.llm.llm import Message, OnText
 from multi_agent.llm.responses.repair import repair
 from multi_agent.llm.responses.schema import schema_of
 from multi_agent.llm.responses.typed import TypedLLM, with_schema
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
 from multi_agent.llm.vision import Vision
+from multi_agent.model import Message, OnText
 
 _LISTING_TIMEOUT_S = 5.0
 _NAMES_SHOWN = 12

@@ -18,9 +18,9 @@ from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper,
 from multi_agent.llm.endpoints.memory import EndpointMemory
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
-from multi_agent.llm.llm import Message
-from multi_agent.llm.picture import Picture
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Message
+from multi_agent.values.picture import Picture
 
 _FILE = "vision.json"
 _SIDE = 64  # pixels; some models reject smaller pictures

@@ -24,12 +24,12 @@ from pydantic import AwareDatetime, Field
 
 from base.database import METADATA
 from base.models import FrozenModel
-from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.similarity import SimilarityScale, similarity
-from multi_agent.remembered import EXCHANGES, Exchange, Remembered, ToolUse, words_to_look_up
-from multi_agent.request import Request
 from multi_agent.storage.selections import SELECTION
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.remembered import EXCHANGES, Exchange, Remembered, ToolUse, words_to_look_up
+from multi_agent.values.request import Request
 from vectorstore.store import Vectors
 
 Kind = Literal["preference", "how_to", "conversation", "tool_use"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from multi_agent.answer import Answer
-from multi_agent.remembered import Remembered, ToolUse
-from multi_agent.request import Request
+from multi_agent.values.answer import Answer
+from multi_agent.values.remembered import Remembered, ToolUse
+from multi_agent.values.request import Request
 
 
 class Memory(Protocol):

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from multi_agent.answer import (
+from multi_agent.grounding.reading_order import in_reading_order
+from multi_agent.library import CatalogueEntry
+from multi_agent.orchestrator.run_counter import RunCounter, coverage
+from multi_agent.values.answer import (
     Answer,
     Computed,
     Quote,
@@ -16,12 +19,9 @@ from multi_agent.answer import (
     nearest_of,
     status_of,
 )
-from multi_agent.context import Finding, ResearchContext, Synthesis
-from multi_agent.document_filter import Selection
-from multi_agent.grounding.reading_order import in_reading_order
-from multi_agent.library import CatalogueEntry
-from multi_agent.orchestrator.run_counter import RunCounter, coverage
-from multi_agent.request import Request
+from multi_agent.values.context import Finding, ResearchContext, Synthesis
+from multi_agent.values.document_filter import Selection
+from multi_agent.values.request import Request
 from vectorstore.text.languages import language_note
 
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from multi_agent.answer import Answer, Status, status_of
-from multi_agent.bus import MessageBus
-from multi_agent.context import Claim, ResearchContext, Synthesis
 from multi_agent.errors import NothingFound, PlanError, ReferenceFailed
-from multi_agent.events import AttemptEnded, PlanRevised, RevisionDeclined
 from multi_agent.orchestrator.answer_builder import AnswerBuilder
 from multi_agent.orchestrator.executor import Executor
 from multi_agent.orchestrator.explainer import explain_failure
@@ -17,9 +13,13 @@ from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.working_context import WorkingContext, key_findings, missing_parts, working_context
-from multi_agent.plan import Attempt, FailedStep, Plan
 from multi_agent.prompts.show_outline import show_read
-from multi_agent.request import Request
+from multi_agent.values.answer import Answer, Status, status_of
+from multi_agent.values.bus import MessageBus
+from multi_agent.values.context import Claim, ResearchContext, Synthesis
+from multi_agent.values.events import AttemptEnded, PlanRevised, RevisionDeclined
+from multi_agent.values.plan import Attempt, FailedStep, Plan
+from multi_agent.values.request import Request
 
 
 class Attempts:

@@ -11,13 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from multi_agent.agent import StepOutput
-from multi_agent.bus import ALL, MessageBus
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.context import ContextUpdate, ResearchContext, Synthesis
 from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
-from multi_agent.events import ReasoningShared, StepFailed, StepFinished, StepSkipped
 from multi_agent.grounding.consensus import Candidate
-from multi_agent.listening import Wake
 from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.plan_progress import PlanProgress
 from multi_agent.orchestrator.planning.validation import answering_step
@@ -25,8 +21,12 @@ from multi_agent.orchestrator.reactions import Reactions
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_tasks import StepTasks
 from multi_agent.orchestrator.worker import Worker
-from multi_agent.plan import FailedStep, Plan, Step
-from multi_agent.tasks import ErrorDetails, TaskOutput, TaskQueue, TaskResult
+from multi_agent.values.bus import ALL, MessageBus
+from multi_agent.values.context import ContextUpdate, ResearchContext, Synthesis
+from multi_agent.values.events import ReasoningShared, StepFailed, StepFinished, StepSkipped
+from multi_agent.values.listening import Wake
+from multi_agent.values.plan import FailedStep, Plan, Step
+from multi_agent.values.tasks import ErrorDetails, TaskOutput, TaskQueue, TaskResult
 
 Agree = Callable[[str, Sequence[Candidate]], Awaitable[Synthesis]]
 """Returns the answer that wins the vote among several candidates for one question."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.errors import LLMError, PlanError
-from multi_agent.llm.llm import LLM, Message
+from multi_agent.model import LLM, Message
 from multi_agent.orchestrator.working_context import WorkingContext
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from multi_agent.document_filter import DocumentFilter, Selection
 from multi_agent.library import CatalogueEntry, Library
+from multi_agent.values.document_filter import DocumentFilter, Selection
 from vectorstore.models import Chunk, Hit
 
 

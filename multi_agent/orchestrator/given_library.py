@@ -10,8 +10,8 @@ from functools import cached_property
 from multi_agent.grounding.quotes import fold
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
-from multi_agent.request import RagResult, Request
-from multi_agent.sources import given_passages
+from multi_agent.values.request import RagResult, Request
+from multi_agent.values.sources import given_passages
 from vectorstore.models import Chunk, Hit
 
 _QUERY = 1_000  # characters of a given passage that are used as a query

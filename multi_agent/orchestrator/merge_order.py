@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import groupby
 
-from multi_agent.events import Event, RunResumed, StepFinished
+from multi_agent.values.events import Event, RunResumed, StepFinished
 
 
 class MergeOrder:

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from multi_agent.answer import Answer
-from multi_agent.bus import Subscriber
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
-from multi_agent.events import Event
 from multi_agent.orchestrator.planning.dependencies import RunDependencies, allowed_registry, require_reader
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.templates import require_followable
 from multi_agent.orchestrator.run import Run
 from multi_agent.orchestrator.watchdog import watched
-from multi_agent.plan import Plan, PlanExample
-from multi_agent.request import Request
+from multi_agent.values.answer import Answer
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.events import Event
+from multi_agent.values.plan import Plan, PlanExample
+from multi_agent.values.request import Request
 
 
 class ValidRequest(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from multi_agent.plan import FailedStep, Plan, Step
-from multi_agent.tasks import TaskResult
+from multi_agent.values.plan import FailedStep, Plan, Step
+from multi_agent.values.tasks import TaskResult
 
 
 class PlanProgress:

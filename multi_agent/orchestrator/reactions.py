@@ -11,11 +11,11 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.events import Event
-from multi_agent.evidence_events import ContradictionFound
 from multi_agent.grounding.contradictions import Contradiction, find_contradictions
-from multi_agent.listening import Wake, hears, message_of
 from multi_agent.orchestrator.shared_context import SharedContext
+from multi_agent.values.events import Event
+from multi_agent.values.evidence_events import ContradictionFound
+from multi_agent.values.listening import Wake, hears, message_of
 
 React = Callable[[str, str, Wake], Awaitable[None]]
 """Runs an agent as the step with this id and merges its result: ``await react(step, agent, wake)``."""

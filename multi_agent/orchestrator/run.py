@@ -9,12 +9,7 @@ from dataclasses import replace
 from datetime import date
 from functools import partial
 
-from multi_agent.answer import Answer, Status
-from multi_agent.bus import ALL, MessageBus, Subscriber
-from multi_agent.context import ResearchContext, Synthesis, Understanding
 from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError, RunEnded
-from multi_agent.events import Event, RunFinished, RunResumed, RunStarted
-from multi_agent.evidence_events import Searched
 from multi_agent.grounding.consensus import Candidate, agree
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.wrappers.budgeted import BudgetUsage
@@ -40,13 +35,18 @@ from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_kits import StepKits
 from multi_agent.orchestrator.step_tasks import StepTasks
 from multi_agent.orchestrator.worker import Worker
-from multi_agent.plan import Plan, PlanExample
 from multi_agent.prompts.show_remembered import show_practice
 from multi_agent.prompts.show_sources import show_sources
-from multi_agent.remembered import Remembered, words_to_look_up
-from multi_agent.request import Request
 from multi_agent.storage.resumed_run import EarlierRun, ResumedRun
-from multi_agent.tasks import InProcessTaskQueue, TaskStorage
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.bus import ALL, MessageBus, Subscriber
+from multi_agent.values.context import ResearchContext, Synthesis, Understanding
+from multi_agent.values.events import Event, RunFinished, RunResumed, RunStarted
+from multi_agent.values.evidence_events import Searched
+from multi_agent.values.plan import Plan, PlanExample
+from multi_agent.values.remembered import Remembered, words_to_look_up
+from multi_agent.values.request import Request
+from multi_agent.values.tasks import InProcessTaskQueue, TaskStorage
 from vectorstore.errors import StoreError
 
 _UNEXPLAINED = " (This is the original error; no model was asked to explain it, since the model or the store failed.)"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from multi_agent.answer import Coverage, ExecutionSummary, SourceCount, ToolCount, Vote
-from multi_agent.context import Evidence, ResearchContext, Synthesis
-from multi_agent.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, ToolReturned, Voted
-from multi_agent.evidence_events import ContradictionFound
 from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.library import CatalogueEntry
+from multi_agent.values.answer import Coverage, ExecutionSummary, SourceCount, ToolCount, Vote
+from multi_agent.values.context import Evidence, ResearchContext, Synthesis
+from multi_agent.values.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, ToolReturned, Voted
+from multi_agent.values.evidence_events import ContradictionFound
 from vectorstore.models import Chunk, GivenPassage, Origin, WebPage
 
 _OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skipped"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from multi_agent.bus import Publish
 from multi_agent.llm.factory import RunLLM, RunLLMs
-from multi_agent.llm.llm import LLM
 from multi_agent.llm.wrappers.budgeted import BudgetUsage
 from multi_agent.llm.wrappers.journal import Journal
+from multi_agent.model import LLM
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
-from multi_agent.request import Request
+from multi_agent.values.bus import Publish
+from multi_agent.values.request import Request
 
 
 class RunModels:

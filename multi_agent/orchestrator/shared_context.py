@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from multi_agent.agent import AgentCard
-from multi_agent.context import AgentMessage, ContextUpdate, ResearchContext
-from multi_agent.context_merge import admit, merge
 from multi_agent.errors import ContextViolation
-from multi_agent.request import Fork
-from multi_agent.settings import Source
-from multi_agent.sources import source_of
+from multi_agent.settings.research import Source
+from multi_agent.values.context import AgentMessage, ContextUpdate, ResearchContext
+from multi_agent.values.context_merge import admit, merge
+from multi_agent.values.request import Fork
+from multi_agent.values.sources import source_of
 
 
 class SharedContext:

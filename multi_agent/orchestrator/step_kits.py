@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from functools import partial
 
 from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.bus import MessageBus
 from multi_agent.catalog.registry import RegisteredAgent
-from multi_agent.context import AgentMessage, ContextUpdate
-from multi_agent.listening import hears, message_of
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_timeout import StepTimeout
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_heard import show_heard
-from multi_agent.request import Fork
-from multi_agent.settings import Source
-from multi_agent.tasks import SubTask, TaskData, TaskStorage
+from multi_agent.settings.research import Source
 from multi_agent.toolbox.toolbox import RunTools
+from multi_agent.values.bus import MessageBus
+from multi_agent.values.context import AgentMessage, ContextUpdate
+from multi_agent.values.listening import hears, message_of
+from multi_agent.values.request import Fork
+from multi_agent.values.tasks import SubTask, TaskData, TaskStorage
 
 
 @dataclass(frozen=True)

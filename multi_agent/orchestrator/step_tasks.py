@@ -9,12 +9,12 @@ from typing import Any
 from multi_agent.agent import DOCUMENTS, AgentCard, StepOutput
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import ReferenceFailed
-from multi_agent.listening import Wake
 from multi_agent.orchestrator.planning.references import resolve
 from multi_agent.orchestrator.planning.validation import input_faults, own_inputs
-from multi_agent.plan import Step
 from multi_agent.prompt import Prompt
-from multi_agent.tasks import SubTask, TaskStorage, task_data_type
+from multi_agent.values.listening import Wake
+from multi_agent.values.plan import Step
+from multi_agent.values.tasks import SubTask, TaskStorage, task_data_type
 
 
 class StepTasks:

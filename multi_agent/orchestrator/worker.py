@@ -6,8 +6,6 @@ import asyncio
 import time
 from collections.abc import Awaitable
 
-from multi_agent.bus import MessageBus
-from multi_agent.context import AgentMessage
 from multi_agent.errors import (
     AgentError,
     BudgetReached,
@@ -21,11 +19,13 @@ from multi_agent.errors import (
     RunEnded,
     StepError,
 )
-from multi_agent.events import StepFailed, StepRetried, StepSkipped, StepStarted, WokenBy
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.orchestrator.step_kits import StepKit, StepKits
 from multi_agent.orchestrator.step_timeout import StepTimeout
-from multi_agent.tasks import ErrorDetails, SubTask, TaskOutput, TaskQueue, TaskResult
+from multi_agent.values.bus import MessageBus
+from multi_agent.values.context import AgentMessage
+from multi_agent.values.events import StepFailed, StepRetried, StepSkipped, StepStarted, WokenBy
+from multi_agent.values.tasks import ErrorDetails, SubTask, TaskOutput, TaskQueue, TaskResult
 from vectorstore.errors import StoreError, StoreUnavailable
 
 _TRANSIENT = (LLMTimeout, LLMRateLimited, LLMUnavailable, StoreUnavailable)

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from textwrap import shorten
 
 from base.models import FrozenModel
-from multi_agent.answer import in_short
-from multi_agent.context import ResearchContext, Synthesis
-from multi_agent.plan import Attempt
 from multi_agent.prompts.show_passages import bullets
+from multi_agent.values.answer import in_short
+from multi_agent.values.context import ResearchContext, Synthesis
+from multi_agent.values.plan import Attempt
 
 _QUOTE_CHARACTERS = 300  # a full sentence, but not the whole row of a wide table
 _FINDINGS_SHOWN = 20  # enough to see what is known, short enough for a small model

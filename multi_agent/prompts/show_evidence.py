@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from multi_agent.answer import in_short
-from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchContext
 from multi_agent.prompts.show_outside import OUTSIDE, show_words
 from multi_agent.prompts.show_passages import show_location
 from multi_agent.records.table import locate_records
+from multi_agent.values.answer import in_short
+from multi_agent.values.context import Claim, Computation, Evidence, Finding, ResearchContext
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _FLAWS_SHOWN = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import shorten
 
-from multi_agent.context import AgentMessage
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
+from multi_agent.values.context import AgentMessage
 
 _SHOWN = 6  # number of latest messages
 _CHARACTERS = 400  # maximum characters of a message

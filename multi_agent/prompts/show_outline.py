@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 
-from multi_agent.context import ResearchContext
 from multi_agent.library import CatalogueEntry, Library
+from multi_agent.values.context import ResearchContext
 from vectorstore.models import Chunk, page_ranges
 
 _OUTLINED = 3  # documents; those with the most passages in the context

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from multi_agent.plan import PlanExample
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
-from multi_agent.remembered import Remembered, ToolUse
+from multi_agent.values.plan import PlanExample
+from multi_agent.values.remembered import Remembered, ToolUse
 
 
 def show_remembered(remembered: Remembered, fields: str) -> str:

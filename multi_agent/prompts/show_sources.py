@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from multi_agent.prompt import Prompt
-from multi_agent.settings import Source
+from multi_agent.settings.research import Source
 
 _KINDS: dict[Source, str] = {
     "documents": "the person's documents",

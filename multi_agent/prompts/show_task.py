@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from multi_agent.context import ResearchContext
 from multi_agent.prompts.show_passages import bullets
+from multi_agent.values.context import ResearchContext
 
 
 def show_task(context: ResearchContext, question: str = "", instruction: str = "") -> str:

@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from base.models import FrozenModel
-from multi_agent.context import Evidence, Record, RecordField, ResearchContext
 from multi_agent.records.numbers_and_dates import read_date, read_number
+from multi_agent.values.context import Evidence, Record, RecordField, ResearchContext
 from vectorstore.models import Scalar
 
 T = TypeVar("T")

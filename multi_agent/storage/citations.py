@@ -7,7 +7,7 @@ from pydantic import Field
 
 from base.database import METADATA
 from base.models import FrozenModel
-from multi_agent.answer import Answer, Quote
+from multi_agent.values.answer import Answer, Quote
 
 CITATIONS = sql.Table(
     "citations",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sql
 
 from base.database import METADATA
-from multi_agent.llm.llm import Usage
+from multi_agent.model import Usage
 
 _other_calls = sql.Table(
     "other_calls",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from base.models import FrozenModel
-from multi_agent.answer import Answer
 from multi_agent.errors import RunUnderWay
-from multi_agent.events import Event, RunResumed, RunStarted
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.storage.environments import Environment
 from multi_agent.storage.tool_calls import ToolCalls, ToolEntry
 from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.answer import Answer
+from multi_agent.values.events import Event, RunResumed, RunStarted
 
 
 class Recording(FrozenModel):

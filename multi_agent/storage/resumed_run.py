@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from multi_agent.events import Event, ModelFailed, RunResumed, RunStarted
-from multi_agent.llm.llm import Usage
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.llm.wrappers.observed import Meter
-from multi_agent.plan import PlanExample
-from multi_agent.remembered import Remembered
+from multi_agent.model import Usage
 from multi_agent.storage.trace import Trace
+from multi_agent.values.events import Event, ModelFailed, RunResumed, RunStarted
+from multi_agent.values.plan import PlanExample
+from multi_agent.values.remembered import Remembered
 
 
 class EarlierRun:

@@ -7,11 +7,11 @@ from datetime import UTC
 import sqlalchemy as sql
 
 from base.database import METADATA
-from multi_agent.answer import Answer
-from multi_agent.events import Event
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.storage.compressed import CompressedJSON
 from multi_agent.storage.selections import SELECTION
+from multi_agent.values.answer import Answer
+from multi_agent.values.events import Event
 
 # The compressed column is the last one, because SQLite reads a long value to reach the columns after it.
 RUNS = sql.Table(

@@ -10,9 +10,9 @@ from pydantic import AwareDatetime, Field
 
 from base.database import METADATA
 from base.models import FrozenModel
-from multi_agent.remembered import ToolUse
 from multi_agent.storage.compressed import CompressedJSON
 from multi_agent.tool import ToolResult
+from multi_agent.values.remembered import ToolUse
 
 CALLS = sql.Table(
     "tool_calls",

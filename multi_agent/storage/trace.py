@@ -13,12 +13,9 @@ import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
 from base.models import FrozenModel
-from multi_agent.answer import Answer, Status
 from multi_agent.errors import RunNotFound, RunUnderWay
-from multi_agent.events import Event, RunFinished, RunStarted
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.observed import Meter
-from multi_agent.request import Fork
 from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
 from multi_agent.storage.environments import Environment, find_environment, keep_environment
 from multi_agent.storage.other_calls import other_tokens
@@ -26,6 +23,9 @@ from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort,
 from multi_agent.storage.selections import includes, within
 from multi_agent.storage.sizes import store_size
 from multi_agent.storage.tables import EVENTS, EVENTS_CHANNEL, JOURNAL, RUNS, answer_columns, event_row, journal_row
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.events import Event, RunFinished, RunStarted
+from multi_agent.values.request import Fork
 
 # Compiled once, because building a statement takes longer than executing it.
 _INSERT_EVENT, _INSERT_ENTRY = EVENTS.insert(), JOURNAL.insert()

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from multi_agent.events import Body, ModelCalled, RunStarted, ToolCalled, ToolReturned
-from multi_agent.llm.llm import Message
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Message
 from multi_agent.storage.trace import Trace
+from multi_agent.values.events import Body, ModelCalled, RunStarted, ToolCalled, ToolReturned
 
 Attributes = dict[str, str | bool | int | float | tuple[str, ...]]
 

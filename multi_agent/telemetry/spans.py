@@ -17,21 +17,6 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
-from multi_agent.events import (
-    Event,
-    ModelAsked,
-    ModelCalled,
-    ModelFailed,
-    ReasoningShared,
-    RunFinished,
-    RunStarted,
-    StepFailed,
-    StepFinished,
-    StepStarted,
-    ToolCalled,
-    ToolReturned,
-)
-from multi_agent.evidence_events import ClaimDrafted, DraftWithdrawn
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.telemetry.attributes import (
@@ -45,6 +30,21 @@ from multi_agent.telemetry.attributes import (
     tool_attributes,
 )
 from multi_agent.telemetry.ids import RunIds
+from multi_agent.values.events import (
+    Event,
+    ModelAsked,
+    ModelCalled,
+    ModelFailed,
+    ReasoningShared,
+    RunFinished,
+    RunStarted,
+    StepFailed,
+    StepFinished,
+    StepStarted,
+    ToolCalled,
+    ToolReturned,
+)
+from multi_agent.values.evidence_events import ClaimDrafted, DraftWithdrawn
 
 log = logging.getLogger(__name__)
 

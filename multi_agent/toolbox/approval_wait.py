@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, ValidationError
 
-from multi_agent.bus import Publish
 from multi_agent.errors import ToolError
-from multi_agent.events import ApprovalDecided, ApprovalRequested
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.tool import ToolCard
 from multi_agent.toolbox.approvals import Approval, Approvals
+from multi_agent.values.bus import Publish
+from multi_agent.values.events import ApprovalDecided, ApprovalRequested
 
 _POLL_S = 0.25  # any process may store the decision in the database
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from base.process import child_environment
 from multi_agent.errors import ToolError
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.toolbox.web import Fetched, fetch
 
 if TYPE_CHECKING:

@@ -17,16 +17,16 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from multi_agent.bus import Publish
 from multi_agent.errors import AgentError, ToolError
-from multi_agent.events import ToolCalled, ToolReturned
 from multi_agent.llm.wrappers.journal import Occurrences
-from multi_agent.settings import Source
-from multi_agent.sources import readable, source_of, tool_passage
+from multi_agent.settings.research import Source
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolCalls, ToolEntry
 from multi_agent.tool import Tool, ToolCard, ToolResult
 from multi_agent.toolbox.known_addresses import WHY_ASKED, KnownAddresses
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.values.bus import Publish
+from multi_agent.values.events import ToolCalled, ToolReturned
+from multi_agent.values.sources import readable, source_of, tool_passage
 from vectorstore.errors import StoreError
 from vectorstore.models import ToolOutput
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.errors import ToolError
-from multi_agent.llm.llm import LLM, Message
+from multi_agent.model import LLM, Message
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_outside import defuse, mark_outside, show_lines
 from multi_agent.prompts.show_passages import bullets, number_units, show_location, show_units

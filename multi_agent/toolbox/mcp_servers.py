@@ -19,8 +19,8 @@ from pydantic import GetJsonSchemaHandler, RootModel, SecretStr, model_validator
 from pydantic_core import CoreSchema
 
 from multi_agent.errors import ToolError, ToolServerFailed
+from multi_agent.settings.tools import McpServer, ToolSettings
 from multi_agent.tool import Tool, ToolCard, ToolResult, excerpt
-from multi_agent.toolbox.settings import McpServer, ToolSettings
 from vectorstore.settings import without_password
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from multi_agent.errors import AgentError, UnknownTool
-from multi_agent.settings import Source
+from multi_agent.settings.research import Source
 from multi_agent.tool import ToolCard, ToolClass
 
 BUILT_IN = "multi_agent.tools"

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from multi_agent.bus import Publish
 from multi_agent.library import Library
 from multi_agent.llm.wrappers.journal import Occurrences
-from multi_agent.settings import Source
+from multi_agent.sandbox import Sandbox
+from multi_agent.settings.research import Source
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.tool import FileReader, Tool, ToolKit
 from multi_agent.toolbox.approval_wait import ApprovalWait, Pause
@@ -19,8 +20,7 @@ from multi_agent.toolbox.granted_tool import CallContext, GrantedTool, OfferedTo
 from multi_agent.toolbox.known_addresses import KnownAddresses
 from multi_agent.toolbox.mcp_servers import McpServers
 from multi_agent.toolbox.registry import ToolRegistry
-from multi_agent.toolbox.sandbox import Sandbox
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.values.bus import Publish
 
 
 @dataclass(frozen=True)

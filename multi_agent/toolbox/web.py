@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from multi_agent.errors import ToolError
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.tools import ToolSettings
 
 _REDIRECTS = 5
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")

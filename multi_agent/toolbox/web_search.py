@@ -14,7 +14,7 @@ from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from base.models import FrozenModel
 from multi_agent.errors import ToolError
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.tools import ToolSettings
 from vectorstore.settings import without_password
 
 MOST_RESULTS = 20

@@ -11,12 +11,12 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.errors import ToolError
-from multi_agent.sources import page_passages
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
 from multi_agent.toolbox.browser import BrowserUnavailable, rendered
 from multi_agent.toolbox.page_text import PageText, read_html
 from multi_agent.toolbox.web import Fetched, fetch
 from multi_agent.tools.read_document import fit_passages
+from multi_agent.values.sources import page_passages
 from vectorstore.models import Chunk
 
 _HTML = ("text/html", "application/xhtml+xml")

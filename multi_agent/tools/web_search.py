@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.web_search import WebSearchInput, search_web
 
 

@@ -14,13 +14,13 @@ import pytest
 
 from api.settings import OpenTelemetry, load_settings
 from multi_agent import telemetry
-from multi_agent.events import Event, RunFinished, RunStarted
-from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.request import Request
+from multi_agent.model import Usage
 from multi_agent.storage.trace import Trace
 from multi_agent.telemetry.ids import trace_id_of
 from multi_agent.telemetry.otlp import SpanExport
+from multi_agent.values.events import Event, RunFinished, RunStarted
+from multi_agent.values.request import Request
 from support.collector import Collector, ReceivedSpan
 from support.database import make_engine
 from support.panel import Panel

@@ -15,12 +15,12 @@ from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.approvals import Approvals
 from multi_agent.toolbox.registry import BUILT_IN as BUILT_IN_TOOLS
 from multi_agent.toolbox.registry import ToolRegistry
-from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
 from support.database import make_engine
 from support.runs.small_collection import make_orchestrator, small_collection

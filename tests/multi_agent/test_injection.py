@@ -20,8 +20,6 @@ from api.cli.render.console import SafeConsole
 from api.http.openai_chat import annotated_text
 from api.services.exports.export import Format, export
 from multi_agent.agent import AgentCard
-from multi_agent.answer import Answer, Quote, Status
-from multi_agent.context import Claim, ContextUpdate, Evidence
 from multi_agent.errors import ContextViolation, ToolError
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.quotes import locate
@@ -31,14 +29,16 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.shared_context import SharedContext
 from multi_agent.prompts.show_evidence import show_evidence
 from multi_agent.prompts.show_passages import number_units, show_passages, show_units
-from multi_agent.sources import page_passages, tool_passage
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.tool import ToolCard, ToolResult
 from multi_agent.toolbox.granted_tool import CallContext, GrantedTool
 from multi_agent.toolbox.loop import ToolLoop, round_model
-from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
 from multi_agent.toolbox.web import fetch
 from multi_agent.tools.calculator import Calculator, Expression
+from multi_agent.values.answer import Answer, Quote, Status
+from multi_agent.values.context import Claim, ContextUpdate, Evidence
+from multi_agent.values.sources import page_passages, tool_passage
 from support.answers import RUN
 from support.chunks import make_chunk
 from support.effects.effects import LOG, PACKAGE

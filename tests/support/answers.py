@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from multi_agent.answer import Answer, Computed, Nearest, Quote, Status
-from multi_agent.context import Claim
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.answer import Answer, Computed, Nearest, Quote, Status
+from multi_agent.values.context import Claim
 
 RUN = RunSummary(
     run_id="run_1", collection="papers", question="How cold?", model="scripted", status="answered",

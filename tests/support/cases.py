@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from multi_agent.answer import Answer, Quote, Status
-from multi_agent.context import Claim
 from multi_agent.evaluation.case import Case, Cited, Passage
 from multi_agent.evaluation.question_set import Question
-from multi_agent.llm.llm import Usage
+from multi_agent.model import Usage
+from multi_agent.values.answer import Answer, Quote, Status
+from multi_agent.values.context import Claim
 
 
 def question(text: str = "How many?", **fields: Any) -> Question:

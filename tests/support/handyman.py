@@ -17,13 +17,13 @@ from pydantic import BaseModel
 
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.catalog.registry import RegisteredAgent
-from multi_agent.context import ContextUpdate, Note, ResearchContext
 from multi_agent.grounding.citations import cite, publish_unknown
-from multi_agent.llm.llm import Message
+from multi_agent.model import Message
 from multi_agent.prompts.show_passages import number_units
-from multi_agent.request import Request
-from multi_agent.tasks import TaskData
 from multi_agent.toolbox.loop import ToolLoop
+from multi_agent.values.context import ContextUpdate, Note, ResearchContext
+from multi_agent.values.request import Request
+from multi_agent.values.tasks import TaskData
 from support.panel import role_of
 from support.replies import Reply
 from support.replies import Request as ModelRequest

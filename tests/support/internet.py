@@ -17,7 +17,7 @@ from typing import Any
 
 from api.bootstrap import Candor
 from api.services.catalog.agents import AgentChanges
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.tools import ToolSettings
 from support.browser import find_chromium
 from support.files import write_pdf
 from support.handyman import TURN, done

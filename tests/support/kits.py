@@ -16,16 +16,16 @@ from typing import Any, NoReturn, cast
 
 from api.services.research.library import CollectionLibrary
 from multi_agent.agent import Agent, AgentCard, AgentKit
-from multi_agent.context import ContextUpdate, ResearchContext, Understanding, Wording
-from multi_agent.context_merge import merge
-from multi_agent.events import Body
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.prompt import Prompt
-from multi_agent.settings import ResearchSettings
-from multi_agent.tasks import TaskData, TaskStorage, task_data_type
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.values.context import ContextUpdate, ResearchContext, Understanding, Wording
+from multi_agent.values.context_merge import merge
+from multi_agent.values.events import Body
+from multi_agent.values.tasks import TaskData, TaskStorage, task_data_type
 from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, CollectionSpec

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from api.bootstrap import Candor
-from multi_agent.answer import Answer, Status
-from multi_agent.events import Event, RunFinished, RunStarted
-from multi_agent.evidence_events import EvidenceRejected
-from multi_agent.llm.llm import Usage
-from multi_agent.request import Request
+from multi_agent.model import Usage
 from multi_agent.storage.tables import EVENTS, event_row
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.events import Event, RunFinished, RunStarted
+from multi_agent.values.evidence_events import EvidenceRejected
+from multi_agent.values.request import Request
 
 _QUESTION = "Down to which temperature does the pump work?"
 

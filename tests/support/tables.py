@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from multi_agent.context import Evidence, Record, RecordField, ResearchContext
+from multi_agent.values.context import Evidence, Record, RecordField, ResearchContext
 from support.chunks import make_chunk
 from support.kits import make_context
 from vectorstore.models import Chunk, PageSpan, Scalar

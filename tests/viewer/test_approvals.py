@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from multi_agent.settings import ResearchSettings
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.settings.tools import ToolSettings
 from support.effects.effects import LOG
 from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import calls, report, rounds

@@ -7,7 +7,7 @@ import threading
 
 from playwright.sync_api import Page, expect
 
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.replies import Request, hang, held_until
 from support.viewer import COLD, HOSTILE, OpenPage, Site, answered, ask, open_options

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 from playwright.sync_api import Route, expect
 
-from multi_agent.events import Event
-from multi_agent.evidence_events import EvidenceRejected
+from multi_agent.values.events import Event
+from multi_agent.values.evidence_events import EvidenceRejected
 from support.panel import EXTRACTION, SYNTHESIS, Panel
 from support.replies import Request, hang
 from support.service import ServiceProcess

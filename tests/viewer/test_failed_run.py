@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from support.panel import PLANNER, Panel, planned, step
 from support.replies import Reply, always
 from support.viewer import COLD, OpenPage, Site, answered, ask

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from api.cli.ingest import run_ingest
-from multi_agent.plan import Plan
+from multi_agent.values.plan import Plan
 from support.templates import PERIOD, RACE, WARRANTY, WINNER, honest_model, old_plan, write_documents
 from support.viewer import OpenPage, Site, ask, confirm, open_options
 

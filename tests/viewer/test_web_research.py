@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from multi_agent.plan import Plan
+from multi_agent.values.plan import Plan
 from support.handyman import calls
 from support.internet import OPINION, WEIGHT, ToolModel, enable_all, search, small_web, tools_for
 from support.viewer import OpenPage, Site, ask, open_options

@@ -8,8 +8,8 @@ from typer import Context
 
 from api.auth.permissions import LOCAL_CALLER
 from api.services.research.again import find_earlier
-from multi_agent.request import Request
 from multi_agent.storage.trace import Trace
+from multi_agent.values.request import Request
 
 
 def repeat(

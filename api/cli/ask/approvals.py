@@ -10,8 +10,8 @@ from typing import Any
 from api.auth.permissions import LOCAL_CALLER
 from api.cli.common import print_message
 from multi_agent.errors import ApprovalClosed, ToolError
-from multi_agent.events import ApprovalRequested, Event
 from multi_agent.toolbox.approvals import Approvals, Choice
+from multi_agent.values.events import ApprovalRequested, Event
 
 _NO_TERMINAL = "candor ask, which has no terminal to ask on"  # stored with the decision
 

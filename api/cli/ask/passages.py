@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from api.errors import UsageError, fault_list
-from multi_agent.request import RagResult
+from multi_agent.values.request import RagResult
 
 _RESULTS = TypeAdapter(tuple[RagResult, ...])
 

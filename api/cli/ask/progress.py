@@ -13,9 +13,9 @@ from rich.text import Text
 from api.cli.render.console import SafeConsole
 from api.cli.render.events import ProgressLines
 from api.cli.render.text import duration, speed
-from multi_agent import events, evidence_events
-from multi_agent.bus import Subscriber
-from multi_agent.events import Event
+from multi_agent.values import events, evidence_events
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.events import Event
 
 _REFRESHES = 2  # per second
 

@@ -15,12 +15,12 @@ from api.errors import UsageError, fault_list
 from api.services.documents.collections import Collections
 from api.services.research.conversation import collection_to_ask, with_conversation
 from api.services.research.research import PanelFactory, request_fields
-from multi_agent.answer import Answer
-from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
 from multi_agent.orchestrator.orchestrator import new_run_id
-from multi_agent.request import Request
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
+from multi_agent.values.answer import Answer
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.request import Request
 
 if TYPE_CHECKING:
     from multi_agent.llm.models import Models

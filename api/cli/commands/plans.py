@@ -31,7 +31,7 @@ from api.errors import UsageError
 if TYPE_CHECKING:
     from api.services.catalog.plans import PlanFile, Plans
     from multi_agent.orchestrator.planning.proposal import Proposal
-    from multi_agent.plan import PlanExample
+    from multi_agent.values.plan import PlanExample
 
 app = command_group("plans", "List, show, save, change, exchange and delete plans.")
 

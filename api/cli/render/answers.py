@@ -15,10 +15,10 @@ from api.services.research.execution_summary import execution_facts
 from api.services.research.kept_text import KeptText
 from api.services.research.quote_place import describe_place
 from base.counts import count
-from multi_agent.answer import Answer, Computed, Quote
-from multi_agent.context import PictureSource
 from multi_agent.prompts.show_passages import show_pages
-from multi_agent.sources import describe_origin
+from multi_agent.values.answer import Answer, Computed, Quote
+from multi_agent.values.context import PictureSource
+from multi_agent.values.sources import describe_origin
 from vectorstore.models import GivenPassage, WebPage
 
 MAX_ROWS = 20

@@ -11,8 +11,8 @@ from rich.text import Text
 from api.cli.render.replay import difference_lines
 from api.cli.render.text import duration, excerpt, show_paragraph, show_table
 from api.services.research.compare import ComparedClaim, ComparedRun, Items, RunComparison
-from multi_agent.plan import Plan
 from multi_agent.prompts.show_passages import show_pages
+from multi_agent.values.plan import Plan
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.segment import Segment
 
-from multi_agent.sources import readable
+from multi_agent.values.sources import readable
 
 
 class SafeConsole(Console):

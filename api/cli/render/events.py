@@ -12,14 +12,14 @@ from rich.text import Text
 
 from api.cli.render.text import duration, excerpt, first_sentence, format_arguments, show_paragraph, speed
 from base.counts import count
-from multi_agent import events, evidence_events
-from multi_agent.answer import Vote
-from multi_agent.events import Event
 from multi_agent.library import within
 from multi_agent.llm.wrappers.observed import ResponseFaults
-from multi_agent.plan import Plan
 from multi_agent.prompts.show_passages import show_pages
-from multi_agent.request import Fork
+from multi_agent.values import events, evidence_events
+from multi_agent.values.answer import Vote
+from multi_agent.values.events import Event
+from multi_agent.values.plan import Plan
+from multi_agent.values.request import Fork
 
 _PASSAGE_LENGTH = 90  # characters of a passage in a list of passages
 _PASSAGES_LISTED = 5  # passages per search in live progress

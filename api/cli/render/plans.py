@@ -7,7 +7,7 @@ import json
 from rich.console import Console
 from rich.text import Text
 
-from multi_agent.plan import Plan
+from multi_agent.values.plan import Plan
 
 
 def show_plan(console: Console, question: str, plan: Plan) -> None:

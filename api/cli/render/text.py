@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from multi_agent.llm.llm import Usage
+from multi_agent.model import Usage
 
 INDENT = "    "
 EXCERPT_LENGTH = 300  # characters

@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.services.documents.collections import Collections
 from ingest.ledger.ledger import Ledger
-from multi_agent.events import Event, ModelCalled, ModelFailed, StepFailed, StepFinished
-from multi_agent.llm.llm import Usage
+from multi_agent.model import Usage
 from multi_agent.storage.run_filter import RunState
 from multi_agent.storage.trace import Trace
+from multi_agent.values.events import Event, ModelCalled, ModelFailed, StepFailed, StepFinished
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 

@@ -37,7 +37,7 @@ from multi_agent.evaluation.question_set import Question, QuestionSet, parse_que
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import correctness
 from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations, summarize
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
 
 router = make_router(prefix="/v1/evaluations", tags=["evaluations"])
 

@@ -12,12 +12,12 @@ from api.errors import FileNotThere
 from api.services.research.runs import find_run
 from base.models import FrozenModel
 from multi_agent.errors import ToolError, ToolServerFailed
+from multi_agent.sandbox import Sandbox
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.storage.trace import Trace
 from multi_agent.tool import ToolCard
 from multi_agent.toolbox.mcp_servers import ALL, McpServers
-from multi_agent.toolbox.sandbox import Sandbox
-from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import LLM, Message, ResponseT
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
+from multi_agent.model import LLM, Message, ResponseT
 
 _ResultT = TypeVar("_ResultT")
 

@@ -11,8 +11,8 @@ from api.errors import UsageError
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from ingest.ledger.records import DocumentRecord
-from multi_agent.document_filter import DocumentFilter
 from multi_agent.library import CatalogueEntry
+from multi_agent.values.document_filter import DocumentFilter
 from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode
 
 if TYPE_CHECKING:

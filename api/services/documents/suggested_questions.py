@@ -16,10 +16,10 @@ from ingest.ledger.ledger import Ledger
 from multi_agent.evaluation.draft_questions import choose_passages
 from multi_agent.evaluation.suggest_questions import suggest_questions
 from multi_agent.library import Library
-from multi_agent.llm.llm import LLM
 from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.memory.suggestions import Suggestion, Suggestions
-from multi_agent.settings import Budget
+from multi_agent.model import LLM
+from multi_agent.settings.research import Budget
 from multi_agent.storage.other_calls import OtherCalls
 from multi_agent.storage.trace import Trace
 from vectorstore.models import Chunk

@@ -26,7 +26,6 @@ from api.services.research.research import PanelFactory
 from ingest.errors import DocumentNotFound
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentState
-from multi_agent.answer import Answer
 from multi_agent.errors import RunNotFound
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.draft_questions import choose_passages, draft
@@ -39,14 +38,15 @@ from multi_agent.evaluation.records import Configuration, Evaluation, Evaluation
 from multi_agent.evaluation.runner import Runner, RunnerKit
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
 from multi_agent.library import Library
-from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
 from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.journal import JournalingLLM
 from multi_agent.memory.memory import NO_MEMORY
-from multi_agent.request import Request
-from multi_agent.settings import Budget
+from multi_agent.model import LLM
+from multi_agent.settings.research import Budget
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Answer
+from multi_agent.values.request import Request
 
 SETTABLE = ("research", "llm")
 """The settings groups that a configuration can override. All configurations use the same index."""

@@ -6,11 +6,11 @@ from collections import defaultdict
 from pathlib import PurePath
 
 from ingest.ledger.ledger import Ledger
-from multi_agent.answer import Answer, Status
 from multi_agent.evaluation.case import without_marks
 from multi_agent.evaluation.question_set import AnswerType, Gold, Question, QuestionSet
 from multi_agent.storage.run_filter import Rating, RunFilter
 from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.answer import Answer, Status
 
 _MOST = 100_000  # questions
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from multi_agent.answer import Answer
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.answer import Answer
 
 
 def render(run: RunSummary, answer: Answer) -> bytes:

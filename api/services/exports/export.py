@@ -19,10 +19,10 @@ from api.services.research.execution_summary import execution_facts
 from api.services.research.quote_place import describe_place
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.answer import Answer, Computed, Quote, Status
-from multi_agent.context import Claim, Layout
-from multi_agent.sources import readable
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.answer import Answer, Computed, Quote, Status
+from multi_agent.values.context import Claim, Layout
+from multi_agent.values.sources import readable
 
 UNSUPPORTED = "not supported by the evidence"
 

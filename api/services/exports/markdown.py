@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from api.services.exports.export import UNSUPPORTED, Calculation, Report, Statement
-from multi_agent.answer import Answer
-from multi_agent.sources import readable
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.answer import Answer
+from multi_agent.values.sources import readable
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&|~#]")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from xml.etree import ElementTree as Tree
 
 from api.services.exports.export import UNSUPPORTED, Calculation, Report, Statement
-from multi_agent.answer import Answer
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.answer import Answer
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _TAGS = {"prose": "p", "list": "ul", "numbered_list": "ol"}

@@ -11,8 +11,8 @@ from fpdf.fonts import FontFace
 
 from api.services.exports.export import UNSUPPORTED, Calculation, Report, Source, Statement
 from api.services.exports.fonts import MISSING, bundled, find_fonts
-from multi_agent.answer import Answer
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.answer import Answer
 
 _FAMILY = "DejaVu"
 _SIZE, _SMALL, _TITLE, _HEADING = 10.5, 8.5, 17, 12.5  # points

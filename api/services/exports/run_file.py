@@ -13,8 +13,11 @@ from pydantic import Field, ValidationError
 
 from api.errors import UsageError, fault_list
 from base.models import FrozenModel
-from multi_agent.answer import Answer
-from multi_agent.events import (
+from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.storage.recording import Recording
+from multi_agent.storage.tool_calls import ToolEntry
+from multi_agent.values.answer import Answer
+from multi_agent.values.events import (
     Event,
     ModelAsked,
     ModelCalled,
@@ -26,12 +29,9 @@ from multi_agent.events import (
     StepFinished,
     StepStarted,
 )
-from multi_agent.evidence_events import Searched
-from multi_agent.llm.wrappers.journal import JournalEntry
-from multi_agent.remembered import Remembered
-from multi_agent.request import LONGEST
-from multi_agent.storage.recording import Recording
-from multi_agent.storage.tool_calls import ToolEntry
+from multi_agent.values.evidence_events import Searched
+from multi_agent.values.remembered import Remembered
+from multi_agent.values.request import LONGEST
 from vectorstore.models import NAME, names_in
 
 LARGEST_FILE = 16_000_000

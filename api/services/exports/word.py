@@ -7,8 +7,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from api.services.exports.export import UNSUPPORTED, Calculation, Report, Statement
-from multi_agent.answer import Answer
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.answer import Answer
 
 if TYPE_CHECKING:
     from docx.document import Document

@@ -20,7 +20,7 @@ from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.runner import RIGHT, correctness
 from multi_agent.evaluation.statistics import Interval, Paired
 from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations, summarize
-from multi_agent.llm.llm import Usage
+from multi_agent.model import Usage
 
 HEADLINES = (
     "correct", "judged", "exact_match", "f1", "abstention", "document_recall@10", "passage_recall@10",

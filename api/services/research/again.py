@@ -9,8 +9,8 @@ from api.auth.permissions import Caller
 from api.errors import UsageError
 from api.services.research.runs import find_run
 from base.models import FrozenModel
-from multi_agent.request import Request
 from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.request import Request
 
 _WAYS = frozenset({"mode", "agent", "agents", "template", "inputs"})
 """The options that select who answers. Setting one of them replaces all of them."""

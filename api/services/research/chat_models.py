@@ -10,7 +10,7 @@ from multi_agent.errors import LLMUnavailable, UnknownTool
 from multi_agent.orchestrator.planning.dependencies import allowed_registry
 from multi_agent.orchestrator.planning.one_step import can_be_asked
 from multi_agent.orchestrator.planning.validation import ANSWERS
-from multi_agent.settings import SUPERVISORS, Source
+from multi_agent.settings.research import SUPERVISORS, Source
 from multi_agent.toolbox.toolbox import Toolbox
 
 _ANSWERS_ALONE = frozenset({"findings", "notes"})  # a synthesis needs the findings of other agents

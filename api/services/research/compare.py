@@ -10,17 +10,17 @@ from pydantic import Field
 from api.auth.permissions import Caller
 from api.services.research.runs import find_run
 from base.models import FrozenModel
-from multi_agent.answer import Answer, Quote
-from multi_agent.context import Claim
 from multi_agent.errors import RunUnderWay
-from multi_agent.events import Event, PlanMade, PlanRevised
-from multi_agent.evidence_events import FoundPassage, Searched
 from multi_agent.grounding.quotes import fold
-from multi_agent.llm.llm import Usage
+from multi_agent.model import Usage
 from multi_agent.orchestrator.rerun.difference import Difference, first_difference
-from multi_agent.plan import Plan
 from multi_agent.storage.recording import last_try
 from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.answer import Answer, Quote
+from multi_agent.values.context import Claim
+from multi_agent.values.events import Event, PlanMade, PlanRevised
+from multi_agent.values.evidence_events import FoundPassage, Searched
+from multi_agent.values.plan import Plan
 
 T = TypeVar("T")
 

@@ -13,12 +13,12 @@ from pydantic import Field
 from api.auth.permissions import Caller
 from api.services.research.runs import find_run
 from base.models import FrozenModel
-from multi_agent.answer import Status
 from multi_agent.errors import AgentError
 from multi_agent.memory.memories import exchange_of
-from multi_agent.remembered import EXCHANGES, Exchange
-from multi_agent.request import Request
 from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.answer import Status
+from multi_agent.values.remembered import EXCHANGES, Exchange
+from multi_agent.values.request import Request
 
 MOST_TURNS = 100
 _KEPT = (Status.ANSWERED, Status.INSUFFICIENT)

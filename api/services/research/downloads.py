@@ -12,7 +12,7 @@ from ingest.errors import IngestError
 from ingest.settings import IngestSettings
 from multi_agent.errors import ToolError
 from multi_agent.llm.context_window import estimate_tokens
-from multi_agent.sources import readable
+from multi_agent.values.sources import readable
 from vectorstore.models import Chunk, WebPage
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base.counts import count
-from multi_agent.answer import Answer, ExecutionSummary, SourceCount
+from multi_agent.values.answer import Answer, ExecutionSummary, SourceCount
 
 
 def execution_facts(answer: Answer) -> dict[str, str]:

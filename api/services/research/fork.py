@@ -9,8 +9,8 @@ from api.services.research.research import PanelFactory
 from api.services.research.runs import find_run
 from multi_agent.errors import RunUnderWay
 from multi_agent.orchestrator.rerun.fork_options import ForkOptions, fork_options, require_possible
-from multi_agent.request import Fork, ForkChange, Request
 from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.request import Fork, ForkChange, Request
 
 
 def fork_request(

@@ -11,11 +11,11 @@ from api.errors import EvidenceNotFound
 from api.services.documents.documents import Documents
 from api.services.research.runs import find_run
 from base.models import FrozenModel
-from multi_agent.answer import Quote
-from multi_agent.events import RunStarted
-from multi_agent.sources import given_passages
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.answer import Quote
+from multi_agent.values.events import RunStarted
+from multi_agent.values.sources import given_passages
 from vectorstore.joined import part_of
 from vectorstore.models import Chunk, Origin
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from multi_agent.events import Event, PlanMade, PlanRevised, QuestionCompleted, ReasoningShared, StepStarted
-from multi_agent.evidence_events import ClaimDrafted, DraftWithdrawn
+from multi_agent.values.events import Event, PlanMade, PlanRevised, QuestionCompleted, ReasoningShared, StepStarted
+from multi_agent.values.evidence_events import ClaimDrafted, DraftWithdrawn
 
 
 def progress(event: Event) -> str:

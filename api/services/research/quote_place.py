@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from multi_agent.answer import Quote
 from multi_agent.prompts.show_passages import show_pages
-from multi_agent.sources import describe_origin
+from multi_agent.values.answer import Quote
+from multi_agent.values.sources import describe_origin
 from vectorstore.models import GivenPassage
 
 

@@ -8,20 +8,20 @@ from typing import Any
 
 from api.auth.permissions import Caller
 from api.settings import Settings
-from multi_agent.bus import Subscriber
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.library import Library
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
 from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
 from multi_agent.llm.wrappers.pace import Pace
 from multi_agent.memory.memories import Memories
 from multi_agent.memory.plans import PlanMemory
+from multi_agent.model import LLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.request import Request
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.request import Request
 
 
 def request_fields(given: Mapping[str, Any]) -> dict[str, Any]:

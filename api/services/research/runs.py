@@ -8,10 +8,10 @@ from api.auth.permissions import Caller, Right, record_access
 from api.errors import UsageError
 from api.services.exports.export import Export, Format, export
 from base.models import FrozenModel
-from multi_agent.answer import Status
 from multi_agent.errors import RunUnderWay
 from multi_agent.storage.run_filter import Rating, RunFilter
 from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.answer import Status
 
 LONGEST_NOTE = 10_000
 """Maximum characters of a note about an answer."""

@@ -21,9 +21,9 @@ from base.models import FrozenModel
 from ingest.errors import DocumentNotFound, PageNotShown
 from ingest.ledger.records import DocumentRecord, DocumentText
 from ingest.pages.request import PageBox
-from multi_agent.answer import Quote
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Quote
 from vectorstore.joined import part_of
 from vectorstore.models import PageSpan
 

@@ -11,7 +11,7 @@ from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.evaluation.question_set import AnswerType, Question
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
 
 _SCORES = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}

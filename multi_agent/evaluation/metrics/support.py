@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.context import Claim
 from multi_agent.evaluation.case import Case, Cited
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.prompt import Prompt
+from multi_agent.values.context import Claim
 
 _SCORES = {"full": 1.0, "part": 0.5, "none": 0.0}
 _RETRIES = 1

@@ -20,8 +20,8 @@ from multi_agent.llm.endpoints.transport import (
     transport_errors,
     wrong_protocol,
 )
-from multi_agent.llm.llm import Message, OnText
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Message, OnText
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -21,8 +21,8 @@ from multi_agent.llm.endpoints.transport import (
     transport_errors,
     wrong_protocol,
 )
-from multi_agent.llm.llm import Message, OnText
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings, ResponseForm
+from multi_agent.model import Message, OnText
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

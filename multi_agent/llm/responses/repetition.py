@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.endpoint import EndpointRequest, EndpointWrapper, Reply
-from multi_agent.llm.llm import OnText
+from multi_agent.model import OnText
 
 _BLANK = 200
 """Maximum consecutive characters of white space. Indented JSON and tables with padded columns have fewer."""

@@ -19,11 +19,11 @@ from pydantic import BaseModel, ValidationError
 from base.counts import count
 from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, Reply
-from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, Message, ResponseT, Usage
 from multi_agent.llm.responses.repair import Repaired, repair
 from multi_agent.llm.responses.schema import outline_of, schema_of
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.vision import Vision
+from multi_agent.model import LLM, Completion, Exchange, LLMRequest, Message, ResponseT, Usage
 from multi_agent.prompt import Prompt
 
 _EXCERPT = 200

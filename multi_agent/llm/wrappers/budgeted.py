@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from multi_agent.errors import BudgetReached, LLMError
 from multi_agent.llm.context_window import estimate_prompt
-from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
-from multi_agent.settings import Budget
+from multi_agent.model import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
+from multi_agent.settings.research import Budget
 
 BUDGET_REACHED = "The run's budget of"
 """The first words of every BudgetReached."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT
+from multi_agent.model import LLM, Completion, LLMRequest, LLMWrapper, ResponseT
 
 
 class CallerLLM(LLMWrapper):

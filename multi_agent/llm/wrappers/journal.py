@@ -20,8 +20,8 @@ from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
 
 from base.models import FrozenModel
 from multi_agent.errors import RecordingMissing
-from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, LLMWrapper, Message, ResponseT, Usage
 from multi_agent.llm.responses.schema import schema_of
+from multi_agent.model import LLM, Completion, Exchange, LLMRequest, LLMWrapper, Message, ResponseT, Usage
 
 
 class JournalEntry(FrozenModel):

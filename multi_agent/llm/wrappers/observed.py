@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from base.models import FrozenModel
-from multi_agent.bus import Publish
 from multi_agent.errors import InvalidResponse, LLMError
-from multi_agent.events import Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
 from multi_agent.llm.context_window import estimate_prompt
-from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 from multi_agent.llm.wrappers.journal import request_key
 from multi_agent.llm.wrappers.pace import Pace
+from multi_agent.model import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
+from multi_agent.values.bus import Publish
+from multi_agent.values.events import Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
 
 
 class ObservedLLM(LLMWrapper):

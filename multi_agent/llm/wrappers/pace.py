@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from multi_agent.events import Body, Event, ModelAsked, ModelCalled
+from multi_agent.values.events import Body, Event, ModelAsked, ModelCalled
 
 _WEIGHT = 0.3  # weight of a call in an average, relative to all earlier calls
 _COMPLETION_WEIGHT = 20

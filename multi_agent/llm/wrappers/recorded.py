@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Never
 
 from multi_agent.errors import BudgetReached, LLMError, RecordingMissing, StepError
-from multi_agent.events import Event, ModelAsked, ModelCalled, ModelFailed, RunFinished, StepFailed
-from multi_agent.llm.llm import LLM, Completion, Exchange, LLMRequest, ResponseT
 from multi_agent.llm.wrappers.budgeted import BUDGET_REACHED
 from multi_agent.llm.wrappers.journal import JournalEntry, request_key
+from multi_agent.model import LLM, Completion, Exchange, LLMRequest, ResponseT
+from multi_agent.values.events import Event, ModelAsked, ModelCalled, ModelFailed, RunFinished, StepFailed
 
 
 class RecordedCalls:

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.errors import RecordingMissing
-from multi_agent.llm.llm import LLM, Completion, LLMRequest, Message, ResponseT
 from multi_agent.llm.wrappers.journal import JournalEntry, completion_of, request_key
+from multi_agent.model import LLM, Completion, LLMRequest, Message, ResponseT
 
 _EXCERPT = 120
 

@@ -7,12 +7,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from multi_agent.bus import Publish
-from multi_agent.events import QuestionCompleted
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
-from multi_agent.remembered import Exchange
+from multi_agent.values.bus import Publish
+from multi_agent.values.events import QuestionCompleted
+from multi_agent.values.remembered import Exchange
 
 
 class CompletedQuestion(BaseModel):

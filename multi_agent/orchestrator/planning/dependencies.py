@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from multi_agent.agent import AgentCard
-from multi_agent.bus import Subscriber
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
 from multi_agent.library import Library
-from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
 from multi_agent.memory.memory import NO_MEMORY, Memory
 from multi_agent.memory.plans import PlanMemory
-from multi_agent.request import Request
-from multi_agent.settings import SUPERVISORS, ResearchSettings, Source
+from multi_agent.model import LLM
+from multi_agent.settings.research import SUPERVISORS, ResearchSettings, Source
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.request import Request
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from pydantic import JsonValue
 
 from multi_agent.agent import AgentCard, document_fields
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.context import SINGLE_VALUED
 from multi_agent.orchestrator.planning.responses import WrittenStep
 from multi_agent.orchestrator.planning.validation import output_fields
-from multi_agent.plan import Plan, Step, find_references, map_texts
+from multi_agent.values.context import SINGLE_VALUED
+from multi_agent.values.plan import Plan, Step, find_references, map_texts
 
 _REFERENCE = re.compile(r"(?:[@$]|(?<!\{))\{+([^{}]*)\}+")
 """A reference as models write it, with or without ``@`` and ``outputs``, in single or double braces.

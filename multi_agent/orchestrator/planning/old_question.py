@@ -14,7 +14,7 @@ from multi_agent.agent import document_fields
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.grounding.quotes import has_spaceless
 from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
-from multi_agent.plan import PLACEHOLDER, REFERENCE, Plan, Step, texts_of
+from multi_agent.values.plan import PLACEHOLDER, REFERENCE, Plan, Step, texts_of
 
 _SENTENCE_END = re.compile(r"(?<=[!?…؟])\s+|(?<=[^\W_]{2}\.)(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z][a-z]{3}\.)\s+")
 """Excludes abbreviations such as "Dr." and "Prof.", which precede a name."""

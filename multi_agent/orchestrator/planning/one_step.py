@@ -9,8 +9,8 @@ from multi_agent.agent import AgentCard
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
 from multi_agent.orchestrator.planning.validation import ANSWERS
-from multi_agent.plan import Plan, Step
-from multi_agent.tasks import NoInputs
+from multi_agent.values.plan import Plan, Step
+from multi_agent.values.tasks import NoInputs
 
 ALL = "@all"
 """A placeholder for the names of all agents that can answer alone."""

@@ -12,13 +12,10 @@ from pydantic import BaseModel
 
 from base.counts import count
 from multi_agent.agent import AgentCard, texts_in
-from multi_agent.bus import Publish
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.catalog.tool_steps import ToolStepCard
-from multi_agent.context import SEEN_BY_ALL, ResearchContext, Understanding
 from multi_agent.errors import PlanError
-from multi_agent.events import PlanMade, PlanRejected, ResponseRepaired
-from multi_agent.llm.llm import LLM, Message
+from multi_agent.model import LLM, Message
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.drafting import draft_plan, with_documents
 from multi_agent.orchestrator.planning.responses import (
@@ -30,11 +27,14 @@ from multi_agent.orchestrator.planning.responses import (
 from multi_agent.orchestrator.planning.templates import fill, missing_parameters, template_faults, values_for
 from multi_agent.orchestrator.planning.validation import faults
 from multi_agent.orchestrator.working_context import WorkingContext
-from multi_agent.plan import Plan, PlanExample
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_remembered import show_remembered
-from multi_agent.remembered import Remembered
+from multi_agent.values.bus import Publish
+from multi_agent.values.context import SEEN_BY_ALL, ResearchContext, Understanding
+from multi_agent.values.events import PlanMade, PlanRejected, ResponseRepaired
+from multi_agent.values.plan import Plan, PlanExample
+from multi_agent.values.remembered import Remembered
 
 _PLANNED = "`intent`, `requirements` and the steps"
 _REVISED = "the steps"

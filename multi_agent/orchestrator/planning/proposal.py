@@ -15,12 +15,21 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from base.models import FrozenModel
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.grounding.terms import words_of
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 from multi_agent.orchestrator.planning.old_question import document_inputs
 from multi_agent.orchestrator.planning.templates import saving_faults
-from multi_agent.plan import PLACEHOLDER, REFERENCE, Parameter, Plan, Step, find_placeholders, map_texts, texts_of
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
+from multi_agent.values.plan import (
+    PLACEHOLDER,
+    REFERENCE,
+    Parameter,
+    Plan,
+    Step,
+    find_placeholders,
+    map_texts,
+    texts_of,
+)
 
 _QUESTION = "@{question}"
 _PLACED = re.compile(r"(@\{[^{}]*\})")

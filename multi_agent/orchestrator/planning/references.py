@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from multi_agent.agent import StepOutput
 from multi_agent.errors import NothingFound, ReferenceFailed
-from multi_agent.plan import REFERENCE, Reference
+from multi_agent.values.plan import REFERENCE, Reference
 
 
 def resolve(value: JsonValue, outputs: Mapping[str, StepOutput], steps: Collection[str]) -> Any:

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, PlainValidator, cr
 
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard
-from multi_agent.context import Understanding
-from multi_agent.plan import Parameter
-from multi_agent.tasks import NoInputs
+from multi_agent.values.context import Understanding
+from multi_agent.values.plan import Parameter
+from multi_agent.values.tasks import NoInputs
 
 _STEPS = 10  # in the schema only; prevents a small model from repeating steps endlessly
 

@@ -13,7 +13,7 @@ from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError, PlanError
 from multi_agent.orchestrator.planning.old_question import OldQuestion, documents_in
 from multi_agent.orchestrator.planning.validation import STAND_IN, faults
-from multi_agent.plan import PLACEHOLDER, REFERENCE, Parameter, Plan, PlanExample, find_placeholders, texts_of
+from multi_agent.values.plan import PLACEHOLDER, REFERENCE, Parameter, Plan, PlanExample, find_placeholders, texts_of
 
 QUESTION = "question"
 _INPUTS = "inputs."

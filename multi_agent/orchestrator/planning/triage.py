@@ -12,16 +12,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard
-from multi_agent.bus import Publish
-from multi_agent.context import Understanding
-from multi_agent.events import PlanMade, ResponseRepaired
-from multi_agent.llm.llm import LLM
+from multi_agent.model import LLM
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import one_step_plan
-from multi_agent.plan import Plan
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_remembered import show_remembered
-from multi_agent.remembered import Remembered
+from multi_agent.values.bus import Publish
+from multi_agent.values.context import Understanding
+from multi_agent.values.events import PlanMade, ResponseRepaired
+from multi_agent.values.plan import Plan
+from multi_agent.values.remembered import Remembered
 
 QUERIES = 3
 """Maximum number of additional wordings of a question. With more, a small model repeats itself."""

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from multi_agent.agent import DOCUMENTS, AgentCard
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.context import SINGLE_VALUED
 from multi_agent.orchestrator.planning.references import stand_in
-from multi_agent.plan import Plan, Reference, Step, find_malformed, find_references
+from multi_agent.values.context import SINGLE_VALUED
+from multi_agent.values.plan import Plan, Reference, Step, find_malformed, find_references
 
 ANSWERS = frozenset({"synthesis", "findings"})
 """Context fields with an answer. A final step must write one of them."""

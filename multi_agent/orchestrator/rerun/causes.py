@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from base.models import FrozenModel
-from multi_agent.llm.llm import LLMRequest, Message
 from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.model import LLMRequest, Message
 from multi_agent.orchestrator.rerun.difference import Difference
 from multi_agent.orchestrator.rerun.environment import prompt_texts
 from multi_agent.storage.environments import Environment

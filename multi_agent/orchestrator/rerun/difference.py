@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import Field, JsonValue
 
 from base.models import FrozenModel
-from multi_agent.events import Event, RunFinished, RunStarted
-from multi_agent.evidence_events import Searched
+from multi_agent.values.events import Event, RunFinished, RunStarted
+from multi_agent.values.evidence_events import Searched
 
 _LIVE_ONLY = {
     "run_resumed", "model_asked", "claim_drafted", "draft_withdrawn", "approval_requested", "approval_decided",

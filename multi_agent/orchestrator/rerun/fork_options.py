@@ -8,16 +8,16 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from base.models import FrozenModel
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.context import Evidence
-from multi_agent.context_merge import number_evidence
 from multi_agent.errors import AgentError, PlanError
-from multi_agent.events import Event, PlanMade, PlanRevised, StepFinished
 from multi_agent.orchestrator.planning.validation import faults
 from multi_agent.orchestrator.rerun.forking import begin_of, origin_events
-from multi_agent.plan import Plan, Step
-from multi_agent.request import Fork
 from multi_agent.storage.recording import last_try
 from multi_agent.storage.trace import Trace
+from multi_agent.values.context import Evidence
+from multi_agent.values.context_merge import number_evidence
+from multi_agent.values.events import Event, PlanMade, PlanRevised, StepFinished
+from multi_agent.values.plan import Plan, Step
+from multi_agent.values.request import Fork
 
 _EVIDENCE = TypeAdapter(tuple[Evidence, ...])
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from multi_agent.errors import AgentError, RunNotFound
-from multi_agent.events import Event, ModelCalled, PlanMade, PlanRevised, StepFailed, StepSkipped, StepStarted
-from multi_agent.llm.llm import Usage
-from multi_agent.plan import Plan, Step
-from multi_agent.request import Fork
+from multi_agent.model import Usage
 from multi_agent.storage.recording import last_try
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
+from multi_agent.values.events import Event, ModelCalled, PlanMade, PlanRevised, StepFailed, StepSkipped, StepStarted
+from multi_agent.values.plan import Plan, Step
+from multi_agent.values.request import Fork
 
 
 def origin_events(trace: Trace, fork: Fork, *, copied: bool = False) -> list[Event]:

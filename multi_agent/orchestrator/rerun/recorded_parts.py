@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from multi_agent.answer import Answer
-from multi_agent.events import Event
-from multi_agent.llm.llm import LLM
 from multi_agent.llm.models import Models
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.recorded import RecordedCalls, RecordedLLM
 from multi_agent.memory.plans import PlanMemory
+from multi_agent.model import LLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.plan import PlanExample
-from multi_agent.request import Fork, Request
 from multi_agent.storage.environments import Environment
 from multi_agent.storage.tool_calls import ToolCalls, ToolEntry
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Answer
+from multi_agent.values.events import Event
+from multi_agent.values.plan import PlanExample
+from multi_agent.values.request import Fork, Request
 
 _NOT_CALLED = "The recorded run has no result of this call, and a replay calls no tools."
 

@@ -12,9 +12,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from base.models import FrozenModel
-from multi_agent.bus import Subscriber
 from multi_agent.errors import AgentError
-from multi_agent.events import Event, ModelCalled
 from multi_agent.llm.wrappers.recorded import RecordedCalls
 from multi_agent.memory.memory import NO_MEMORY
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
@@ -28,9 +26,11 @@ from multi_agent.orchestrator.rerun.recorded_parts import (
     RecordedToolCalls,
     ReplayingOrchestrator,
 )
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from multi_agent.storage.environments import Environment
 from multi_agent.storage.recording import Recording, last_try
+from multi_agent.values.bus import Subscriber
+from multi_agent.values.events import Event, ModelCalled
 
 _IDLE_S = 5.0  # a run that was stopped during a call has no more events
 

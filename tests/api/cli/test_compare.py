@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from api.services.research.compare import match_claims
-from multi_agent.answer import Answer, Quote, Status
-from multi_agent.context import Claim
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.values.answer import Answer, Quote, Status
+from multi_agent.values.context import Claim
 from support.panel import Panel
 from support.service import QUESTION
 

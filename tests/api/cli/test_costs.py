@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Usage
 from support.panel import Panel
 
 QUESTION = "Down to which temperature does the Borea 12 work?"

@@ -21,8 +21,8 @@ from api.services.move import collections as copying
 from api.services.move.move import Move, MoveProgress, MoveTarget
 from api.settings import Settings, load_settings
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.request import Request
 from multi_agent.storage.run_filter import Rating
+from multi_agent.values.request import Request
 from support.panel import Panel
 from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
 from support.scripted_endpoint import ScriptedEndpoint

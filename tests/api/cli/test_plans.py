@@ -13,7 +13,7 @@ import pytest
 from api.bootstrap import Candor
 from api.settings import load_settings
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.plan import Plan
+from multi_agent.values.plan import Plan
 from support.templates import PERIOD, RACE, WARRANTY, WINNER, honest_model, old_plan, write_documents
 from vectorstore.embedding.embedder import Embedder
 

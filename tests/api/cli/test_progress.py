@@ -21,10 +21,10 @@ from rich.console import Console
 
 from api.cli.ask.progress import LiveProgress, time_left
 from api.cli.render.events import ProgressLines
-from multi_agent.events import Body, Event, ModelAsked, ModelCalled, ModelFailed, StepFailed
-from multi_agent.evidence_events import FoundPassage, Searched
-from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Usage
+from multi_agent.values.events import Body, Event, ModelAsked, ModelCalled, ModelFailed, StepFailed
+from multi_agent.values.evidence_events import FoundPassage, Searched
 from support.panel import PLANNER, Panel
 from support.replies import held_until
 from support.waiting import LIMIT_S

@@ -12,7 +12,7 @@ import pytest
 
 from api.cli.ask.approvals import TerminalApprovals
 from api.cli.common import print_json, print_message, print_text
-from multi_agent.events import ApprovalRequested, Event
+from multi_agent.values.events import ApprovalRequested, Event
 from support.handyman import Terminal
 from support.waiting import until
 

@@ -12,8 +12,8 @@ import pytest
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
-from multi_agent.settings import ResearchSettings
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.settings.tools import ToolSettings
 from support.handyman import TURN, calls, done
 from support.panel import Panel, role_of
 from support.replies import Reply, Request

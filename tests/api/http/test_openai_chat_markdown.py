@@ -12,8 +12,8 @@ from openai import OpenAI
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.http.openai_chat import ChatRequest, annotated_text
-from multi_agent.context import Claim
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.values.context import Claim
 from support.answers import ANSWER, RUN
 from support.panel import Panel
 from support.service import QUESTION, RunningService

@@ -15,10 +15,10 @@ import httpx
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
-from multi_agent.answer import Status
-from multi_agent.events import Event, RevisionDeclined
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Status
+from multi_agent.values.events import Event, RevisionDeclined
 from support.service import HELD, NEVER, QUESTION, SCRIPT, SLOWLY, RunningService, follow, model, status
 from support.waiting import LIMIT_S, until
 

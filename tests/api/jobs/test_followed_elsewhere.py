@@ -16,11 +16,11 @@ import sqlalchemy as sql
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.jobs import research
-from multi_agent.answer import Answer, Status
-from multi_agent.events import Event, RunFinished, StepStarted
-from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Usage
 from multi_agent.storage.trace import RUNNING, Trace
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.events import Event, RunFinished, StepStarted
 from support.postgres import PostgresServer
 from support.service import QUESTION, RunningService, model
 from support.waiting import LIMIT_S, until

@@ -19,8 +19,8 @@ import pytest
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
-from multi_agent.events import Event, RunFinished, RunResumed
 from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.values.events import Event, RunFinished, RunResumed
 from support.panel import Panel, role_of
 from support.ports import free_port
 from support.replies import Reply, Request

@@ -12,7 +12,7 @@ import pytest
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
-from multi_agent.events import Event, RunFinished, RunResumed, StepStarted
+from multi_agent.values.events import Event, RunFinished, RunResumed, StepStarted
 from support.panel import SYNTHESIS, Panel, role_of
 from support.replies import Reply, Request
 from support.scripted_endpoint import ScriptedEndpoint

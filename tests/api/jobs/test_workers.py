@@ -23,8 +23,8 @@ from api.services.documents.ingest import IngestJobSpec
 from api.settings import ServiceSettings, Settings
 from api.storage.live_processes import live_processes
 from ingest.pipeline.reports import IngestReport
-from multi_agent.events import RunFinished, RunResumed
-from multi_agent.request import Request
+from multi_agent.values.events import RunFinished, RunResumed
+from multi_agent.values.request import Request
 from support.jobs import wait_until_ended
 from support.panel import SYNTHESIS, Panel, role_of
 from support.qdrant import needs_qdrant, running_qdrant

@@ -10,7 +10,7 @@ import pytest
 
 from api.bootstrap import Candor
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.toolbox.settings import McpServer, ToolSettings
+from multi_agent.settings.tools import McpServer, ToolSettings
 from support.panel import Panel
 from support.replies import always
 

@@ -17,8 +17,8 @@ from api.storage import advisory_locks
 from api.storage.advisory_locks import AdvisoryLocks
 from base.models import FrozenModel
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import LLM, Message
 from support.postgres import PostgresServer
 from support.replies import delayed, hang, held_until_together
 from support.scripted_endpoint import ScriptedEndpoint

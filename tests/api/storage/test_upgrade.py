@@ -33,11 +33,11 @@ from api.storage.database import open_database
 from api.storage.home import DATABASE
 from api.storage.upgrade import newest_version, upgrade_schema
 from base.database import METADATA
-from multi_agent.events import Event, ModelCalled, RunFinished
-from multi_agent.llm.llm import Message, Usage
 from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.model import Message, Usage
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import SqlJournal, Trace
+from multi_agent.values.events import Event, ModelCalled, RunFinished
 from support.answers import ANSWER
 from support.database import import_stores
 

@@ -12,7 +12,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
 from base.models import FrozenModel
-from multi_agent.llm.llm import Message
+from multi_agent.model import Message
 from support.replies import always, delayed, held_until_together
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SLOWLY, RunningService, follow, model

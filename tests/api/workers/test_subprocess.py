@@ -20,8 +20,8 @@ from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
 from api.workers import research_process
 from api.workers.lock import research_lock
-from multi_agent.events import Event, RevisionDeclined
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.values.events import Event, RevisionDeclined
 from support.panel import SYNTHESIS, Panel, role_of
 from support.processes import live_children
 from support.replies import Reply, Request

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from multi_agent.agents.analyst import Analyst, AnalystOutput
-from multi_agent.context import ContextUpdate, ResearchContext
 from multi_agent.errors import QueryRefused
 from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.records.sql import RecordDatabase
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.values.context import ContextUpdate, ResearchContext
 from support.kits import Bench
 from support.replies import Request, always, in_turn
 from support.tables import Values, fields, table_context

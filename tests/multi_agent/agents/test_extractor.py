@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multi_agent.agents.extractor import Extractor, ExtractorOutput, response_model
-from multi_agent.context import RecordField, Strategy
 from multi_agent.errors import BudgetReached, LLMRefused
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import Budget, ResearchSettings
+from multi_agent.settings.research import Budget, ResearchSettings
+from multi_agent.values.context import RecordField, Strategy
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
 from support.panel import passages_of

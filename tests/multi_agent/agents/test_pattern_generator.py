@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from multi_agent.agents.data_inspector import DataInspector
 from multi_agent.agents.pattern_generator import PatternGenerator, PatternGeneratorOutput
-from multi_agent.context import Inspection
 from multi_agent.errors import InvalidResponse
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.prompts.show_passages import sample_passages, sort_passages, unread_passages
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.values.context import Inspection
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
 from support.replies import Request, always

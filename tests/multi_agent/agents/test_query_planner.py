@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multi_agent.agents.query_planner import QueryPlanner, QueryPlannerOutput, _new
-from multi_agent.context import Finding, Synthesis
 from multi_agent.errors import AgentError
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.values.context import Finding, Synthesis
 from support.kits import Bench, make_context, searched_for
 from support.replies import Request, always
 

@@ -15,7 +15,7 @@ from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.errors import LLMError
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import UNREACHABLE, Bench, library_of, make_context
 from support.panel import READING, Panel, Role, synthesis

@@ -11,11 +11,11 @@ import pytest
 
 from api.services.research.library import CollectionLibrary
 from multi_agent.agents.reader import Reader
-from multi_agent.context import PictureSource
 from multi_agent.errors import PictureUnavailable
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.values.context import PictureSource
 from support.chunks import make_chunk
 from support.files import make_png
 from support.kits import Bench, library_of, make_context

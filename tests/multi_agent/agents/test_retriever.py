@@ -12,7 +12,7 @@ from api.services.research.library import CollectionLibrary
 from multi_agent.agent import DOCUMENTS
 from multi_agent.agents.retriever import Retriever, RetrieverInputs, RetrieverOutput
 from multi_agent.errors import AgentError
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from support.chunks import make_chunk
 from support.kits import Bench, library_of, make_context, searched_for
 from vectorstore.embedding.embedder import Embedder

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from multi_agent.agents.synthesizer import Synthesizer
-from multi_agent.context import Claim, Computation, Evidence, Finding, ResearchContext, Synthesis
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.values.context import Claim, Computation, Evidence, Finding, ResearchContext, Synthesis
 from support.chunks import make_chunk
 from support.kits import Bench, make_context, searched_for
 from support.panel import CHECK, role_of, synthesis

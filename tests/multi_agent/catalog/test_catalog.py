@@ -14,7 +14,7 @@ from multi_agent.catalog.entries import AgentOptions, CustomAgent, Skill
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.catalog.store import CatalogStore, as_toml, read_toml
 from multi_agent.errors import AgentError, NameTaken, NotKept, UnknownTool
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from multi_agent.toolbox.registry import ToolRegistry
 from support.database import make_engine
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from multi_agent.answer import Status
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
 from multi_agent.errors import AgentError, UnknownAgent
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Status
 from support.panel import PLANNER, SYNTHESIS, Panel, plan
 from support.replies import Request
 
@@ -22,8 +22,8 @@ AGENT = """
     from pydantic import BaseModel
 
     from multi_agent.agent import AgentCard, AgentKit
-    from multi_agent.context import ContextUpdate, Note, ResearchContext
-    from multi_agent.tasks import TaskData
+    from multi_agent.values.context import ContextUpdate, Note, ResearchContext
+    from multi_agent.values.tasks import TaskData
 
 
     class Glossary(BaseModel):
@@ -58,8 +58,8 @@ LISTENER = """
     from typing import ClassVar
 
     from multi_agent.agent import AgentCard, AgentKit
-    from multi_agent.context import ContextUpdate, Note, ResearchContext
-    from multi_agent.tasks import TaskData
+    from multi_agent.values.context import ContextUpdate, Note, ResearchContext
+    from multi_agent.values.tasks import TaskData
 
 
     class Witness:

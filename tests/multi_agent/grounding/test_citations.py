@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multi_agent.evidence_events import EvidenceRejected
 from multi_agent.grounding.citations import cite, publish_unknown
 from multi_agent.prompts.show_passages import number_units
+from multi_agent.values.evidence_events import EvidenceRejected
 from support.chunks import make_chunk
 from vectorstore.models import Chunk, ChunkKind, PageSpan, TableHeader
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from multi_agent.context import Evidence, Finding, Synthesis
 from multi_agent.grounding.contradictions import find_contradictions
+from multi_agent.values.context import Evidence, Finding, Synthesis
 from support.kits import make_context
 
 

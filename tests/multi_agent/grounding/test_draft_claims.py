@@ -11,12 +11,12 @@ import pytest
 from api.services.research.library import CollectionLibrary
 from multi_agent.agents.reader import Reader, ReaderAnswer
 from multi_agent.agents.synthesizer import Synthesizer
-from multi_agent.context import Claim, Evidence
-from multi_agent.events import Body
-from multi_agent.evidence_events import ClaimDrafted, DraftWithdrawn
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.tasks import TaskData
+from multi_agent.values.context import Claim, Evidence
+from multi_agent.values.events import Body
+from multi_agent.values.evidence_events import ClaimDrafted, DraftWithdrawn
+from multi_agent.values.tasks import TaskData
 from support.chunks import make_chunk
 from support.kits import Bench, library_of, make_context
 from support.panel import synthesis

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 
 from multi_agent.agents.synthesizer import Synthesizer
-from multi_agent.answer import known_so_far
-from multi_agent.context import Claim, Evidence, Finding, PictureSource, ResearchContext
-from multi_agent.context_merge import number_evidence
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.prompts.show_passages import number_units
+from multi_agent.values.answer import known_so_far
+from multi_agent.values.context import Claim, Evidence, Finding, PictureSource, ResearchContext
+from multi_agent.values.context_merge import number_evidence
 from support.chunks import make_chunk
 from support.kits import Bench, make_context
 from support.panel import synthesis

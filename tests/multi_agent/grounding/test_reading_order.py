@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from multi_agent.context import Claim, Computation, Evidence, Synthesis
 from multi_agent.grounding.reading_order import in_reading_order
+from multi_agent.values.context import Claim, Computation, Evidence, Synthesis
 
 
 def evidence(number: int, document: str = "a.md") -> Evidence:

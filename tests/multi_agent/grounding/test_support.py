@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from multi_agent.context import Computation, Evidence
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import Signal, signal_of
 from multi_agent.grounding.support import Judged, Statement, SupportRules, settle
 from multi_agent.grounding.support_check import agree
 from multi_agent.prompts.show_passages import number_units
+from multi_agent.values.context import Computation, Evidence
 from support.chunks import make_chunk
 from vectorstore.models import ChunkKind, TableHeader
 

@@ -13,9 +13,9 @@ from multi_agent.errors import LLMRefused
 from multi_agent.llm import probe as probing
 from multi_agent.llm.endpoints.response_form import FORMS
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import Message
 from multi_agent.llm.probe import Check, check
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
+from multi_agent.model import Message
 from support import replies
 from support.replies import PROTOCOLS, Protocol, Reply, always, in_pieces
 from support.scripted_endpoint import ScriptedEndpoint

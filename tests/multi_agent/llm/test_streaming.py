@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from multi_agent.errors import InvalidResponse, LLMError, LLMRateLimited, LLMRefused, LLMTimeout, LLMUnavailable
 from multi_agent.llm.endpoints.response_form import FORMS
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import Completion, Message
 from multi_agent.llm.probe import check
 from multi_agent.llm.wrappers.journal import JournalingLLM, RecordedJournal
+from multi_agent.model import Completion, Message
 from support import replies
 from support.replies import PROTOCOLS, Ending, Protocol, Reply, Request, always, in_pieces, in_turn, say
 from support.scripted_endpoint import ScriptedEndpoint

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from multi_agent.answer import Answer, Status
 from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.memories import EXCHANGES, PREFERENCES, Memories
 from multi_agent.memory.similarity import SimilarityScale
 from multi_agent.prompts.show_remembered import show_remembered
-from multi_agent.remembered import Exchange, Remembered, ToolUse
-from multi_agent.request import Request
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.remembered import Exchange, Remembered, ToolUse
+from multi_agent.values.request import Request
 from support.database import make_engine
 from support.scales import shifted
 from vectorstore.embedding.embedder import Embedder

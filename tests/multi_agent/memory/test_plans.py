@@ -12,7 +12,7 @@ import pytest
 from multi_agent.errors import AgentError, UnknownPlan
 from multi_agent.memory.plans import EQUAL, EXAMPLE, PlanMemory, shape_of
 from multi_agent.memory.similarity import SimilarityScale
-from multi_agent.plan import Plan, Step
+from multi_agent.values.plan import Plan, Step
 from support.database import make_engine
 from support.scales import shifted
 from vectorstore.embedding.embedder import Embedder

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from multi_agent.answer import Status
 from multi_agent.errors import UnknownAgent, UnknownModel
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.request import Request
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Status
+from multi_agent.values.request import Request
 from support.panel import Panel, role_of
 from support.replies import Request as Asked
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from multi_agent.answer import Nearest, Status
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.request import Request as Asked
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Nearest, Status
+from multi_agent.values.request import Request as Asked
 from support import replies
 from support.panel import PLANNER, READING, REVISION, SYNTHESIS, Panel, Role, revised, step, synthesis
 from support.replies import Request

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from multi_agent.answer import Answer, Status
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.values.answer import Answer, Status
 from support.chunks import make_chunk
 from support.kits import library_of
 from support.panel import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.services.research.library import CollectionLibrary
 from multi_agent.orchestrator.given_library import GivenLibrary
-from multi_agent.request import RagResult
+from multi_agent.values.request import RagResult
 from vectorstore.models import GivenPassage
 
 MAIL = RagResult(text="The pump was loud at night.", source="mail", score=0.5)

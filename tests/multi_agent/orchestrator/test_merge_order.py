@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from multi_agent.answer import Status
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.memories import Memories
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.request import Request
+from multi_agent.values.answer import Status
+from multi_agent.values.request import Request
 from support.database import make_engine
 from support.panel import PLANNER, SYNTHESIS, Panel, role_of
 from support.replies import Reply

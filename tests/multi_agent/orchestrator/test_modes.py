@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from multi_agent.answer import Status
 from multi_agent.errors import AgentError
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.plan import Plan, Step
-from multi_agent.request import Request as Asked
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Status
+from multi_agent.values.plan import Plan, Step
+from multi_agent.values.request import Request as Asked
 from support.panel import (
     PLANNER,
     READING,

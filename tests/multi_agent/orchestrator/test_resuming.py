@@ -8,12 +8,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 
-from multi_agent.answer import Status
-from multi_agent.events import RunFinished, RunResumed
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.request import Request as Question
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Status
+from multi_agent.values.events import RunFinished, RunResumed
+from multi_agent.values.request import Request as Question
 from support.panel import (
     PLANNER,
     READING,

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from multi_agent.answer import Status
-from multi_agent.events import Event
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.request import Request as Asked
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Status
+from multi_agent.values.events import Event
+from multi_agent.values.request import Request as Asked
 from support import replies
 from support.panel import (
     EXPLANATION,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from multi_agent.answer import Coverage, SourceCount, VoteGroup
-from multi_agent.context import Claim, Computation, Evidence, Synthesis
-from multi_agent.events import Body, Event, Voted
-from multi_agent.evidence_events import ContradictionFound
 from multi_agent.grounding.citations import evidence_in
 from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.library import CatalogueEntry
 from multi_agent.orchestrator.run_counter import RunCounter, coverage
-from multi_agent.request import RagResult
-from multi_agent.sources import given_passages, page_passages, tool_passage
+from multi_agent.values.answer import Coverage, SourceCount, VoteGroup
+from multi_agent.values.context import Claim, Computation, Evidence, Synthesis
+from multi_agent.values.events import Body, Event, Voted
+from multi_agent.values.evidence_events import ContradictionFound
+from multi_agent.values.request import RagResult
+from multi_agent.values.sources import given_passages, page_passages, tool_passage
 from support.chunks import make_chunk
 from support.kits import make_context
 from vectorstore.models import Chunk, PageSpan

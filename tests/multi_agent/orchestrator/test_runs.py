@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from multi_agent.answer import Status
 from multi_agent.errors import AgentError
-from multi_agent.events import Event
 from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Status
+from multi_agent.values.events import Event
 from support import replies
 from support.panel import EXTRACTION, PLANNER, SYNTHESIS, Panel, plan, role_of, synthesis
 from support.replies import Request

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from multi_agent.answer import Status
 from multi_agent.errors import AgentError, PlanError
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.plan import Parameter, Plan, Step
-from multi_agent.request import Request as Asked
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Status
+from multi_agent.values.plan import Parameter, Plan, Step
+from multi_agent.values.request import Request as Asked
 from support.panel import UNDERSTANDING, Panel, role_of
 from support.scripted_endpoint import ScriptedEndpoint
 from support.templates import old_plan

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from multi_agent.agents.extractor import Extractor
-from multi_agent.answer import Status
-from multi_agent.context import ContextUpdate, ResearchContext
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator import watchdog
 from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.values.answer import Status
+from multi_agent.values.context import ContextUpdate, ResearchContext
 from support.panel import Panel
 from support.waiting import wait_for
 

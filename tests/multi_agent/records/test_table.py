@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multi_agent.context import Record
 from multi_agent.records.sql import RecordDatabase
 from multi_agent.records.table import RecordTable, build_table
+from multi_agent.values.context import Record
 from support.tables import fields, table_context
 from vectorstore.models import Scalar
 

@@ -12,7 +12,13 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from multi_agent.events import (
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Usage
+from multi_agent.storage.trace import Trace
+from multi_agent.telemetry.attributes import Content
+from multi_agent.telemetry.ids import RunIds, trace_id_of
+from multi_agent.telemetry.spans import SpanListener
+from multi_agent.values.events import (
     ApprovalRequested,
     Body,
     Event,
@@ -29,13 +35,7 @@ from multi_agent.events import (
     ToolCalled,
     ToolReturned,
 )
-from multi_agent.llm.llm import Usage
-from multi_agent.llm.settings import EndpointSettings
-from multi_agent.request import Request
-from multi_agent.storage.trace import Trace
-from multi_agent.telemetry.attributes import Content
-from multi_agent.telemetry.ids import RunIds, trace_id_of
-from multi_agent.telemetry.spans import SpanListener
+from multi_agent.values.request import Request
 from support.database import make_engine
 
 RUN = "run_0123456789ab"

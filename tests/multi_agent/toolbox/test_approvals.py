@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from multi_agent.answer import Answer, Status
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, ToolError
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.approvals import Approval
 from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.values.answer import Answer, Status
 from support.database import make_engine
 from support.effects.effects import LOG, PACKAGE
 from support.handyman import TASK, calls, handyman, report, rounds

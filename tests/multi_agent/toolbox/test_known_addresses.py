@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from multi_agent.answer import Answer
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.remembered import Exchange
-from multi_agent.request import Request
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.toolbox.known_addresses import WHY_ASKED, KnownAddresses
-from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.values.answer import Answer
+from multi_agent.values.remembered import Exchange
+from multi_agent.values.request import Request
 from support.handyman import TASK, calls, handyman, report, rounds
 from support.panel import COMPLETION, role_of
 from support.scripted_endpoint import ScriptedEndpoint

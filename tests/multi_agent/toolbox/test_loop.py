@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from multi_agent.answer import Answer
 from multi_agent.llm.models import Models
 from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.values.answer import Answer
 from support.database import make_engine
 from support.effects.effects import LOG, PACKAGE
 from support.handyman import TASK, TURN, calls, handyman, report, rounds

@@ -11,7 +11,7 @@ import pdfplumber
 import pytest
 
 from multi_agent.errors import ToolError
-from multi_agent.toolbox.sandbox import Sandbox
+from multi_agent.sandbox import Sandbox
 from vectorstore.models import WebPage
 
 DEJAVU = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")

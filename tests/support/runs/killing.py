@@ -19,24 +19,24 @@ from typing import NamedTuple, Never
 from sqlalchemy import Engine, event, func, select
 
 from base.database import METADATA
-from multi_agent.answer import Answer
-from multi_agent.events import Event, ModelAsked, StepFinished
 from multi_agent.library import Library
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.memories import Memories
 from multi_agent.memory.plans import PlanMemory
+from multi_agent.model import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.request import Fork, Request
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.recording import last_try
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.approvals import Approvals
 from multi_agent.toolbox.registry import BUILT_IN, ToolRegistry
-from multi_agent.toolbox.settings import ToolSettings
 from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.values.answer import Answer
+from multi_agent.values.events import Event, ModelAsked, StepFinished
+from multi_agent.values.request import Fork, Request
 from support.database import make_engine
 from support.handyman import handyman
 from support.panel import READING, Panel, role_of

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from multi_agent.request import Request
+from multi_agent.values.request import Request
 from support import handyman, replies
 from support.panel import (
     EXTRACTION,

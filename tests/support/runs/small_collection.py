@@ -13,7 +13,7 @@ from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.models import Models
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
 from support.chunks import make_chunk

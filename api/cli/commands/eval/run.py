@@ -163,7 +163,7 @@ def _ask_questions(
 ) -> None:
     """Ask the remaining questions of each evaluation. On Ctrl-C, print how to resume and raise KeyboardInterrupt."""
     from api.cli.render.evaluations import progress, unfinished_lines
-    from multi_agent.settings import Budget
+    from multi_agent.settings.research import Budget
 
     for result in results:
         label = result.evaluation.configuration.label

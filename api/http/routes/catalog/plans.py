@@ -16,7 +16,7 @@ from api.services.catalog.plans import PlanFile, Plans
 from base.models import FrozenModel
 from multi_agent.errors import NotKept, UnknownPlan
 from multi_agent.orchestrator.planning.proposal import Proposal
-from multi_agent.plan import Plan, PlanExample
+from multi_agent.values.plan import Plan, PlanExample
 
 router = make_router(prefix="/v1/plans", tags=["plans"])
 

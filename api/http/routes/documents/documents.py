@@ -24,8 +24,8 @@ from api.http.router import make_router
 from api.services.documents.search import search as search_pool
 from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord, DocumentState
-from multi_agent.document_filter import DocumentFilter
-from multi_agent.request import LONGEST
+from multi_agent.values.document_filter import DocumentFilter
+from multi_agent.values.request import LONGEST
 from vectorstore.models import Chunk, CollectionSpec, Hit, Scalar, SearchMode, UnreadableCollection
 
 router = make_router(prefix="/v1", tags=["documents"])

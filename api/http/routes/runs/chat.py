@@ -27,9 +27,9 @@ from api.jobs.research import Runs
 from api.problems import EXPECTED, problem_of
 from api.services.research.chat_models import chat_models
 from api.services.research.progress import progress
-from multi_agent.answer import Answer, Status
-from multi_agent.settings import Source
+from multi_agent.settings.research import Source
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Answer, Status
 from vectorstore.models import names_in
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

@@ -19,7 +19,7 @@ from api.services.research.fork import fork_request, step_options
 from api.services.research.replay import OpenLibrary, replay_run
 from multi_agent.orchestrator.rerun.fork_options import ForkOptions
 from multi_agent.orchestrator.rerun.replay import Replay
-from multi_agent.request import ForkChange
+from multi_agent.values.request import ForkChange
 
 router = make_router(prefix="/v1/runs", tags=["runs"])
 

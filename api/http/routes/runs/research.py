@@ -30,9 +30,9 @@ from api.problems import failed_run
 from api.services.research.conversation import collection_to_ask
 from api.services.research.research import request_fields
 from base.models import FrozenModel
-from multi_agent.answer import Answer, Status
-from multi_agent.request import Request
-from multi_agent.settings import Source
+from multi_agent.settings.research import Source
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.request import Request
 
 router = make_router(prefix="/v1", tags=["research"])
 

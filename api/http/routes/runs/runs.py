@@ -17,12 +17,12 @@ from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_ev
 from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.runs import RatingRequest, find_run, list_runs, rate_run
 from base.models import FrozenModel
-from multi_agent.answer import Answer
-from multi_agent.events import Event
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.storage.archive import StoredRuns
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.answer import Answer
+from multi_agent.values.events import Event
 
 router = make_router(prefix="/v1/runs", tags=["runs"])
 

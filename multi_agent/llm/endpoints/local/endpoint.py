@@ -18,8 +18,8 @@ from multi_agent.llm.endpoints.local.gguf import Header, read_header
 from multi_agent.llm.endpoints.local.grammar import grammar_of
 from multi_agent.llm.endpoints.local.process import Ask, Ended, Load, NotLoaded, Stop, Text
 from multi_agent.llm.endpoints.transport import timed_out
-from multi_agent.llm.llm import OnText
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import OnText
 
 _EXIT_TIMEOUT_S = 5.0
 _CONVERTED = "converted"

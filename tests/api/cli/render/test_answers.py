@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from api.cli.render.answers import show_answer
-from multi_agent.answer import Answer, Status
+from multi_agent.values.answer import Answer, Status
 from support.answers import ANSWER
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from api.cli.render.events import show_event, show_faults
-from multi_agent.events import Event, ResponseRepaired
 from multi_agent.llm.wrappers.observed import ResponseFaults
+from multi_agent.values.events import Event, ResponseRepaired
 
 
 def make_console() -> tuple[Console, io.StringIO]:

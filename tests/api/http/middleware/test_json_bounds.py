@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from api.http.middleware.json_bounds import DEEPEST, MOST_VALUES, json_fault
-from multi_agent.request import LONGEST_RESULT, LONGEST_RESULTS
+from multi_agent.values.request import LONGEST_RESULT, LONGEST_RESULTS
 from support.waiting import LIMIT_S
 
 SIZE = 4 * 2**20 - 100

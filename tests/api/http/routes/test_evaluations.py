@@ -14,7 +14,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.evaluation.question_set import Question, QuestionSet
 from multi_agent.evaluation.store import EvaluationStore
-from multi_agent.settings import Budget
+from multi_agent.settings.research import Budget
 from support.service import HELD, NEVER
 from support.waiting import LIMIT_S, until
 from vectorstore.errors import StoreUnavailable

@@ -12,7 +12,7 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import Settings
-from multi_agent.plan import Plan
+from multi_agent.values.plan import Plan
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
 from support.templates import PERIOD, RACE, WARRANTY, WINNER, honest_model, old_plan, write_documents

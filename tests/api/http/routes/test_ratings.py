@@ -7,7 +7,7 @@ from collections.abc import Callable
 import httpx
 
 from api.bootstrap import Candor
-from multi_agent.answer import Status
+from multi_agent.values.answer import Status
 from support.service import NEVER, QUESTION
 from support.waiting import until
 

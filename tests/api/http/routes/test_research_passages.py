@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from multi_agent.request import LONGEST_RESULT, MOST_RESULTS
+from multi_agent.values.request import LONGEST_RESULT, MOST_RESULTS
 from support.service import QUESTION
 
 IN_THE_COLLECTION = "The Borea 12 works down to -25 °C."

@@ -12,9 +12,9 @@ import pytest
 import sqlalchemy as sql
 
 from api.bootstrap import Candor
-from multi_agent.events import Event, RunFinished
-from multi_agent.llm.llm import Usage
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Usage
+from multi_agent.values.events import Event, RunFinished
 from support.answers import ANSWER
 from support.service import RunningService, model
 from support.waiting import LIMIT_S

@@ -16,7 +16,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from support.panel import COMPLETION, TRIAGE, UNDERSTANDING, Panel, fast, role_of
 from support.replies import Request
 from support.service import QUESTION, RunningService

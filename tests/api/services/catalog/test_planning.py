@@ -14,8 +14,8 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.settings.tools import ToolSettings
 from support.handyman import calls, done
 from support.panel import (
     EXPLANATION,

@@ -14,9 +14,9 @@ import pytest
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.settings.tools import McpServer, ToolSettings
 from multi_agent.toolbox.mcp_servers import McpServers
-from multi_agent.toolbox.settings import McpServer, ToolSettings
 from support.handyman import TASK, calls, done, report, rounds
 from support.reckoner import found
 from support.scripted_endpoint import ScriptedEndpoint

@@ -18,9 +18,9 @@ from markdown_it import MarkdownIt
 from api.errors import UsageError
 from api.http.openai_chat import annotated_text
 from api.services.exports.export import Format, export
-from multi_agent.answer import Answer, Status
-from multi_agent.context import Claim
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.values.answer import Answer, Status
+from multi_agent.values.context import Claim
 from support.answers import ANSWER, RUN, quote
 from support.panel import Panel
 from support.service import NEVER, QUESTION

@@ -18,11 +18,11 @@ from api.services.exports.run_file import LARGEST, MOST_VALUES, read_run, write_
 from api.services.research.prune import Limits
 from api.settings import Settings
 from multi_agent.errors import RunExists
-from multi_agent.events import Event, RunFinished, RunStarted
-from multi_agent.llm.llm import Message, Usage
 from multi_agent.llm.wrappers.journal import JournalEntry
-from multi_agent.request import Fork, Request
+from multi_agent.model import Message, Usage
 from multi_agent.storage.recording import Recording
+from multi_agent.values.events import Event, RunFinished, RunStarted
+from multi_agent.values.request import Fork, Request
 from support.answers import ANSWER, RUN
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)

@@ -13,8 +13,8 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ask.run import run_question
 from api.cli.ingest import run_ingest
-from multi_agent.settings import ResearchSettings
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.settings.tools import ToolSettings
 from support.effects.effects import LOG
 from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import TASK, Terminal, calls, report, rounds

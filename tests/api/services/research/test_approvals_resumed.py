@@ -13,7 +13,7 @@ from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.services.research.approvals import Decision, decide, open_approvals
-from multi_agent.toolbox.settings import ToolSettings
+from multi_agent.settings.tools import ToolSettings
 from support.effects.effects import LOG
 from support.effects.effects import PACKAGE as TOOLS
 from support.handyman import TASK, calls, report, rounds

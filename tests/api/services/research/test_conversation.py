@@ -18,7 +18,7 @@ from openai import OpenAI
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from support.marathon import COMPLETED, DOCUMENT, FOLLOW_UP, TIME, WHO, WINNER, Marathon
 from support.panel import (
     COMPLETION,

@@ -13,9 +13,9 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.services.research.execution_summary import execution_facts
-from multi_agent.answer import ExecutionSummary, SourceCount, ToolCount
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.values.answer import ExecutionSummary, SourceCount, ToolCount
 from support.answers import ANSWER
 from support.files import write_pdf
 from support.handyman import TASK, calls, report, rounds

@@ -13,7 +13,7 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.settings import ResearchSettings
+from multi_agent.settings.research import ResearchSettings
 from support.panel import (
     EXTRACTION,
     INSPECTION,

@@ -13,8 +13,8 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.catalog.entries import CustomAgent
-from multi_agent.settings import ResearchSettings
-from multi_agent.toolbox.settings import McpServer, ToolSettings
+from multi_agent.settings.research import ResearchSettings
+from multi_agent.settings.tools import McpServer, ToolSettings
 from support.reckoner import CLAIM, QUESTION, RECKONER, found, reckoning
 from support.replies import Responder
 from support.scripted_endpoint import ScriptedEndpoint

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import Message
+from multi_agent.model import Message
 from support import replies
 from support.replies import PROTOCOLS, Protocol, always, held_until_together, in_turn
 from support.scripted_endpoint import ScriptedEndpoint

@@ -23,10 +23,10 @@ from multi_agent.errors import (
 )
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.factory import build_client, build_llm
-from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
 from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.retry import RetryingEndpoint
+from multi_agent.model import LLM, Message
 from support import replies
 from support.replies import PROTOCOLS, Protocol, Reply, Request, always, in_turn, say
 from support.scripted_endpoint import ScriptedEndpoint

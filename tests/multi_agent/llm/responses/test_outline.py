@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from multi_agent.llm.llm import Message
 from multi_agent.llm.responses.schema import outline_of
 from multi_agent.llm.responses.typed import with_schema
+from multi_agent.model import Message
 
 
 class Quote(BaseModel):

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.events import ResponseRepaired
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import Completion, Message
 from multi_agent.llm.responses.repair import repair
 from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.observed import ObservedLLM
+from multi_agent.model import Completion, Message
+from multi_agent.values.events import ResponseRepaired
 from support import replies
 from support.replies import PROTOCOLS, Protocol, Reply, always, in_turn
 from support.scripted_endpoint import ScriptedEndpoint

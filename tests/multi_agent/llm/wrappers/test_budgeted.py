@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from multi_agent.errors import BudgetReached, InvalidResponse
 from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.llm.wrappers.journal import JournalingLLM, RecordedJournal
-from multi_agent.settings import Budget
+from multi_agent.model import LLM, Message
+from multi_agent.settings.research import Budget
 from support import replies
 from support.replies import always, in_turn, say
 from support.scripted_endpoint import ScriptedEndpoint

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from base.models import FrozenModel
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import LLM, Message
 from support.replies import Request, Responder, delayed, hang, held_until_together
 from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S, wait_for

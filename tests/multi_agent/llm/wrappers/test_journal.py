@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, Field
 
-from multi_agent.bus import ALL, MessageBus
 from multi_agent.errors import InvalidResponse
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import Message
 from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.journal import JournalingLLM, Occurrences, RecordedJournal, request_key
 from multi_agent.llm.wrappers.observed import Meter, ObservedLLM
+from multi_agent.model import Message
+from multi_agent.values.bus import ALL, MessageBus
 from support import replies
 from support.replies import always, in_turn
 from support.scripted_endpoint import ScriptedEndpoint

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel
 
-from multi_agent.bus import ALL, MessageBus
-from multi_agent.events import Body, Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
-from multi_agent.llm.llm import Exchange, Message, Usage
 from multi_agent.llm.wrappers.journal import JournalEntry, JournalingLLM, RecordedJournal, request_key
 from multi_agent.llm.wrappers.observed import ObservedLLM, ResponseFaults, count_faults
 from multi_agent.llm.wrappers.replay import ReplayingLLM
+from multi_agent.model import Exchange, Message, Usage
+from multi_agent.values.bus import ALL, MessageBus
+from multi_agent.values.events import Body, Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
 
 QUESTION = [Message.user("Where is the clock tower?")]
 REPAIRED = ResponseRepaired(caller="Guide", repairs=("year: read '1712' as 1712", "dropped the unknown field 'note'"))

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import BaseModel
 
-from multi_agent.bus import ALL, MessageBus
 from multi_agent.errors import BudgetReached
-from multi_agent.events import Body, Event, ModelAsked, ModelCalled
 from multi_agent.llm.factory import RunLLMs, build_llm
-from multi_agent.llm.llm import Message, Usage
 from multi_agent.llm.wrappers.budgeted import BudgetUsage
 from multi_agent.llm.wrappers.journal import RecordedJournal
 from multi_agent.llm.wrappers.pace import Pace
-from multi_agent.settings import Budget
+from multi_agent.model import Message, Usage
+from multi_agent.settings.research import Budget
+from multi_agent.values.bus import ALL, MessageBus
+from multi_agent.values.events import Body, Event, ModelAsked, ModelCalled
 from support.replies import always
 from support.scripted_endpoint import ScriptedEndpoint
 

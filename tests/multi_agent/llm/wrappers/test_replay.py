@@ -9,10 +9,10 @@ from pydantic import BaseModel, field_validator
 
 from multi_agent.errors import RecordingMissing
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import LLM, Message
 from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.journal import JournalEntry, JournalingLLM, RecordedJournal, request_key
 from multi_agent.llm.wrappers.replay import DriftedCall, ReplayingLLM
+from multi_agent.model import LLM, Message
 from support.scripted_endpoint import ScriptedEndpoint
 
 

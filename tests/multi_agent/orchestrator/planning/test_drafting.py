@@ -11,7 +11,7 @@ from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.orchestrator.planning.drafting import draft_plan
 from multi_agent.orchestrator.planning.responses import WrittenStep
 from multi_agent.orchestrator.planning.validation import faults
-from multi_agent.plan import Plan
+from multi_agent.values.plan import Plan
 
 REGISTRY = AgentRegistry.discover()
 DOCUMENTS = {"manual": "manual.pdf", "Manual.pdf": "manual.pdf", "manual.pdf": "manual.pdf"}

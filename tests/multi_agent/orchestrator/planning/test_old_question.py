@@ -6,7 +6,7 @@ import pytest
 
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
 from multi_agent.orchestrator.planning.old_question import OldQuestion, documents_in
-from multi_agent.plan import Parameter, Plan, Step
+from multi_agent.values.plan import Parameter, Plan, Step
 
 REGISTRY = AgentRegistry.discover((BUILT_IN,))
 RACE = "Who won the Vinterholm Marathon of 2021?"

@@ -9,7 +9,7 @@ import pytest
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
 from multi_agent.errors import PlanError
 from multi_agent.orchestrator.planning.templates import fill, saving_faults, template_faults, values_for
-from multi_agent.plan import Parameter, Plan, Step
+from multi_agent.values.plan import Parameter, Plan, Step
 
 REGISTRY = AgentRegistry.discover((BUILT_IN,))
 COMPANY = Parameter(name="company", meaning="the company that is asked about")

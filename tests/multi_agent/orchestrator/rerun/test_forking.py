@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from multi_agent.answer import Status
 from multi_agent.errors import AgentError, PlanError, UnknownModel
-from multi_agent.events import ModelCalled, PlanMade, StepFinished
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.rerun.fork_options import fork_options
 from multi_agent.orchestrator.rerun.replay import replay
-from multi_agent.plan import Step
-from multi_agent.request import Fork
-from multi_agent.request import Request as Question
 from multi_agent.storage.archive import RunArchive
 from multi_agent.storage.recording import load_recording
 from multi_agent.storage.trace import Trace
+from multi_agent.values.answer import Status
+from multi_agent.values.events import ModelCalled, PlanMade, StepFinished
+from multi_agent.values.plan import Step
+from multi_agent.values.request import Fork
+from multi_agent.values.request import Request as Question
 from support.database import make_engine
 from support.panel import EXTRACTION, INSPECTION, PLANNER, SYNTHESIS, Panel, planned, reading, role_of, step, synthesis
 from support.replies import Reply, Request

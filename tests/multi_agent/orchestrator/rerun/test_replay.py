@@ -173,7 +173,7 @@ async def test_otherwise_the_code_has_changed(
 ) -> None:
     live = panel(serve(Panel("-25 °C")))
     answer = await live.research(QUESTION)
-    monkeypatch.setattr("multi_agent.evidence_events._EXCERPT", 10)
+    monkeypatch.setattr("multi_agent.values.evidence_events._EXCERPT", 10)
     result = await repeat(live, trace, answer.run_id)
     assert result.difference is not None
     assert (result.difference.type, result.difference.field) == ("searched", "passages[0].end")

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
-from multi_agent.llm.llm import Message
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Message
 from support.waiting import LIMIT_S
 
 FILE = os.environ.get("CANDOR_TEST_GGUF", "")

@@ -15,9 +15,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from base.models import FrozenModel
-from multi_agent.context import AgentMessage
-from multi_agent.events import Event, ReasoningShared, StepFailed
-from multi_agent.evidence_events import ContradictionFound, EvidenceRejected, MissingReported
+from multi_agent.values.context import AgentMessage
+from multi_agent.values.events import Event, ReasoningShared, StepFailed
+from multi_agent.values.evidence_events import ContradictionFound, EvidenceRejected, MissingReported
 
 _CONTENTS: Mapping[type, Callable[[Any], str]] = {
     ContradictionFound: lambda body: f"possible contradiction: {' / '.join(body.sides)}",

@@ -11,9 +11,9 @@ from pydantic import Field
 
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.context import Claim, Computation, Evidence, Layout, PictureSource, ResearchContext, Synthesis
-from multi_agent.document_filter import Selection
-from multi_agent.llm.llm import Usage
+from multi_agent.model import Usage
+from multi_agent.values.context import Claim, Computation, Evidence, Layout, PictureSource, ResearchContext, Synthesis
+from multi_agent.values.document_filter import Selection
 from vectorstore.models import Origin, Scalar
 
 

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from base.models import FrozenModel
-from multi_agent.document_filter import DocumentFilter
 from multi_agent.errors import AgentError
-from multi_agent.plan import Plan
-from multi_agent.remembered import EXCHANGES, Exchange
-from multi_agent.settings import Budget, Source
+from multi_agent.settings.research import Budget, Source
+from multi_agent.values.document_filter import DocumentFilter
+from multi_agent.values.plan import Plan
+from multi_agent.values.remembered import EXCHANGES, Exchange
 
 LONGEST = 20_000
 """Maximum characters of a question or query. Longer texts belong in the collection as documents."""

@@ -8,12 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from multi_agent.agent import AgentCard
-from multi_agent.context import AgentMessage
-from multi_agent.events import Body, Event, StepSkipped
-from multi_agent.evidence_events import EvidenceRejected, MissingReported
-from multi_agent.listening import hears, message_of
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_heard import show_heard
+from multi_agent.values.context import AgentMessage
+from multi_agent.values.events import Body, Event, StepSkipped
+from multi_agent.values.evidence_events import EvidenceRejected, MissingReported
+from multi_agent.values.listening import hears, message_of
 
 MESSAGE = AgentMessage(sender="Retriever", step="find", type="reasoning_shared", content="Found 3 passages.")
 

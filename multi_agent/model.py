@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.llm.picture import Picture
+from multi_agent.values.picture import Picture
 
 ResponseT = TypeVar("ResponseT", bound=BaseModel)
 FinishReason = Literal["stop", "length", "cut", ""]

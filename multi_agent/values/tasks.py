@@ -21,9 +21,9 @@ from typing import Any, Literal, Protocol
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SerializeAsAny, create_model
 
 from base.models import FrozenModel
-from multi_agent.context import ContextUpdate
 from multi_agent.errors import TaskAccessDenied
-from multi_agent.listening import Wake
+from multi_agent.values.context import ContextUpdate
+from multi_agent.values.listening import Wake
 
 GetTaskData = Callable[[str], "TaskData"]
 

@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, TypeVar
 
-from multi_agent.context import SINGLE_VALUED, Computation, ContextUpdate, Evidence, Place, Record, ResearchContext
 from multi_agent.errors import ContextViolation
+from multi_agent.values.context import (
+    SINGLE_VALUED,
+    Computation,
+    ContextUpdate,
+    Evidence,
+    Place,
+    Record,
+    ResearchContext,
+)
 from vectorstore.models import Chunk
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from multi_agent.document_filter import DocumentFilter, Selection
 from multi_agent.errors import NoDocumentMatches
 from multi_agent.library import CatalogueEntry
+from multi_agent.values.document_filter import DocumentFilter, Selection
 
 
 def document(path: str, name: str, dated: str, *tags: str) -> CatalogueEntry:

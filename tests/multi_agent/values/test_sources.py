@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from multi_agent.prompts.show_passages import number_units
-from multi_agent.sources import page_passages, readable, tool_passage
+from multi_agent.values.sources import page_passages, readable, tool_passage
 from vectorstore.models import ToolOutput, WebPage
 
 READ_AT = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multi_agent.context import (
+from multi_agent.errors import ContextViolation
+from multi_agent.values.context import (
     Computation,
     ContextUpdate,
     Evidence,
@@ -16,8 +17,7 @@ from multi_agent.context import (
     Synthesis,
     Understanding,
 )
-from multi_agent.context_merge import admit, merge, number_evidence
-from multi_agent.errors import ContextViolation
+from multi_agent.values.context_merge import admit, merge, number_evidence
 
 EMPTY = ResearchContext(question="q", understanding=Understanding(intent="i", domain="d", requirements=("r",)))
 

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from base.models import FrozenModel
-from multi_agent.answer import Vote
-from multi_agent.context import AgentMessage, Understanding
-from multi_agent.evidence_events import (
+from multi_agent.model import FinishReason, Usage
+from multi_agent.values.answer import Vote
+from multi_agent.values.context import AgentMessage, Understanding
+from multi_agent.values.evidence_events import (
     ClaimChecked,
     ClaimDrafted,
     ContradictionFound,
@@ -23,10 +24,9 @@ from multi_agent.evidence_events import (
     MissingReported,
     Searched,
 )
-from multi_agent.llm.llm import FinishReason, Usage
-from multi_agent.plan import Attempt, Plan, PlanExample
-from multi_agent.remembered import Remembered
-from multi_agent.request import Request
+from multi_agent.values.plan import Attempt, Plan, PlanExample
+from multi_agent.values.remembered import Remembered
+from multi_agent.values.request import Request
 
 
 class RunStarted(FrozenModel):

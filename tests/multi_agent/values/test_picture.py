@@ -16,11 +16,11 @@ from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.llm import Message
-from multi_agent.llm.picture import Picture
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.journal import JournalEntry, JournalingLLM, RecordedJournal, request_key
 from multi_agent.llm.wrappers.replay import ReplayingLLM
+from multi_agent.model import Message
+from multi_agent.values.picture import Picture
 from support import replies
 from support.files import make_png
 from support.replies import PROTOCOLS, Protocol, always, in_turn

@@ -9,7 +9,7 @@ import pytest
 from multi_agent.agent import AgentCard
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import TaskAccessDenied
-from multi_agent.tasks import InProcessTaskQueue, SubTask, TaskResult, TaskStorage, task_data_type
+from multi_agent.values.tasks import InProcessTaskQueue, SubTask, TaskResult, TaskStorage, task_data_type
 
 REGISTRY = AgentRegistry.discover()
 CARD: AgentCard = REGISTRY.get("Reader").card

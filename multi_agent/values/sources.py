@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from multi_agent.request import RagResult
-from multi_agent.settings import Source
+from multi_agent.settings.research import Source
+from multi_agent.values.request import RagResult
 from vectorstore.models import Chunk, GivenPassage, Origin, PageSpan, ToolOutput, WebPage
 from vectorstore.text.sentences import SENTENCE_ENDS, Span, divide
 

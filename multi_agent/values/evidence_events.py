@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from base.models import FrozenModel
-from multi_agent.context import Claim, Evidence
+from multi_agent.values.context import Claim, Evidence
 from vectorstore.models import Chunk, Hit, Origin
 
 _MAX_PASSAGES = 24  # passages of a search that its event contains

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from multi_agent.events import Body, Event
+from multi_agent.values.events import Body, Event
 
 Subscriber = Callable[[Event], Awaitable[None]]
 Publish = Callable[[Body], Awaitable[object]]

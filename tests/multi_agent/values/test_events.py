@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multi_agent.evidence_events import FoundPassage, Searched
+from multi_agent.values.evidence_events import FoundPassage, Searched
 from support.chunks import make_chunk
 from vectorstore.models import Hit, PageSpan
 

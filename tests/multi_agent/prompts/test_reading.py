@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from multi_agent.library import Library
 from multi_agent.llm.context_window import estimate_tokens
-from multi_agent.reading import read_around
+from multi_agent.prompts.reading import read_around
 from support.chunks import make_chunk
 from vectorstore.models import Chunk, PageSpan, TableHeader
 

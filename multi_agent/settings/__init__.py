@@ -1,0 +1,1 @@
+"""The settings of research and of tools."""
