@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from api.storage.uploads import Uploads
     from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
-    from ingest.pipeline.figures import FigureDescriber
-    from ingest.pipeline.model_facts import FactFinder
+    from ingest.pipeline.model.figures import FigureDescriber
+    from ingest.pipeline.model.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
     from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
     from multi_agent.memory.memories import Memories

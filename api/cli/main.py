@@ -1,7 +1,7 @@
 """The ``candor`` command, which finds and runs commands and converts errors to messages and exit codes.
 
 Modules in ``api/cli/commands`` are discovered automatically. Each defines ``app`` with ``command()`` or
-``command_group()`` of ``api/cli/common.py``. A folder is a group, and its docstring is the group's help. Results go to
+``command_group()`` of ``api/cli/common.py``. A folder that defines ``GROUP`` is a group. Results go to
 standard output, everything else to standard error. Commands import heavy modules inside their functions, so that
 ``candor --help`` stays fast.
 """
@@ -45,7 +45,7 @@ def make_app() -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(_global_options)
-    for found in sorted(_find_apps(commands), key=lambda each: bool(each.info.name)):
+    for found in sorted(_find_apps(commands), key=_order):
         app.add_typer(found)
     return app
 
@@ -66,16 +66,25 @@ def _global_options(
 
 
 def _find_apps(package: ModuleType) -> Iterator[typer.Typer]:
-    """Yield the app of every module and folder of a package, in alphabetical order."""
+    """Yield the app of every module and group of a package and its folders."""
     for found in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{found.name}")
         if not found.ispkg:
             yield module.app
-            continue
-        group = command_group(found.name, str(module.__doc__))
-        for app in _find_apps(module):
-            group.add_typer(app)
-        yield group
+        elif summary := getattr(module, "GROUP", ""):
+            group = command_group(found.name, summary)
+            for app in _find_apps(module):
+                group.add_typer(app)
+            yield group
+        else:
+            yield from _find_apps(module)
+
+
+def _order(app: typer.Typer) -> tuple[bool, str]:
+    if app.info.name:
+        return True, app.info.name
+    command = app.registered_commands[0]
+    return False, command.name or str(getattr(command.callback, "__name__", ""))
 
 
 app = make_app()

@@ -7,7 +7,7 @@ from uuid import UUID, uuid5
 from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
 from ingest.ledger.records import INDEX_VERSION
-from ingest.pipeline.figures import separate_descriptions
+from ingest.pipeline.model.figures import separate_descriptions
 from vectorstore.models import Chunk
 
 _CHUNK_NAMESPACE = UUID("0b8c6c55-6d0f-5d43-9a55-3c2f5e0f4a17")

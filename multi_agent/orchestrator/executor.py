@@ -19,7 +19,7 @@ from multi_agent.orchestrator.plan_progress import PlanProgress
 from multi_agent.orchestrator.planning.validation import answering_step
 from multi_agent.orchestrator.reactions import Reactions
 from multi_agent.orchestrator.shared_context import SharedContext
-from multi_agent.orchestrator.step_tasks import StepTasks
+from multi_agent.orchestrator.steps.tasks import StepTasks
 from multi_agent.orchestrator.worker import Worker
 from multi_agent.values.bus import ALL, MessageBus
 from multi_agent.values.context import ContextUpdate, ResearchContext, Synthesis

@@ -32,8 +32,8 @@ from multi_agent.orchestrator.rerun.forking import PlanChange, copy_calls, origi
 from multi_agent.orchestrator.run_counter import RunCounter
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
-from multi_agent.orchestrator.step_kits import StepKits
-from multi_agent.orchestrator.step_tasks import StepTasks
+from multi_agent.orchestrator.steps.kits import StepKits
+from multi_agent.orchestrator.steps.tasks import StepTasks
 from multi_agent.orchestrator.worker import Worker
 from multi_agent.prompts.show_remembered import show_practice
 from multi_agent.prompts.show_sources import show_sources

@@ -20,8 +20,8 @@ from multi_agent.errors import (
     StepError,
 )
 from multi_agent.orchestrator.shared_context import SharedContext
-from multi_agent.orchestrator.step_kits import StepKit, StepKits
-from multi_agent.orchestrator.step_timeout import StepTimeout
+from multi_agent.orchestrator.steps.kits import StepKit, StepKits
+from multi_agent.orchestrator.steps.timeout import StepTimeout
 from multi_agent.values.bus import MessageBus
 from multi_agent.values.context import AgentMessage
 from multi_agent.values.events import StepFailed, StepRetried, StepSkipped, StepStarted, WokenBy

@@ -18,7 +18,7 @@ _ResultT = TypeVar("_ResultT")
 
 
 class DefaultModel:
-    """Base class for models of an ingest. Implements ``ingest.pipeline.asked_model.IngestModel`` except ``check``."""
+    """Base class for models of an ingest. Implements ``IngestModel`` except ``check``."""
 
     def __init__(self, settings: EndpointSettings, shared: Path, make_locks: MakeLocks | None = None) -> None:
         """Create the model. ``build_llm`` describes ``shared`` and ``make_locks``."""

@@ -34,7 +34,7 @@ class DocumentFacts(BaseModel):
 
 
 class ModelFactFinder(DefaultModel):
-    """Implements ``ingest.pipeline.model_facts.FactFinder``."""
+    """Implements ``ingest.pipeline.model.model_facts.FactFinder``."""
 
     def check(self) -> None:
         try:

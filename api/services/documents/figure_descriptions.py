@@ -22,7 +22,7 @@ class FigureDescription(BaseModel):
 
 
 class ModelDescriber(DefaultModel):
-    """Implements ``ingest.pipeline.figures.FigureDescriber``."""
+    """Implements ``ingest.pipeline.model.figures.FigureDescriber``."""
 
     def check(self) -> None:
         try:

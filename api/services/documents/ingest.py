@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from ingest.ledger.records import DocumentSummary
     from ingest.parser import Parser
     from ingest.pipeline.boundary import Boundary
-    from ingest.pipeline.figures import FigureDescriber
     from ingest.pipeline.lost_passages import Difference
-    from ingest.pipeline.model_facts import FactFinder
+    from ingest.pipeline.model.figures import FigureDescriber
+    from ingest.pipeline.model.model_facts import FactFinder
     from ingest.pipeline.reembed import ModelChange, ReembedReport
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import Collection, VectorStore
@@ -328,8 +328,8 @@ class IngestService:
 
     def _with_models(self, parser: Parser) -> Parser:
         """Wrap the parser to get facts and descriptions of figures from models, if configured."""
-        from ingest.pipeline.figures import DescribingParser
-        from ingest.pipeline.model_facts import FactsParser
+        from ingest.pipeline.model.figures import DescribingParser
+        from ingest.pipeline.model.model_facts import FactsParser
 
         if self._fact_finder:
             parser = FactsParser(parser, self._fact_finder)

@@ -54,14 +54,22 @@ def test_commands_come_first_and_groups_after_them() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("file", "call"), [("hello.py", ["hello"]), ("greetings/hello.py", ["greetings", "hello"])])
+@pytest.mark.parametrize(
+    ("file", "package", "call"),
+    [
+        ("hello.py", "", ["hello"]),
+        ("greetings/hello.py", "", ["hello"]),
+        ("salutes/hello.py", 'GROUP = "Greet in many ways."', ["salutes", "hello"]),
+    ],
+    ids=["module", "folder", "group"],
+)
 def test_a_module_added_to_the_folder_is_a_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, call: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, package: str, call: list[str]
 ) -> None:
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_text(HELLO)
     if "/" in file:
-        (tmp_path / file).with_name("__init__.py").write_text('"""Greet in many ways."""\n')
+        (tmp_path / file).with_name("__init__.py").write_text(package)
     monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
     extended = make_app()
     assert CliRunner().invoke(extended, call).output == "Hello.\n"

@@ -1,1 +1,3 @@
-"""Ask a set of questions and measure the answers."""
+"""The commands of ``candor eval``."""
+
+GROUP = "Ask a set of questions and measure the answers."

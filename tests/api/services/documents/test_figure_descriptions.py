@@ -14,7 +14,7 @@ from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
 from ingest.errors import ModelUnavailable
 from ingest.pipeline.chunks import chunk_document
-from ingest.pipeline.figures import DESCRIPTIONS
+from ingest.pipeline.model.figures import DESCRIPTIONS
 from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.reports import IngestReport
 from ingest.settings import IngestSettings

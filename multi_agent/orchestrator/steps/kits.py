@@ -11,7 +11,7 @@ from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.orchestrator.run_models import RunModels
 from multi_agent.orchestrator.shared_context import SharedContext
-from multi_agent.orchestrator.step_timeout import StepTimeout
+from multi_agent.orchestrator.steps.timeout import StepTimeout
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_heard import show_heard
 from multi_agent.settings.research import Source

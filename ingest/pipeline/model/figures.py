@@ -16,7 +16,7 @@ from ingest.document import Block, BlockKind, ParsedDocument
 from ingest.errors import FigureNotDescribed, PageNotShown
 from ingest.pages.renderer import draw_for_model
 from ingest.parser import Parser
-from ingest.pipeline.asked_model import IngestModel, ModelParser
+from ingest.pipeline.model.asked_model import IngestModel, ModelParser
 from ingest.readers.shared.document_builder import BETWEEN_BLOCKS, clean
 from vectorstore.models import DESCRIBED_PAGE, PICTURED_PAGES, PageSpan, Scalar, pages_in
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from ingest.document import ParsedDocument
 from ingest.facts.stated import StatedFact, check_facts, opening_lines
 from ingest.parser import Parser
-from ingest.pipeline.asked_model import IngestModel, ModelParser
+from ingest.pipeline.model.asked_model import IngestModel, ModelParser
 from ingest.pipeline.parse_file import with_language
 from vectorstore.text.languages import LANGUAGE
 

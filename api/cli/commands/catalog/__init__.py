@@ -1,0 +1,1 @@
+"""Commands for agents, skills, plans, memories and tools."""

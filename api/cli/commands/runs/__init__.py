@@ -1,0 +1,1 @@
+"""Commands for questions and their runs."""

@@ -1,0 +1,1 @@
+"""Descriptions of figures and facts that a language model adds to documents."""

@@ -1,0 +1,1 @@
+"""What a step of a plan gets: its tasks, the parts of its agent, and its time limit."""
