@@ -127,7 +127,7 @@ class LLMRequest(Generic[ResponseT]):
     varied: bool = False
     on_text: OnText | None = None
     caller: str = ""
-    """Name of the calling agent or part of the supervisor, set by ``CallerLLM``."""
+    """Name of the calling agent or part of the supervisor, set by ``RunLLM``."""
 
 
 class LLM(ABC):

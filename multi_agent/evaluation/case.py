@@ -13,7 +13,7 @@ from pydantic import Field
 from base.models import FrozenModel
 from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import fold
-from multi_agent.llm.wrappers.observed import ResponseFaults
+from multi_agent.llm.wrappers.meter import ResponseFaults
 from multi_agent.values.answer import Answer, Status
 
 _CITATION = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")

@@ -1,11 +1,7 @@
 """Builds the stack of wrappers around a model. A call passes through these wrappers from the agent to the endpoint:
 
-    per run (``RunLLMs``)
-        CallerLLM            sets the caller, and ``varied`` for samples; first, as the wrappers below read both
-        ObservedLLM          publishes an event for every call, including calls that the journal answers
-        JournalingLLM        answers from the journal, records new responses; above the budget, as replays are free
-        BudgetedLLM          raises BudgetReached before a call that exceeds the budget of the run
-        AnnouncingLLM        publishes an event before a call; innermost, for calls that are sent to the model
+    per run
+        RunLLM               journal, budget and events; ``run_llm.py`` lists its steps
     per endpoint and process (``build_llm``)
         TypedLLM             turns text into a typed value; sends a new request after an invalid response
         PictureErrors        adds advice to the error of a request with pictures
@@ -21,10 +17,8 @@ The demo puts ReplayingLLM in place of everything per endpoint. An evaluation pu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from multi_agent.llm.context_window import ContextWindowCheck
 from multi_agent.llm.endpoint import Endpoint
@@ -35,18 +29,11 @@ from multi_agent.llm.responses.repetition import RepetitionCheck
 from multi_agent.llm.responses.typed import TypedLLM
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.vision import PictureErrors, Vision
-from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
-from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.concurrency import ConcurrencyLimit
 from multi_agent.llm.wrappers.cross_process_limit import CrossProcessLimit, MakeLocks
 from multi_agent.llm.wrappers.file_locks import FileLocks
-from multi_agent.llm.wrappers.journal import Journal, JournalingLLM, Occurrences
-from multi_agent.llm.wrappers.observed import AnnouncingLLM, ObservedLLM
-from multi_agent.llm.wrappers.pace import Pace
 from multi_agent.llm.wrappers.retry import RetryingEndpoint
 from multi_agent.model import LLM
-from multi_agent.settings.research import Budget
-from multi_agent.values.bus import Publish
 
 
 def build_llm(settings: EndpointSettings, shared: Path | None = None, make_locks: MakeLocks | None = None) -> LLM:
@@ -76,28 +63,3 @@ def build_client(
             return OpenAICompatible(settings, folder)
         case "local":
             return LocalModel(settings, folder)
-
-
-class RunLLM(NamedTuple):
-    """The LLM of one caller within a run."""
-
-    llm: LLM
-    release: Callable[[], None]
-    """Must be called before the caller's step is repeated. See ``JournalingLLM.release``."""
-
-
-class RunLLMs:
-    """Builds the LLMs of one run. They share its journal, its numbering of equal requests and its budget.
-
-    ``pace`` estimates the duration of calls from earlier calls of the process.
-    """
-
-    def __init__(self, journal: Journal, budget: Budget, usage: BudgetUsage, pace: Pace) -> None:
-        self._journal, self._budget, self._usage, self._pace = journal, budget, usage, pace
-        self._occurrences = Occurrences()
-
-    def for_caller(self, caller: str, model: LLM, publish: Publish, *, varied: bool = False) -> RunLLM:
-        """Return the LLM for one caller, or for one step of an agent. ``varied`` makes every request a sample."""
-        budgeted = BudgetedLLM(AnnouncingLLM(model, publish, self._pace), self._budget, self._usage)
-        journaling = JournalingLLM(budgeted, self._journal, self._occurrences)
-        return RunLLM(CallerLLM(ObservedLLM(journaling, publish), caller, varied=varied), journaling.release)

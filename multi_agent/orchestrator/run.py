@@ -12,7 +12,7 @@ from functools import partial
 from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError, RunEnded
 from multi_agent.grounding.consensus import Candidate, agree
 from multi_agent.library import CatalogueEntry
-from multi_agent.llm.wrappers.budgeted import BudgetUsage
+from multi_agent.llm.wrappers.budget import BudgetUsage
 from multi_agent.orchestrator.answer_builder import AnswerBuilder
 from multi_agent.orchestrator.attempts import Attempts
 from multi_agent.orchestrator.executor import Executor

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from multi_agent.llm.factory import RunLLM, RunLLMs
-from multi_agent.llm.wrappers.budgeted import BudgetUsage
+from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.budget import BudgetUsage
 from multi_agent.llm.wrappers.journal import Journal
 from multi_agent.model import LLM
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
@@ -18,7 +18,7 @@ class RunModels:
         self._dependencies, self._request = dependencies, request
         self._default = dependencies.models.get(request.model)
         budget = request.budget or dependencies.settings.budget
-        self._llms = RunLLMs(journal, budget, spent, dependencies.models.pace)
+        self._calls = RunCalls(journal, budget, spent, dependencies.models.pace)
 
     @property
     def model(self) -> str:
@@ -33,8 +33,8 @@ class RunModels:
     def for_step(self, caller: str, publish: Publish, *, varied: bool, step: str = "") -> RunLLM:
         """Return the model of a step's agent. ``varied`` makes every request a sample."""
         model = self._dependencies.model_of(caller, self._request, step)
-        return self._llms.for_caller(caller, model, publish, varied=varied)
+        return RunLLM(model, self._calls, caller, publish, varied=varied)
 
     def observed(self, caller: str, publish: Publish) -> LLM:
         """Return the model of a part of the supervisor. ``publish`` receives an event for every call."""
-        return self.for_step(caller, publish, varied=False).llm
+        return self.for_step(caller, publish, varied=False)

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from multi_agent.llm.wrappers.journal import JournalEntry
-from multi_agent.llm.wrappers.observed import Meter
+from multi_agent.llm.wrappers.meter import Meter
 from multi_agent.model import Usage
 from multi_agent.storage.trace import Trace
 from multi_agent.values.events import Event, ModelFailed, RunResumed, RunStarted

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, Field
 from base.models import FrozenModel
 from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
-from multi_agent.llm.wrappers.observed import Meter
+from multi_agent.llm.wrappers.meter import Meter
 from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
 from multi_agent.storage.environments import Environment, find_environment, keep_environment
 from multi_agent.storage.other_calls import other_tokens

@@ -18,8 +18,8 @@ from api.services.research.library import CollectionLibrary
 from multi_agent.agent import Agent, AgentCard, AgentKit
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.factory import build_llm
+from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
 from multi_agent.prompt import Prompt
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.context import ContextUpdate, ResearchContext, Understanding, Wording
@@ -101,7 +101,7 @@ class Bench:
     def _make(self) -> Agent:
         package, _, stem = self.agent.__module__.rpartition(".")
         kit = AgentKit(
-            llm=BudgetedLLM(build_llm(self.endpoint), self.settings.budget, BudgetUsage()),
+            llm=RunLLM(build_llm(self.endpoint), RunCalls(budget=self.settings.budget)),
             library=self.library,
             prompt=Prompt.find(package, stem),
             settings=self.settings,

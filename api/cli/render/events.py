@@ -13,7 +13,7 @@ from rich.text import Text
 from api.cli.render.text import duration, excerpt, first_sentence, format_arguments, show_paragraph, speed
 from base.counts import count
 from multi_agent.library import within
-from multi_agent.llm.wrappers.observed import ResponseFaults
+from multi_agent.llm.wrappers.meter import ResponseFaults
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.values import events, evidence_events
 from multi_agent.values.answer import Vote

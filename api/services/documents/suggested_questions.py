@@ -16,10 +16,10 @@ from ingest.ledger.ledger import Ledger
 from multi_agent.evaluation.draft_questions import choose_passages
 from multi_agent.evaluation.suggest_questions import suggest_questions
 from multi_agent.library import Library
-from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
+from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.budget import BudgetUsage
 from multi_agent.memory.suggestions import Suggestion, Suggestions
 from multi_agent.model import LLM
-from multi_agent.settings.research import Budget
 from multi_agent.storage.other_calls import OtherCalls
 from multi_agent.storage.trace import Trace
 from vectorstore.models import Chunk
@@ -67,7 +67,7 @@ class QuestionSuggester:
             raise UsageError(f"Collection {collection!r} has no documents. Ingest some, then ask for suggestions.")
         spent = BudgetUsage()
         try:
-            questions = await suggest_questions(BudgetedLLM(self._make_llm(), Budget(), spent), passages)
+            questions = await suggest_questions(RunLLM(self._make_llm(), RunCalls(spent=spent)), passages)
         finally:
             await asyncio.to_thread(self._calls.add, caller.key, spent.usage)
         suggestion = Suggestion(

@@ -39,8 +39,7 @@ from multi_agent.evaluation.runner import Runner, RunnerKit
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
 from multi_agent.library import Library
 from multi_agent.llm.models import Models
-from multi_agent.llm.wrappers.caller import CallerLLM
-from multi_agent.llm.wrappers.journal import JournalingLLM
+from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.memory.memory import NO_MEMORY
 from multi_agent.model import LLM
 from multi_agent.settings.research import Budget
@@ -193,7 +192,7 @@ class Evaluations:
             """Return the judge's model. It uses the run's journal, so no call is paid twice."""
             if evaluation.judge_endpoint is None:
                 return None
-            return CallerLLM(JournalingLLM(models.get(evaluation.judge_endpoint), trace.journal(run_id)), "Judge")
+            return RunLLM(models.get(evaluation.judge_endpoint), RunCalls(trace.journal(run_id)), "Judge")
 
         def may_ask() -> bool:
             return has_tokens(trace, key, limits)

@@ -1,4 +1,4 @@
-"""The journal of a run: its contract, the wrapper that uses it, and a journal in a file.
+"""The journal of a run: its contract, its entries, and a journal in a file.
 
 The journal records every answered model call. A resumed run takes finished responses from its journal instead of
 calling the model. ``multi_agent/storage`` stores the journals of live runs in SQL. The file journal in this module is
@@ -21,7 +21,7 @@ from pydantic import AwareDatetime, BaseModel, Field, JsonValue, ValidationError
 from base.models import FrozenModel
 from multi_agent.errors import RecordingMissing
 from multi_agent.llm.responses.schema import schema_of
-from multi_agent.model import LLM, Completion, Exchange, LLMRequest, LLMWrapper, Message, ResponseT, Usage
+from multi_agent.model import Completion, Exchange, LLMRequest, Message, ResponseT, Usage
 
 
 class JournalEntry(FrozenModel):
@@ -86,48 +86,8 @@ class Occurrences:
         self._claimed[key].discard(occurrence)
 
 
-class JournalingLLM(LLMWrapper):
-    """An LLM that answers from its journal if possible, and records every other response.
-
-    Create one per caller, or per step, with the ``occurrences`` of the run. A failed request frees its number, so
-    the same request gets the same number when it is made again. Call ``release`` before a whole step is repeated. Then
-    the journal answers the requests that its first attempt completed.
-    """
-
-    def __init__(self, inner: LLM, journal: Journal, occurrences: Occurrences | None = None) -> None:
-        super().__init__(inner)
-        self._journal = journal
-        self._occurrences = occurrences or Occurrences()
-        self._claimed: set[tuple[str, int]] = set()
-
-    def release(self) -> None:
-        """Free the numbers of all requests made through this LLM. None of them may be in progress."""
-        for key, occurrence in self._claimed:
-            self._occurrences.free(key, occurrence)
-        self._claimed.clear()
-
-    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        key = request_key(self.model, request.messages, request.response_model, varied=request.varied)
-        occurrence = self._occurrences.claim(key)
-        self._claimed.add((key, occurrence))
-        if recorded := self._journal.find(key, occurrence):
-            return completion_of(recorded, request.response_model)
-        try:
-            completion = await super().answer(request)
-        except BaseException:  # a cancelled request is unanswered, too
-            self._free(key, occurrence)
-            raise
-        completion = completion.model_copy(update={"key": key, "occurrence": occurrence})
-        self._journal.record(_entry_of(completion, request))
-        return completion
-
-    def _free(self, key: str, occurrence: int) -> None:
-        if (key, occurrence) in self._claimed:  # after ``release``, another caller may have claimed it
-            self._claimed.discard((key, occurrence))
-            self._occurrences.free(key, occurrence)
-
-
-def _entry_of(completion: Completion[ResponseT], request: LLMRequest[ResponseT]) -> JournalEntry:
+def entry_of(completion: Completion[ResponseT], request: LLMRequest[ResponseT]) -> JournalEntry:
+    """Return the entry of an answered request."""
     return JournalEntry(
         key=completion.key,
         occurrence=completion.occurrence,

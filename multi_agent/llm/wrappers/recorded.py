@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Never
 
 from multi_agent.errors import BudgetReached, LLMError, RecordingMissing, StepError
-from multi_agent.llm.wrappers.budgeted import BUDGET_REACHED
+from multi_agent.llm.wrappers.budget import BUDGET_REACHED
 from multi_agent.llm.wrappers.journal import JournalEntry, request_key
 from multi_agent.model import LLM, Completion, Exchange, LLMRequest, ResponseT
 from multi_agent.values.events import Event, ModelAsked, ModelCalled, ModelFailed, RunFinished, StepFailed
@@ -108,7 +108,7 @@ class RecordedLLM(LLM):
         return self._calls.had_pictures(self._caller)
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        """Raise the recorded error of the request. ``JournalingLLM`` returns recorded responses."""
+        """Raise the recorded error of the request. ``RunLLM`` returns recorded responses."""
         await self._calls.fail(self.model, request)
 
 

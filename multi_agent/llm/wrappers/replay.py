@@ -2,7 +2,7 @@
 
 A call matches a recorded response by its caller and its response type, in the order of the recording. The prompt may
 differ, so a changed prompt or a new agent does not break a replay. ``drifted`` lists the calls whose prompts differ
-from the recorded ones. When a run is resumed, ``JournalingLLM`` matches exact requests instead.
+from the recorded ones. When a run is resumed, ``RunLLM`` matches exact requests instead.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class StepKits:
         publish = partial(self._bus.publish, step=task.step)
         timeout = StepTimeout(self._dependencies.settings.step_timeout_s)
         tools = self._tools.for_step(card.name, message.tools, task.step, publish, timeout.paused)
-        llm, release_llm = self._models.for_step(card.name, publish, varied=task.sample is not None, step=task.step)
+        llm = self._models.for_step(card.name, publish, varied=task.sample is not None, step=task.step)
 
         heard = self._heard_by(card, task)
 
@@ -89,7 +89,7 @@ class StepKits:
             sources=self._sources,
             wake=task.wake,
         )
-        return StepKit(registered, task, kit, heard, timeout, (release_llm, tools.release))
+        return StepKit(registered, task, kit, heard, timeout, (llm.release, tools.release))
 
     def _prompt_of(self, registered: RegisteredAgent, step: str) -> Prompt | None:
         """Return the agent's prompt, or the one of a fork for its step.

@@ -14,7 +14,8 @@ from multi_agent.errors import InvalidResponse, LLMError, LLMRateLimited, LLMRef
 from multi_agent.llm.endpoints.response_form import FORMS
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.probe import check
-from multi_agent.llm.wrappers.journal import JournalingLLM, RecordedJournal
+from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.journal import RecordedJournal
 from multi_agent.model import Completion, Message
 from support import replies
 from support.replies import PROTOCOLS, Ending, Protocol, Reply, Request, always, in_pieces, in_turn, say
@@ -315,8 +316,8 @@ async def test_a_journaled_response_is_not_streamed(tmp_path: Path) -> None:
     with ScriptedEndpoint(always(in_pieces(PUMP, 10))) as endpoint:
         llm = build_llm(endpoint.settings("openai"))
         first, again = Collector(), Collector()
-        await JournalingLLM(llm, journal).complete(QUESTION, Pump, on_text=first.on_text)
-        replayed = await JournalingLLM(llm, journal).complete(QUESTION, Pump, on_text=again.on_text)
+        await RunLLM(llm, RunCalls(journal)).complete(QUESTION, Pump, on_text=first.on_text)
+        replayed = await RunLLM(llm, RunCalls(journal)).complete(QUESTION, Pump, on_text=again.on_text)
     assert first.last == PUMP
     assert replayed.replayed
     assert again.attempts == []

@@ -16,8 +16,9 @@ from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
 from multi_agent.llm.factory import build_llm
+from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.wrappers.journal import JournalEntry, JournalingLLM, RecordedJournal, request_key
+from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, request_key
 from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.model import Message
 from multi_agent.values.picture import Picture
@@ -116,11 +117,11 @@ class TestJournal:
         journal = RecordedJournal()
         with ScriptedEndpoint(always(GRAZ), sees=True) as endpoint:
             llm = build_llm(endpoint.settings("openai"))
-            await JournalingLLM(llm, journal).complete(asked(), City)
+            await RunLLM(llm, RunCalls(journal)).complete(asked(), City)
             journal.dump(tmp_path / "journal.jsonl")
             loaded = RecordedJournal.load(tmp_path / "journal.jsonl")
-            again = await JournalingLLM(llm, loaded).complete(asked(), City)
-            other = await JournalingLLM(llm, loaded).complete(asked(make_png(41)), City)
+            again = await RunLLM(llm, RunCalls(loaded)).complete(asked(), City)
+            other = await RunLLM(llm, RunCalls(loaded)).complete(asked(make_png(41)), City)
         assert (again.replayed, other.replayed) == (True, False)
         stored = (tmp_path / "journal.jsonl").read_text()
         assert hashlib.sha256(PNG).hexdigest() in stored
@@ -131,7 +132,7 @@ class TestJournal:
     async def test_a_replayed_run_knows_if_the_recorded_model_accepted_images(self) -> None:
         journal = RecordedJournal()
         with ScriptedEndpoint(always(GRAZ), sees=True) as endpoint:
-            await JournalingLLM(build_llm(endpoint.settings("openai")), journal).complete(asked(), City)
+            await RunLLM(build_llm(endpoint.settings("openai")), RunCalls(journal)).complete(asked(), City)
         replaying = ReplayingLLM(journal.entries, "scripted")
         assert await replaying.takes_pictures()
         assert (await replaying.complete(asked(), City)).value.city == "Graz"

@@ -24,7 +24,7 @@ def trace(
 
     Example: candor trace run_3f2a --prompts
     """
-    from multi_agent.llm.wrappers.observed import count_faults
+    from multi_agent.llm.wrappers.meter import count_faults
 
     candor = make_candor(home)
     run = candor.trace.run(run_id)

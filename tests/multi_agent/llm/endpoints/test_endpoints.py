@@ -23,8 +23,8 @@ from multi_agent.errors import (
 )
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.factory import build_client, build_llm
+from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
-from multi_agent.llm.wrappers.caller import CallerLLM
 from multi_agent.llm.wrappers.retry import RetryingEndpoint
 from multi_agent.model import LLM, Message
 from support import replies
@@ -161,7 +161,7 @@ class TestRequest:
         with ScriptedEndpoint(in_turn(replies.nonsense(), PUMP)) as endpoint:
             llm = build_llm(endpoint.settings(protocol, temperature=0.0, sampling_temperature=0.9))
             await llm.complete(QUESTION, Pump, varied=True)
-            await CallerLLM(llm, "Guide", varied=True).complete(QUESTION, Pump)
+            await RunLLM(llm, RunCalls(), "Guide", varied=True).complete(QUESTION, Pump)
             await llm.complete(QUESTION, Pump)
         assert [request.temperature for request in endpoint.requests] == [0.9, 0.9, 0.9, 0.0], "including the retry"
 

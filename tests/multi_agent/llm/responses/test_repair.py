@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.responses.repair import repair
-from multi_agent.llm.wrappers.caller import CallerLLM
-from multi_agent.llm.wrappers.observed import ObservedLLM
+from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.model import Completion, Message
 from multi_agent.values.events import ResponseRepaired
 from support import replies
@@ -191,16 +190,16 @@ async def test_a_repaired_response_costs_one_call(protocol: Protocol) -> None:
         published.append(event)
 
     with ScriptedEndpoint(always(replies.wrap_in_prose(body(note="cold")))) as endpoint:
-        llm = CallerLLM(ObservedLLM(build_llm(endpoint.settings(protocol)), publish), "Guide")
+        llm = RunLLM(build_llm(endpoint.settings(protocol)), RunCalls(), "Guide", publish=publish)
         completion = await llm.complete(QUESTION, Pump)
     assert completion.value.coldest == -25
     assert completion.usage.model_calls == len(endpoint.requests) == 1
     (exchange,) = completion.exchanges
     assert exchange.fault == ""
     assert exchange.repairs[-1] == "dropped the unknown field 'note'"
-    assert published[0] == ResponseRepaired(caller="Guide", repairs=exchange.repairs)
-    assert published[1].type == "model_called"
-    assert published[1].faults == ()
+    asked, repaired, called = published
+    assert (asked.type, called.type, called.faults) == ("model_asked", "model_called", ())
+    assert repaired == ResponseRepaired(caller="Guide", repairs=exchange.repairs)
 
 
 async def test_a_retry_names_only_what_was_not_repaired(protocol: Protocol) -> None:

@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 
 from multi_agent.errors import InvalidResponse
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.wrappers.caller import CallerLLM
-from multi_agent.llm.wrappers.journal import JournalingLLM, Occurrences, RecordedJournal, request_key
-from multi_agent.llm.wrappers.observed import Meter, ObservedLLM
+from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.journal import Occurrences, RecordedJournal, request_key
+from multi_agent.llm.wrappers.meter import Meter
 from multi_agent.model import Message
 from multi_agent.values.bus import ALL, MessageBus
 from support import replies
@@ -33,8 +33,8 @@ async def test_an_answered_request_is_not_sent_again() -> None:
     journal = RecordedJournal()
     with ScriptedEndpoint(in_turn(replies.nonsense(), replies.think_aloud(GRAZ, "Clock tower…"))) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
-        first = await JournalingLLM(llm, journal).complete(QUESTION, City)
-        again = await JournalingLLM(llm, journal).complete(QUESTION, City)
+        first = await RunLLM(llm, RunCalls(journal)).complete(QUESTION, City)
+        again = await RunLLM(llm, RunCalls(journal)).complete(QUESTION, City)
     assert len(endpoint.requests) == 2, "one request and its retry after an invalid response"
     assert (first.replayed, again.replayed) == (False, True)
     assert again.model_dump(exclude={"replayed"}) == first.model_dump(exclude={"replayed"})
@@ -45,7 +45,7 @@ async def test_an_answered_request_is_not_sent_again() -> None:
 async def test_an_entry_has_caller_request_and_response() -> None:
     journal = RecordedJournal()
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
-        llm = CallerLLM(JournalingLLM(build_llm(endpoint.settings("openai")), journal), "Guide")
+        llm = RunLLM(build_llm(endpoint.settings("openai")), RunCalls(journal), "Guide")
         completion = await llm.complete(QUESTION, City)
     (entry,) = journal.entries
     assert (entry.caller, entry.model, entry.response_model) == ("Guide", "scripted", "City")
@@ -59,7 +59,9 @@ async def test_equal_requests_are_numbered_over_all_callers() -> None:
     journal, occurrences = RecordedJournal(), Occurrences()
     with ScriptedEndpoint(in_turn(GRAZ, LINZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
-        answers = [await JournalingLLM(llm, journal, occurrences).complete(QUESTION, City) for _ in range(2)]
+        answers = [
+            await RunLLM(llm, RunCalls(journal, occurrences=occurrences)).complete(QUESTION, City) for _ in range(2)
+        ]
     assert [answer.value.name for answer in answers] == ["Graz", "Linz"]
     assert [entry.occurrence for entry in journal.entries] == [0, 1]
 
@@ -68,9 +70,9 @@ async def test_concurrent_equal_requests_get_different_numbers() -> None:
     journal = RecordedJournal()
     with ScriptedEndpoint(lambda request: f'{{"city": "{request.number}"}}') as endpoint:
         llm = build_llm(endpoint.settings("ollama", parallel=8))
-        run = JournalingLLM(llm, journal)
+        run = RunLLM(llm, RunCalls(journal))
         answers = await asyncio.gather(*(run.complete(QUESTION, City) for _ in range(8)))
-        resumed = JournalingLLM(llm, journal)
+        resumed = RunLLM(llm, RunCalls(journal))
         again = await asyncio.gather(*(resumed.complete(QUESTION, City) for _ in range(8)))
     assert len(endpoint.requests) == 8
     assert sorted(entry.occurrence for entry in journal.entries) == list(range(8))
@@ -80,7 +82,7 @@ async def test_concurrent_equal_requests_get_different_numbers() -> None:
 async def test_a_failed_request_is_not_recorded_and_frees_its_number() -> None:
     journal = RecordedJournal()
     with ScriptedEndpoint(in_turn(replies.nonsense(), GRAZ)) as endpoint:
-        run = JournalingLLM(build_llm(endpoint.settings("ollama", response_retries=0)), journal)
+        run = RunLLM(build_llm(endpoint.settings("ollama", response_retries=0)), RunCalls(journal))
         with pytest.raises(InvalidResponse):
             await run.complete(QUESTION, City)
         assert journal.entries == ()
@@ -91,7 +93,9 @@ async def test_the_journal_answers_the_requests_of_a_repeated_step() -> None:
     journal, occurrences = RecordedJournal(), Occurrences()
     with ScriptedEndpoint(in_turn(GRAZ, LINZ, GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
-        other, first_attempt, second_attempt = (JournalingLLM(llm, journal, occurrences) for _ in range(3))
+        other, first_attempt, second_attempt = (
+            RunLLM(llm, RunCalls(journal, occurrences=occurrences)) for _ in range(3)
+        )
         before = await other.complete(QUESTION, City)
         found = await first_attempt.complete(QUESTION, City)
         first_attempt.release()
@@ -109,11 +113,11 @@ async def test_usage_counts_the_requests_of_a_repeated_step_once() -> None:
     journal, occurrences = RecordedJournal(), Occurrences()
     with ScriptedEndpoint(in_turn(GRAZ, LINZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
-        first_attempt, second_attempt = (JournalingLLM(llm, journal, occurrences) for _ in range(2))
-        await ObservedLLM(first_attempt, bus.publish).complete(QUESTION, City)
+        calls = RunCalls(journal, occurrences=occurrences)
+        first_attempt, second_attempt = (RunLLM(llm, calls, publish=bus.publish) for _ in range(2))
+        await first_attempt.complete(QUESTION, City)
         first_attempt.release()
-        observed = ObservedLLM(second_attempt, bus.publish)
-        answers = [await observed.complete(QUESTION, City) for _ in range(2)]
+        answers = [await second_attempt.complete(QUESTION, City) for _ in range(2)]
     assert [answer.replayed for answer in answers] == [True, False]
     assert meter.usage.model_calls == len(endpoint.requests) == 2
 
@@ -122,7 +126,7 @@ async def test_a_failure_after_release_does_not_free_a_number_in_use() -> None:
     occurrences, journal = Occurrences(), RecordedJournal()
     with ScriptedEndpoint(in_turn(replies.delayed(replies.nonsense(), 0.2), GRAZ, LINZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama", response_retries=0))
-        early, late = (JournalingLLM(llm, journal, occurrences) for _ in range(2))
+        early, late = (RunLLM(llm, RunCalls(journal, occurrences=occurrences)) for _ in range(2))
         failing = asyncio.create_task(early.complete(QUESTION, City))
         await asyncio.sleep(0)  # the request has its number and waits for the model
         early.release()
@@ -160,7 +164,7 @@ def test_keys_of_existing_recordings_remain_valid() -> None:
 async def test_a_journal_can_be_saved_and_loaded(tmp_path: Path) -> None:
     journal = RecordedJournal()
     with ScriptedEndpoint(in_turn(GRAZ, LINZ)) as endpoint:
-        llm = JournalingLLM(build_llm(endpoint.settings("ollama")), journal)
+        llm = RunLLM(build_llm(endpoint.settings("ollama")), RunCalls(journal))
         for _ in range(2):
             await llm.complete(QUESTION, City)
     journal.dump(tmp_path / "recording.jsonl")

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from multi_agent.errors import BudgetReached
-from multi_agent.llm.factory import RunLLMs, build_llm
-from multi_agent.llm.wrappers.budgeted import BudgetUsage
+from multi_agent.llm.factory import build_llm
+from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.wrappers.journal import RecordedJournal
 from multi_agent.llm.wrappers.pace import Pace
 from multi_agent.model import Message, Usage
@@ -91,8 +91,8 @@ async def test_a_call_is_announced_unless_the_journal_or_the_budget_ends_it() ->
         model = build_llm(endpoint.settings("openai"))
 
         async def ask(journal: RecordedJournal, budget: Budget) -> None:
-            llms = RunLLMs(journal, budget, BudgetUsage(), pace)
-            await llms.for_caller("Guide", model, bus.publish).llm.complete(QUESTION, City)
+            calls = RunCalls(journal, budget, pace=pace)
+            await RunLLM(model, calls, "Guide", bus.publish).complete(QUESTION, City)
 
         journal = RecordedJournal()
         await ask(journal, Budget())

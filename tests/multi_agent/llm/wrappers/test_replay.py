@@ -9,8 +9,8 @@ from pydantic import BaseModel, field_validator
 
 from multi_agent.errors import RecordingMissing
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.wrappers.caller import CallerLLM
-from multi_agent.llm.wrappers.journal import JournalEntry, JournalingLLM, RecordedJournal, request_key
+from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, request_key
 from multi_agent.llm.wrappers.replay import DriftedCall, ReplayingLLM
 from multi_agent.model import LLM, Message
 from support.scripted_endpoint import ScriptedEndpoint
@@ -35,14 +35,16 @@ async def record(*calls: tuple[str, list[Message], type[BaseModel]]) -> tuple[Jo
     """Make these calls, each with its caller, and return their entries. The names are numbered from 1."""
     journal = RecordedJournal()
     with ScriptedEndpoint(lambda request: f'{{"name": "{request.number}"}}') as endpoint:
-        llm = JournalingLLM(build_llm(endpoint.settings("ollama")), journal)
+        llm, run = build_llm(endpoint.settings("ollama")), RunCalls(journal)
         for caller, messages, response_model in calls:
-            await CallerLLM(llm, caller).complete(messages, response_model)
+            await RunLLM(llm, run, caller).complete(messages, response_model)
     return journal.entries
 
 
 async def names(llm: LLM, *calls: tuple[str, list[Message], type[City] | type[River]]) -> list[str]:
-    completions = [await CallerLLM(llm, caller).complete(messages, wanted) for caller, messages, wanted in calls]
+    completions = [
+        await RunLLM(llm, RunCalls(), caller).complete(messages, wanted) for caller, messages, wanted in calls
+    ]
     assert all(completion.replayed for completion in completions)
     return [str(completion.value.name) for completion in completions]
 
@@ -80,7 +82,7 @@ async def test_equally_similar_prompts_match_in_the_recorded_order() -> None:
 
 async def test_concurrent_calls_each_get_a_response() -> None:
     entries = await record(*[("Guide", question(CLOCK_TOWER), City)] * 4)
-    llm = CallerLLM(ReplayingLLM(entries, "scripted"), "Guide")
+    llm = RunLLM(ReplayingLLM(entries, "scripted"), RunCalls(), "Guide")
     completions = await asyncio.gather(*(llm.complete(question(CLOCK_TOWER), City) for _ in range(4)))
     assert sorted(completion.value.name for completion in completions) == list("1234")
 
@@ -121,7 +123,7 @@ async def test_a_recorded_response_that_is_no_longer_valid_is_an_error() -> None
 async def test_a_replayed_run_keeps_its_own_journal() -> None:
     entries, journal = await record(("Guide", question(CLOCK_TOWER), City)), RecordedJournal()
     changed = question(CLOCK_TOWER, system="Be brief.")
-    llm = CallerLLM(JournalingLLM(ReplayingLLM(entries, "scripted"), journal), "Guide")
+    llm = RunLLM(ReplayingLLM(entries, "scripted"), RunCalls(journal), "Guide")
     completion = await llm.complete(changed, City)
     assert (completion.replayed, completion.usage) == (True, entries[0].usage)
     assert [(entry.messages, entry.value) for entry in journal.entries] == [(tuple(changed), {"name": "1"})]

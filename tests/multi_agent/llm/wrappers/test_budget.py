@@ -10,8 +10,9 @@ from pydantic import BaseModel
 from multi_agent.errors import BudgetReached, InvalidResponse
 from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.factory import build_llm
-from multi_agent.llm.wrappers.budgeted import BudgetedLLM, BudgetUsage
-from multi_agent.llm.wrappers.journal import JournalingLLM, RecordedJournal
+from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.budget import BudgetUsage
+from multi_agent.llm.wrappers.journal import RecordedJournal
 from multi_agent.model import LLM, Message
 from multi_agent.settings.research import Budget
 from support import replies
@@ -40,9 +41,9 @@ async def test_model_calls_count_over_all_callers_of_a_run() -> None:
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
         for _ in range(2):
-            await BudgetedLLM(llm, budget, spent).complete(QUESTION, City)
-        message = await refusal(BudgetedLLM(llm, budget, spent))
-        await BudgetedLLM(llm, budget, BudgetUsage()).complete(QUESTION, City)
+            await RunLLM(llm, RunCalls(budget=budget, spent=spent)).complete(QUESTION, City)
+        message = await refusal(RunLLM(llm, RunCalls(budget=budget, spent=spent)))
+        await RunLLM(llm, RunCalls(budget=budget)).complete(QUESTION, City)
     assert len(endpoint.requests) == 3, "the rejected call was not sent, and another run has its own budget"
     for part in ("budget of model calls", "2 made", "2 allowed", "research.budget.model_calls", "--max-calls"):
         assert part in message
@@ -51,7 +52,9 @@ async def test_model_calls_count_over_all_callers_of_a_run() -> None:
 async def test_calls_in_progress_count() -> None:
     spent = BudgetUsage()
     with ScriptedEndpoint(always(replies.delayed(GRAZ, 0.1))) as endpoint:
-        llm = BudgetedLLM(build_llm(endpoint.settings("ollama", parallel=8)), Budget(model_calls=3), spent)
+        llm = RunLLM(
+            build_llm(endpoint.settings("ollama", parallel=8)), RunCalls(budget=Budget(model_calls=3), spent=spent)
+        )
         ended = await asyncio.gather(*(llm.complete(QUESTION, City) for _ in range(8)), return_exceptions=True)
     assert len(endpoint.requests) == 3
     assert sum(isinstance(each, BudgetReached) for each in ended) == 5
@@ -60,7 +63,7 @@ async def test_calls_in_progress_count() -> None:
 
 async def test_retries_of_invalid_responses_count() -> None:
     with ScriptedEndpoint(in_turn(replies.nonsense(), replies.nonsense(), GRAZ)) as endpoint:
-        llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(model_calls=3), BudgetUsage())
+        llm = RunLLM(build_llm(endpoint.settings("ollama")), RunCalls(budget=Budget(model_calls=3)))
         await llm.complete(QUESTION, City)
         assert "3 made" in await refusal(llm)
 
@@ -68,7 +71,10 @@ async def test_retries_of_invalid_responses_count() -> None:
 async def test_failed_calls_count() -> None:
     spent = BudgetUsage()
     with ScriptedEndpoint(always(replies.nonsense())) as endpoint:
-        llm = BudgetedLLM(build_llm(endpoint.settings("ollama", response_retries=1)), Budget(model_calls=2), spent)
+        llm = RunLLM(
+            build_llm(endpoint.settings("ollama", response_retries=1)),
+            RunCalls(budget=Budget(model_calls=2), spent=spent),
+        )
         with pytest.raises(InvalidResponse):
             await llm.complete(QUESTION, City)
         await refusal(llm)
@@ -78,7 +84,7 @@ async def test_failed_calls_count() -> None:
 async def test_cancelled_calls_count() -> None:
     spent = BudgetUsage()
     with ScriptedEndpoint(always(replies.hang())) as endpoint:
-        llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(model_calls=1), spent)
+        llm = RunLLM(build_llm(endpoint.settings("ollama")), RunCalls(budget=Budget(model_calls=1), spent=spent))
         call = asyncio.create_task(llm.complete(QUESTION, City))
         await wait_for(lambda: endpoint.requests)
         call.cancel()
@@ -94,11 +100,11 @@ async def test_tokens_of_the_next_prompt_count() -> None:
         roomy, tight = (Budget(tokens=100 + PROMPT_TOKENS - short) for short in (0, 1))
         for budget in (roomy, tight):
             spent = BudgetUsage()
-            await BudgetedLLM(llm, budget, spent).complete(QUESTION, City)
+            await RunLLM(llm, RunCalls(budget=budget, spent=spent)).complete(QUESTION, City)
             if budget is roomy:
-                await BudgetedLLM(llm, budget, spent).complete(QUESTION, City)
+                await RunLLM(llm, RunCalls(budget=budget, spent=spent)).complete(QUESTION, City)
             else:
-                message = await refusal(BudgetedLLM(llm, budget, spent))
+                message = await refusal(RunLLM(llm, RunCalls(budget=budget, spent=spent)))
     for part in ("100 used", f"about {PROMPT_TOKENS}", f"{tight.tokens} allowed", "research.budget.tokens"):
         assert part in message
 
@@ -108,8 +114,8 @@ async def test_seconds_count_from_the_start_of_the_run() -> None:
     await asyncio.sleep(0.05)
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
-        await BudgetedLLM(llm, Budget(seconds=LIMIT_S), spent).complete(QUESTION, City)
-        message = await refusal(BudgetedLLM(llm, Budget(seconds=0.05), spent))
+        await RunLLM(llm, RunCalls(budget=Budget(seconds=LIMIT_S), spent=spent)).complete(QUESTION, City)
+        message = await refusal(RunLLM(llm, RunCalls(budget=Budget(seconds=0.05), spent=spent)))
     assert "0.05 s allowed" in message
     assert "research.budget.seconds" in message
 
@@ -117,7 +123,7 @@ async def test_seconds_count_from_the_start_of_the_run() -> None:
 async def test_cost_uses_the_prices_of_the_endpoint() -> None:
     with ScriptedEndpoint(always(say(GRAZ, prompt_tokens=1000, completion_tokens=0))) as endpoint:
         priced = build_llm(endpoint.settings("ollama", prompt_price=2.0))
-        llm = BudgetedLLM(priced, Budget(cost=0.003), BudgetUsage())
+        llm = RunLLM(priced, RunCalls(budget=Budget(cost=0.003)))
         for _ in range(2):
             await llm.complete(QUESTION, City)
         message = await refusal(llm)
@@ -129,8 +135,8 @@ async def test_journaled_responses_cost_nothing() -> None:
     journal, spent = RecordedJournal(), BudgetUsage()
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
         llm = build_llm(endpoint.settings("ollama"))
-        await JournalingLLM(llm, journal).complete(QUESTION, City)
-        resumed = JournalingLLM(BudgetedLLM(llm, Budget(model_calls=1), spent), journal)
+        await RunLLM(llm, RunCalls(journal)).complete(QUESTION, City)
+        resumed = RunLLM(llm, RunCalls(journal, Budget(model_calls=1), spent))
         assert (await resumed.complete(QUESTION, City)).replayed
         assert spent.usage.model_calls == 0
         assert (await resumed.complete(QUESTION, City)).occurrence == 1
@@ -139,7 +145,7 @@ async def test_journaled_responses_cost_nothing() -> None:
 
 async def test_without_a_budget_nothing_is_rejected() -> None:
     with ScriptedEndpoint(always(GRAZ)) as endpoint:
-        llm = BudgetedLLM(build_llm(endpoint.settings("ollama")), Budget(), BudgetUsage())
+        llm = RunLLM(build_llm(endpoint.settings("ollama")), RunCalls(budget=Budget()))
         for _ in range(3):
             await llm.complete(QUESTION, City)
     assert len(endpoint.requests) == 3

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel
 
-from multi_agent.llm.wrappers.journal import JournalEntry, JournalingLLM, RecordedJournal, request_key
-from multi_agent.llm.wrappers.observed import ObservedLLM, ResponseFaults, count_faults
+from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, request_key
+from multi_agent.llm.wrappers.meter import ResponseFaults, count_faults
 from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.model import Exchange, Message, Usage
 from multi_agent.values.bus import ALL, MessageBus
@@ -58,7 +59,7 @@ async def test_repairs_are_published_before_the_call() -> None:
         seen.append(event)
 
     bus.subscribe(ALL, collect)
-    llm = ObservedLLM(JournalingLLM(ReplayingLLM([], "scripted"), RecordedJournal([entry])), bus.publish)
+    llm = RunLLM(ReplayingLLM([], "scripted"), RunCalls(RecordedJournal([entry])), publish=bus.publish)
     await llm.complete(QUESTION, City)
     assert [event.body.type for event in seen] == ["response_repaired", "model_called"]
     assert seen[0].body == REPAIRED.model_copy(update={"caller": ""})

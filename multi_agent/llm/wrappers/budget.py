@@ -1,4 +1,4 @@
-"""Enforces the budget of a run. Raises BudgetReached before a call that would exceed it."""
+"""The budget that a run has used. It raises BudgetReached before a call that would exceed it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from multi_agent.errors import BudgetReached, LLMError
-from multi_agent.llm.context_window import estimate_prompt
-from multi_agent.model import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
+from multi_agent.model import Usage
 from multi_agent.settings.research import Budget
 
 BUDGET_REACHED = "The run's budget of"
@@ -47,29 +46,13 @@ class BudgetUsage:
         finally:
             self.reserved = _subtract(self.reserved, expected)
 
+    def require(self, expected: Usage, budget: Budget) -> None:
+        """Raise BudgetReached if ``expected`` exceeds the budget.
 
-class BudgetedLLM(LLMWrapper):
-    """An LLM that raises BudgetReached for calls over the budget.
-
-    The exact cost of a call is known only afterwards, when the tokens of its response and of retries are added. A run
-    can exceed its budget by that amount.
-    """
-
-    def __init__(self, inner: LLM, budget: Budget, spent: BudgetUsage) -> None:
-        super().__init__(inner)
-        self._budget, self._spent = budget, spent
-
-    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        expected = Usage(model_calls=1, prompt_tokens=estimate_prompt(request.messages))
-        self._require_budget(expected)
-        with self._spent.reserve(expected):
-            completion = await super().answer(request)
-        self._spent.usage += completion.usage
-        return completion
-
-    def _require_budget(self, expected: Usage) -> None:
-        budget, spent = self._budget, self._spent
-        used = spent.usage + spent.reserved
+        The exact cost of a call is known only afterwards, when the tokens of its response and of retries are added. A
+        run can exceed its budget by that amount.
+        """
+        used = self.usage + self.reserved
         total = used + expected
         if budget.model_calls is not None and total.model_calls > budget.model_calls:
             details = f"{used.model_calls} made or in progress, {budget.model_calls} allowed"
@@ -79,8 +62,8 @@ class BudgetedLLM(LLMWrapper):
                 f"{_tokens(used)} used, about {expected.prompt_tokens} in the next prompt, {budget.tokens} allowed"
             )
             raise _budget_reached("tokens", details, "tokens", "--max-tokens")
-        if budget.seconds is not None and spent.seconds >= budget.seconds:
-            details = f"{spent.seconds:.1f} s since the start, {budget.seconds:g} s allowed"
+        if budget.seconds is not None and self.seconds >= budget.seconds:
+            details = f"{self.seconds:.1f} s since the start, {budget.seconds:g} s allowed"
             raise _budget_reached("time", details, "seconds", "--max-seconds")
         if budget.cost is not None and used.cost is not None and used.cost >= budget.cost:
             raise _budget_reached("cost", f"{used.cost:.4g} spent, {budget.cost:g} allowed", "cost", "--max-cost")
