@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ingest.pipeline.model.figures import FigureDescriber
     from ingest.pipeline.model.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
-    from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
+    from multi_agent.llm.wrappers.request_limit import MakeLocks
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.memory.suggestions import Suggestions

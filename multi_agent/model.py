@@ -172,7 +172,7 @@ class LLM(ABC):
 
 
 class LLMWrapper(LLM):
-    """An LLM that delegates requests to another one. Subclasses extend ``answer``."""
+    """An LLM that delegates requests to another one. Subclasses define ``answer``."""
 
     def __init__(self, inner: LLM) -> None:
         self._inner = inner
@@ -190,6 +190,3 @@ class LLMWrapper(LLM):
 
     async def check_settings(self) -> None:
         await self._inner.check_settings()
-
-    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        return await self._inner.answer(request)

@@ -18,7 +18,7 @@ class CountedJudge(LLMWrapper):
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
         try:
-            completion = await super().answer(request)
+            completion = await self._inner.answer(request)
         except LLMError as error:
             self.usage += error.usage
             raise

@@ -47,7 +47,7 @@ class ContextWindowCheck(EndpointWrapper):
 
     async def send(self, request: EndpointRequest) -> Reply:
         self._require_fit(estimate_prompt(request.messages) + _MESSAGE_TOKENS * len(request.messages))
-        return await super().send(request)
+        return await self._inner.send(request)
 
     def _require_fit(self, prompt_tokens: int) -> None:
         window, output = self._settings.context_window, self._settings.max_output_tokens

@@ -59,10 +59,7 @@ class Endpoint(Protocol):
 
 
 class EndpointWrapper:
-    """An endpoint that passes requests on to another one. Subclasses extend ``send``."""
+    """An endpoint that passes requests on to another one. Subclasses define ``send``."""
 
     def __init__(self, inner: Endpoint) -> None:
         self._inner = inner
-
-    async def send(self, request: EndpointRequest) -> Reply:
-        return await self._inner.send(request)

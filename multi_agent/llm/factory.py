@@ -7,8 +7,7 @@
         PictureErrors        adds advice to the error of a request with pictures
         ContextWindowCheck   rejects prompts that are too long; inside TypedLLM, as corrections lengthen the prompt
         RetryingEndpoint     retries after transport errors; outside the limits, as a pause must not hold a slot
-        ConcurrencyLimit     limits the requests of this process
-        CrossProcessLimit    limits the requests of all processes with the same locks; only if there are any
+        RequestLimit         limits the requests of this process, and of all processes with the same locks
         RepetitionCheck      stops responses that repeat themselves; streams every request
         OllamaNative, OpenAICompatible or LocalModel: the client that sends the request
 
@@ -29,9 +28,8 @@ from multi_agent.llm.responses.repetition import RepetitionCheck
 from multi_agent.llm.responses.typed import TypedLLM
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.vision import PictureErrors, Vision
-from multi_agent.llm.wrappers.concurrency import ConcurrencyLimit
-from multi_agent.llm.wrappers.cross_process_limit import CrossProcessLimit, MakeLocks
 from multi_agent.llm.wrappers.file_locks import FileLocks
+from multi_agent.llm.wrappers.request_limit import MakeLocks, RequestLimit
 from multi_agent.llm.wrappers.retry import RetryingEndpoint
 from multi_agent.model import LLM
 
@@ -45,9 +43,7 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None, make_locks
     endpoint: Endpoint = RepetitionCheck(build_client(settings, shared))
     if make_locks is None and shared:
         make_locks = partial(FileLocks, shared)
-    if make_locks:
-        endpoint = CrossProcessLimit(endpoint, make_locks(settings), settings.parallel)
-    endpoint = ConcurrencyLimit(endpoint, settings.parallel)
+    endpoint = RequestLimit(endpoint, settings.parallel, make_locks(settings) if make_locks else None)
     endpoint = ContextWindowCheck(RetryingEndpoint(endpoint, settings.retries), settings)
     return TypedLLM(PictureErrors(endpoint, settings), settings, Vision(settings, shared))
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from multi_agent.errors import UnknownModel
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
 from multi_agent.llm.wrappers.pace import Pace
+from multi_agent.llm.wrappers.request_limit import MakeLocks
 from multi_agent.model import LLM
 
 

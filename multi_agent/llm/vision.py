@@ -74,7 +74,7 @@ class PictureErrors(EndpointWrapper):
 
     async def send(self, request: EndpointRequest) -> Reply:
         try:
-            return await super().send(request)
+            return await self._inner.send(request)
         except (*_REJECTED, PromptTooLong) as error:
             pictures = sum(len(message.pictures) for message in request.messages)
             if not pictures or isinstance(error, LLMUnreachable):

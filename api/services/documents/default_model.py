@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.wrappers.cross_process_limit import MakeLocks
+from multi_agent.llm.wrappers.request_limit import MakeLocks
 from multi_agent.model import LLM, Message, ResponseT
 
 _ResultT = TypeVar("_ResultT")

@@ -30,7 +30,7 @@ def client_options(settings: EndpointSettings) -> dict[str, Any]:
 
     return {
         "timeout": httpx.Timeout(None, connect=settings.connect_timeout_s),  # transport_errors limits the rest
-        # ConcurrencyLimit limits the requests. uvicorn and llama.cpp close idle connections after 5 s; a request that
+        # RequestLimit limits the requests. uvicorn and llama.cpp close idle connections after 5 s; a request that
         # is sent at that moment fails.
         "limits": httpx.Limits(max_connections=None, keepalive_expiry=4.0),
         "follow_redirects": True,

@@ -68,7 +68,7 @@ class RepetitionCheck(EndpointWrapper):
         text, thinking = _Watch(request.on_text), _Watch(request.on_thinking)
         started = time.monotonic()
         try:
-            reply = await super().send(replace(request, on_text=text.receive, on_thinking=thinking.receive))
+            reply = await self._inner.send(replace(request, on_text=text.receive, on_thinking=thinking.receive))
         except _EndlessOutput as found:
             return Reply(
                 text=text.received,

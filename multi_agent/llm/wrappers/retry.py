@@ -35,7 +35,7 @@ class RetryingEndpoint(EndpointWrapper):
         attempt = 0
         while True:
             try:
-                return await super().send(request)
+                return await self._inner.send(request)
             except _TRANSIENT as error:
                 if not self._should_retry(error, attempt):
                     raise

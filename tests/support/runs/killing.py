@@ -90,7 +90,7 @@ class CountingLLM(LLMWrapper):
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
         self.calls += 1
-        return await super().answer(request)
+        return await self._inner.answer(request)
 
 
 class Lifetime:

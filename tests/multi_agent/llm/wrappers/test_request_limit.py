@@ -22,7 +22,7 @@ import asyncio, sys
 from pathlib import Path
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.settings import EndpointSettings
-from test_cross_process_limit import OTHER, ask
+from test_request_limit import OTHER, ask
 async def main():
     llm = build_llm(EndpointSettings.model_validate_json(sys.argv[1]), Path(sys.argv[2]))
     await asyncio.gather(*(ask(llm, OTHER) for _ in range(int(sys.argv[3]))))

@@ -1,8 +1,8 @@
-"""Limits the requests to an endpoint over all processes that share its locks.
+"""Limits the concurrent requests to an endpoint, in this process and over all processes that share its locks.
 
-A request holds one of ``parallel`` locks, its slot. Another lock, the turn, is held while waiting for a slot, so that
-processes wait in turn. The release of a lock sends no notification, so waiting processes poll. For fairness, a process
-that had to wait pauses before it takes the turn again.
+In a process, requests wait in order. A request holds one of ``parallel`` locks, its slot. Another lock, the turn, is
+held while waiting for a slot, so that processes wait in turn. The release of a lock sends no notification, so waiting
+processes poll. For fairness, a process that had to wait pauses before it takes the turn again.
 """
 
 from __future__ import annotations
@@ -41,40 +41,43 @@ class EndpointLocks(Protocol):
 MakeLocks = Callable[[EndpointSettings], EndpointLocks]
 
 
-class CrossProcessLimit(EndpointWrapper):
-    """An endpoint with at most ``parallel`` concurrent requests over all processes that share ``locks``.
+class RequestLimit(EndpointWrapper):
+    """An endpoint with at most ``parallel`` concurrent requests in this process, and with those that share ``locks``.
 
-    Processes with different limits keep their own limit and count each other's requests. For the requests of this
-    process, wrap it in ``ConcurrencyLimit``, whose queue is ordered and needs no polling.
+    Processes with different limits keep their own limit and count each other's requests.
     """
 
-    def __init__(self, inner: Endpoint, locks: EndpointLocks, parallel: int) -> None:
+    def __init__(self, inner: Endpoint, parallel: int, locks: EndpointLocks | None = None) -> None:
         super().__init__(inner)
         self._locks, self._slots = locks, range(_TURN + 1, _TURN + 1 + parallel)
+        self._here = asyncio.Semaphore(parallel)
         self._local_lock = asyncio.Lock()
         self._had_to_wait = False
 
     async def send(self, request: EndpointRequest) -> Reply:
-        slot = await self._acquire_slot()
-        try:
-            return await super().send(request)
-        finally:
-            slot.release()
+        async with self._here:
+            if self._locks is None:
+                return await self._inner.send(request)
+            slot = await self._acquire_slot(self._locks)
+            try:
+                return await self._inner.send(request)
+            finally:
+                slot.release()
 
-    async def _acquire_slot(self) -> HeldLock:
+    async def _acquire_slot(self, locks: EndpointLocks) -> HeldLock:
         """Wait for the turn, then for a free slot."""
         async with self._local_lock:
             if self._had_to_wait:
                 await asyncio.sleep(_YIELD_S)
             self._had_to_wait = False
-            turn = await self._acquire_first([_TURN])
+            turn = await self._acquire_first(locks, [_TURN])
             try:
-                return await self._acquire_first(self._slots)
+                return await self._acquire_first(locks, self._slots)
             finally:
                 turn.release()
 
-    async def _acquire_first(self, numbers: Sequence[int]) -> HeldLock:
-        while not (acquired := await self._locks.acquire(numbers)):
+    async def _acquire_first(self, locks: EndpointLocks, numbers: Sequence[int]) -> HeldLock:
+        while not (acquired := await locks.acquire(numbers)):
             self._had_to_wait = True
             await asyncio.sleep(_POLL_S)
         return acquired
