@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from vectorstore.errors import Explained
+from base.errors import Explained
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

@@ -35,7 +35,7 @@ IngestError
 
 from __future__ import annotations
 
-from vectorstore.errors import Explained
+from base.errors import Explained
 
 
 class IngestError(Explained):

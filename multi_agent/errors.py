@@ -41,8 +41,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from base.errors import Explained
 from multi_agent.model import Exchange, Usage
-from vectorstore.errors import Explained
 
 
 class AgentError(Explained):

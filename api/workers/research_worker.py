@@ -8,111 +8,86 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any
 
 from api.bootstrap import Candor
 from api.services.documents.collection_pool import CollectionPool
 from api.settings import Settings
 from api.storage.fencing import fence, process_of
-from api.workers.channel import Channel, RemoteError
-from api.workers.contract import ResearchTask
 from api.workers.in_process import InProcessResearcher
 from api.workers.lock import research_lock
-from api.workers.messages import CancelTask, Progress, Ready, StartTask, Stop, TaskEnded
 from api.workers.panel import Panel
+from api.workers.research_process import CONNECT, READY, Work
+from base.rpc import Call, answer
 from multi_agent.evaluation.records import Row
 from multi_agent.values.events import Event
 
 _THREADS = 64  # most of them wait for the search process
 
 
-def main(tasks: Connection) -> None:
+def main(control: Connection) -> None:
     """Run tasks for the service at the other end of the connection, until it ends."""
     for number in (signal.SIGINT, signal.SIGTERM):  # may be sent to the whole service; this process ends with it
         signal.signal(number, lambda *_: None)  # SIG_IGN would be inherited by the tool servers started here
     try:
-        settings: Settings = tasks.recv()
+        settings: Settings = control.recv()
     except EOFError:  # the service was killed just after its start
         return
     with research_lock(settings.home):
-        asyncio.run(_run(settings, tasks))
+        asyncio.run(_run(settings, socket.socket(fileno=os.dup(control.fileno()))))
 
 
-async def _run(settings: Settings, tasks: Connection) -> None:
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
-    ResearchWorker(settings, tasks).start()
+async def _run(settings: Settings, control: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(_THREADS))
+    worker = ResearchWorker(settings, control)
+    loop.add_reader(control, worker.hear)
+    control.send(READY)
     await asyncio.Event().wait()
-
-
-def _exit() -> None:
-    """Exit without cleaning up: all state is in the database, and another process may resume the runs."""
-    os._exit(0)
 
 
 class ResearchWorker:
     """The running tasks of this process. Belongs to its event loop."""
 
-    def __init__(self, settings: Settings, tasks: Connection) -> None:
+    def __init__(self, settings: Settings, control: socket.socket) -> None:
         candor = Candor(settings, search_process=True)
         if process := process_of(candor.engine):
             fence(candor.engine, process)
         panel, pool = Panel(candor.panel, candor.evaluations), CollectionPool(candor.collections)
         self._researcher = InProcessResearcher(panel, pool)
         self._span_export = candor.span_export
-        self._running: dict[int, asyncio.Task[Any]] = {}
-        self._pausing: set[int] = set()
-        loop = asyncio.get_running_loop()
-        self._channel = Channel(tasks, lambda message: loop.call_soon_threadsafe(self._receive, message), _exit)
+        self._control = control
+        self._running: set[asyncio.Task[None]] = set()
 
-    def start(self) -> None:
-        """Start to accept tasks."""
-        self._channel.open()
-        self._channel.send(Ready())
+    def hear(self) -> None:
+        """Answer a new call, or exit without cleaning up: all state is in the database, and others may resume it."""
+        heard, ends, _, _ = socket.recv_fds(self._control, len(CONNECT), 1)
+        if heard == CONNECT:
+            running = asyncio.create_task(answer(socket.socket(fileno=ends[0]), self._work))
+            self._running.add(running)
+            running.add_done_callback(self._running.discard)
+            return
+        if heard and self._span_export:
+            self._span_export.close()
+        os._exit(0)
 
-    def _receive(self, message: StartTask | CancelTask | Stop) -> None:
-        match message:
-            case StartTask():
-                running = self._running[message.task] = asyncio.create_task(self._run(message))
-                running.add_done_callback(partial(self._report_end, message.task))
-            case CancelTask():
-                self._cancel(message)
-            case Stop():
-                if self._span_export:
-                    self._span_export.close()
-                _exit()
-
-    async def _run(self, start: StartTask) -> Any:
-        task = start.task
-        researcher, collection = self._researcher, start.collection
-
-        def is_pausing() -> bool:
-            return task in self._pausing
-
-        def publish(item: Event | Row) -> None:
-            self._channel.send(Progress(task, item))
+    async def _work(self, call: Call) -> bytes:
+        work = Work.model_validate_json(call.request)
 
         async def publish_event(event: Event) -> None:
-            publish(event)
+            call.publish(event.model_dump_json().encode())
+            await call.flush()
 
-        if isinstance(start.spec, ResearchTask):
-            return await researcher.research(start.spec, collection, publish_event, is_pausing)
-        return await researcher.evaluate(start.spec, collection, publish, is_pausing)
+        def publish_row(row: Row) -> None:
+            call.publish(row.model_dump_json().encode())
 
-    def _cancel(self, message: CancelTask) -> None:
-        if running := self._running.get(message.task):  # else it has just ended
-            if message.pausing:
-                self._pausing.add(message.task)
-            running.cancel()
+        def is_pausing() -> bool:
+            return call.pausing
 
-    def _report_end(self, task: int, done: asyncio.Task[Any]) -> None:
-        del self._running[task]
-        self._pausing.discard(task)
-        if done.cancelled():
-            self._channel.send(TaskEnded(task))
-        elif error := done.exception():
-            self._channel.send(TaskEnded(task, error=RemoteError.from_exception(error)))
-        else:
-            self._channel.send(TaskEnded(task, done.result()))
+        if work.research:
+            await self._researcher.research(work.research, work.collection, publish_event, is_pausing)
+            return b""
+        assert work.evaluation
+        return (await self._researcher.evaluate(work.evaluation, work.collection, publish_row, is_pausing)).encode()

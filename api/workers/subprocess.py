@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from api.errors import ResearchLost, ServiceEnding
 from api.settings import Settings
 from api.workers.contract import EvaluationTask, ResearchTask
-from api.workers.research_process import Publish, ResearchProcess
+from api.workers.research_process import Publish, ResearchProcess, Work
 from multi_agent.evaluation.records import Row, State
 from multi_agent.values.bus import Subscriber
+from multi_agent.values.events import Event
 
 _ATTEMPTS = 2
 
@@ -36,16 +36,19 @@ class SubprocessResearcher:
     async def research(
         self, task: ResearchTask, collection: str, publish: Subscriber, is_pausing: Callable[[], bool]
     ) -> None:
-        await self._run(task, collection, publish, is_pausing)
+        async def publish_event(item: bytes) -> None:
+            await publish(Event.model_validate_json(item))
+
+        await self._run(Work(collection=collection, research=task), publish_event, is_pausing)
 
     async def evaluate(
         self, task: EvaluationTask, collection: str, publish: Callable[[Row], None], is_pausing: Callable[[], bool]
     ) -> State:
-        async def publish_row(row: Row) -> None:
-            publish(row)
+        async def publish_row(item: bytes) -> None:
+            publish(Row.model_validate_json(item))
 
-        state: State = await self._run(task, collection, publish_row, is_pausing)
-        return state
+        result = await self._run(Work(collection=collection, evaluation=task), publish_row, is_pausing)
+        return State(result.decode())
 
     @property
     def pid(self) -> int | None:
@@ -65,18 +68,12 @@ class SubprocessResearcher:
             if process:
                 await process.stop()
 
-    async def _run(
-        self,
-        task: ResearchTask | EvaluationTask,
-        collection: str,
-        publish: Publish,
-        is_pausing: Callable[[], bool],
-    ) -> Any:
+    async def _run(self, work: Work, publish: Publish, is_pausing: Callable[[], bool]) -> bytes:
         """Run a task. If the process ends, resume the task once in a new process."""
         for _ in range(_ATTEMPTS):
             process = await self._running_process()
             try:
-                return await process.run(task, collection, publish, is_pausing)
+                return await process.run(work, publish, is_pausing)
             except ResearchLost as error:
                 lost = error
         raise ResearchLost(

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 from pydantic import TypeAdapter
 
+from base.rpc import receive
 from vectorstore.errors import CollectionClosed, CollectionNotFound, StoreUnavailable
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.qdrant_schema import validate_query, validate_vectors
@@ -33,11 +34,9 @@ from vectorstore.remote.messages import (
     Scan,
     Search,
     Upsert,
-    receive,
     send,
     to_array,
     to_body,
-    to_exception,
 )
 from vectorstore.remote.server import HANDSHAKE_S
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
@@ -315,7 +314,7 @@ class _Session:
             reply = Reply.model_validate_json(header)
             self.between_requests = not reply.more
             if reply.failure:
-                raise to_exception(reply.failure)
+                raise reply.failure.to_exception()
             yield reply, result
 
     def close(self) -> None:
@@ -332,7 +331,7 @@ class _Session:
                 )
             header, _ = receive(self._connection)
         if failure := Reply.model_validate_json(header).failure:
-            raise to_exception(failure)
+            raise failure.to_exception()
         self.between_requests = True
 
     @contextmanager

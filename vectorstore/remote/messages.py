@@ -1,38 +1,27 @@
 """The messages between a process that uses a store and the search process, which serves it.
 
-A message is one frame of ``multiprocessing.connection``: a line of JSON, then a body of raw bytes. Vectors travel as
-float32 in the body, results as JSON in the body. Nothing is pickled: a message cannot run code in the other process.
+``base/rpc.py`` describes the frames. Vectors travel as float32 in the body, results as JSON in the body.
 """
 
 from __future__ import annotations
 
 from multiprocessing.connection import Connection
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import Field, TypeAdapter
 
+from base import rpc
 from base.models import FrozenModel
-from vectorstore.errors import (
-    CollectionClosed,
-    CollectionLocked,
-    CollectionMismatch,
-    CollectionNotFound,
-    EmbeddingModelError,
-    StoreError,
-    StoreUnavailable,
-)
+from vectorstore.errors import StoreUnavailable
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.store import Vectors
 
-PROTOCOL = 8
+PROTOCOL = 9
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
 
 BATCH = 256
 """Chunks per message."""
-
-MAX_BYTES = 64 * 2**20
-"""Limit of one message. A batch of chunks with vectors of 4,096 dimensions has about 5 MB."""
 
 
 class Hello(FrozenModel):
@@ -143,46 +132,21 @@ CollectionRequest = Upsert | Delete | Search | Scan | Count | CountLanguages | R
 Request = StoreRequest | CollectionRequest
 
 
-class Failure(FrozenModel):
-    """An exception of the serving process."""
-
-    kind: str
-    message: str
-    details: dict[str, JsonValue] = Field(default_factory=dict, description="the attributes of the exception")
-
-
-class Reply(FrozenModel):
+class Reply(rpc.Reply):
     """The answer to a request. The result is the body."""
 
-    more: bool = Field(default=False, description="another reply to the same request follows")
     ids: tuple[str, ...] = Field(default=(), description="the chunks whose vectors are the body")
-    failure: Failure | None = None
 
 
 REQUEST: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="op")])
 
-_RAISED: tuple[type[Exception], ...] = (
-    ValueError, CollectionNotFound, CollectionMismatch, CollectionLocked, CollectionClosed, StoreUnavailable,
-    EmbeddingModelError,
-)  # fmt: skip
-_KINDS = {kind.__name__: kind for kind in _RAISED}
-
 
 def send(connection: Connection, header: FrozenModel, body: bytes = b"") -> None:
     """Send a message. Raises OSError if the other end has closed, StoreUnavailable if the message is too large."""
-    message = header.model_dump_json().encode() + b"\n" + body
-    if len(message) > MAX_BYTES:
-        raise StoreUnavailable(
-            f"A message of {len(message) / 2**20:,.0f} MiB is too large for the connection to the Candor service, "
-            f"which takes {MAX_BYTES / 2**20:.0f} MiB."
-        ).with_command("Stop the service to run the command without it.")
-    connection.send_bytes(message)
-
-
-def receive(connection: Connection) -> tuple[bytes, bytes]:
-    """Return header and body of the next message. Raises OSError, EOFError if the other end has closed."""
-    header, _, body = connection.recv_bytes(MAX_BYTES).partition(b"\n")
-    return header, body
+    try:
+        rpc.send(connection, header, body)
+    except rpc.MessageTooLong as error:
+        raise StoreUnavailable(str(error)).with_command("Stop the service to run the command without it.") from error
 
 
 def to_array(body: bytes, shape: tuple[int, ...]) -> Vectors:
@@ -193,20 +157,3 @@ def to_array(body: bytes, shape: tuple[int, ...]) -> Vectors:
 def to_body(vectors: Vectors) -> bytes:
     """Return the vectors as a body."""
     return np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
-
-
-def to_failure(error: Exception) -> Failure | None:
-    """Return the exception as a message, or None if the store's contract does not name it."""
-    if type(error) not in _RAISED:
-        return None
-    details: dict[str, Any] = vars(error) if isinstance(error, StoreError) else {}
-    return Failure(kind=type(error).__name__, message=str(error), details=details)
-
-
-def to_exception(failure: Failure) -> Exception:
-    """Return the exception of the serving process, built without its ``__init__``, which takes other arguments."""
-    kind = _KINDS.get(failure.kind, StoreUnavailable)
-    error = kind.__new__(kind, failure.message)
-    error.args = (failure.message,)
-    vars(error).update(failure.details)
-    return error

@@ -20,6 +20,7 @@ from typing import Any, Self, assert_never
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from base.rpc import keeps_type, receive, to_failure
 from vectorstore.embedding.embedder import QueryEmbedder
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import Hit
@@ -35,7 +36,6 @@ from vectorstore.remote.messages import (
     Delete,
     Drop,
     Embed,
-    Failure,
     FindMissing,
     Hello,
     Open,
@@ -45,11 +45,9 @@ from vectorstore.remote.messages import (
     Scan,
     Search,
     Upsert,
-    receive,
     send,
     to_array,
     to_body,
-    to_failure,
 )
 from vectorstore.remote.shared import SharedStore
 from vectorstore.retrieval import Retriever
@@ -213,7 +211,13 @@ class _Conversation:
             with turn:
                 return next(results, None)
         except Exception as error:  # noqa: BLE001
-            return Reply(failure=to_failure(error) or _unexpected(error, self._service.pid)), b""
+            return Reply(failure=to_failure(error if keeps_type(error) else self._unexpected(error))), b""
+
+    def _unexpected(self, error: Exception) -> StoreUnavailable:
+        log.error("A request to the vector store failed", exc_info=error)
+        return StoreUnavailable(
+            f"The Candor service (process {self._service.pid}) failed unexpectedly: {error!r}. Its log has the details."
+        )
 
     def _execute(self, request: Request, body: bytes) -> Iterator[Result]:
         store, load_embedder = self._service.store, self._service.load_embedder
@@ -277,11 +281,3 @@ def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Ite
 
 def _json(value: Any, *, more: bool = False) -> Result:
     return Reply(more=more), to_json(value)
-
-
-def _unexpected(error: Exception, pid: int) -> Failure:
-    log.error("A request to the vector store failed", exc_info=error)
-    return Failure(
-        kind=StoreUnavailable.__name__,
-        message=f"The Candor service (process {pid}) failed unexpectedly: {error!r}. Its log has the details.",
-    )

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from base import rpc
 from support.chunks import SPEC, make_chunk, make_vectors
 from support.serving import serving
 from support.waiting import LIMIT_S
@@ -23,7 +24,7 @@ from vectorstore.embedded import EmbeddedStore
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.errors import CollectionClosed, CollectionLocked, CollectionNotFound, StoreUnavailable
 from vectorstore.models import ChunkFilter, SearchMode
-from vectorstore.remote import client, messages, server
+from vectorstore.remote import client, server
 from vectorstore.remote.address import FILE, ServiceAddress, read_address
 from vectorstore.remote.client import RemoteCollection, RemoteStore
 from vectorstore.settings import EmbeddingSettings
@@ -193,7 +194,7 @@ def test_an_unexpected_error_of_the_service_is_reported(
 
 def test_a_message_that_is_too_large_is_rejected(address: ServiceAddress, monkeypatch: pytest.MonkeyPatch) -> None:
     with RemoteStore(address).open("papers") as papers:
-        monkeypatch.setattr(messages, "MAX_BYTES", 10_000)
+        monkeypatch.setattr(rpc, "MAX_BYTES", 10_000)
         with pytest.raises(StoreUnavailable, match=r"too large.*MiB\.$") as raised:
             papers.upsert(CHUNKS, VECTORS)
         assert "Stop the service" in raised.value.command
