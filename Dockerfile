@@ -7,6 +7,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 # torch first and alone: as a dependency, pip may choose a build that brings CUDA packages.
 RUN pip install --no-cache-dir -c constraints.txt torch
 COPY api api
+COPY base base
 COPY ingest ingest
 COPY multi_agent multi_agent
 COPY sample_docs sample_docs

@@ -31,6 +31,7 @@ ACTIVE_JOBS = sql.Table(
     sql.Column("process_id", sql.String(64), nullable=False, server_default=""),
     sql.Column("started", sql.Boolean, nullable=False, server_default=sql.false()),
     sql.Column("progress", sql.JSON, nullable=True),
+    sql.Column("waits_for", sql.Text, nullable=True),
     sql.Column("cancelled", sql.Boolean, nullable=False, server_default=sql.false()),
 )
 
@@ -127,7 +128,8 @@ class Processes:
         query = sql.select(ACTIVE_JOBS).where(ACTIVE_JOBS.c.job_id.in_(job_ids), ACTIVE_JOBS.c.process_id != "")
         with self._engine.connect() as connection:
             return {
-                row.job_id: JobState(started=row.started, progress=row.progress) for row in connection.execute(query)
+                row.job_id: JobState(started=row.started, progress=row.progress, waits_for=row.waits_for)
+                for row in connection.execute(query)
             }
 
     def mark_cancelled(self, job_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections import Counter
@@ -22,6 +23,7 @@ from api.jobs.models import JobStatus
 from api.services.documents.ingest import IngestJobSpec
 from api.settings import ServiceSettings, Settings
 from api.storage.live_processes import live_processes
+from ingest.ledger.lock import ingest_lock
 from ingest.pipeline.reports import IngestReport
 from multi_agent.values.events import RunFinished, RunResumed
 from multi_agent.values.request import Request
@@ -233,6 +235,23 @@ async def test_an_ingest_of_a_frozen_worker_is_continued_and_each_file_is_done_o
     with candor.collections.open("notes") as notes:
         assert notes.count().chunks == FILES
     await wait_for(lambda: worker.errors.count("takes jobs again") == worker.errors.count("stops its jobs"))
+
+
+async def test_an_ingest_of_a_worker_says_in_all_processes_what_it_waits_for(
+    front: JobParts, candor: Candor, workers: list[WorkerProcess]
+) -> None:
+    folder = candor.uploads.folder("waiting")
+    folder.mkdir()
+    (folder / "note.md").write_text("# Note\n\nThe pump is blue.\n")
+    with ingest_lock(candor.engine, "waiting"):
+        spec = IngestJobSpec(collection="waiting", paths=(str(folder / "note.md"),))
+        job = await submit_ingest(front.jobs, spec, LOCAL_CALLER)
+        async with asyncio.timeout(LIMIT_S):
+            while not (waiting := await front.jobs.get(job.id)).waits_for:  # noqa: ASYNC110 (a worker stores it)
+                await asyncio.sleep(0.05)
+        assert waiting.status is JobStatus.WAITING
+        assert f"being changed by process {os.getpid()}" in waiting.waits_for
+    assert (await wait_until_ended(front.jobs, job.id)).status is JobStatus.DONE
 
 
 async def test_a_worker_that_is_stopped_hands_over_at_once_and_a_killed_one_soon(

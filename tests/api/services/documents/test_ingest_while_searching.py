@@ -148,20 +148,6 @@ def test_a_document_keeps_its_name_when_ingested_again(candor: Candor, pool: Col
     assert again.failed[0].attempts == 2
 
 
-def test_ingests_into_one_collection_run_one_at_a_time(candor: Candor, pool: CollectionPool, tmp_path: Path) -> None:
-    reports: list[IngestReport] = []
-    files = [tmp_path / f"{number}.txt" for number in range(3)]
-    for file in files:
-        file.write_text(f"Pump {file.stem} works.")
-    threads = [threading.Thread(target=lambda file=file: reports.append(ingest(candor, pool, file))) for file in files]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [report.indexed for report in reports] == [1, 1, 1]
-    assert pool.get("papers").collection.count().documents == 3
-
-
 def test_a_collection_cannot_be_dropped_during_an_ingest(candor: Candor, pool: CollectionPool, folder: Path) -> None:
     errors: list[Exception] = []
 
