@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Set
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ _DETECTED = [
     "vi", "zh",
 ]  # fmt: skip
 _WRITTEN = {"nb": "no", "nn": "no"}  # languages that the detector cannot tell apart in a short text
+_loading = Lock()
 _SURE = 0.99
 _MIN_LETTERS = 12  # numbers, codes and names do not show a language
 _SAMPLE = 5000  # characters; detection takes a few milliseconds
@@ -117,8 +119,13 @@ def name_languages(languages: Iterable[str]) -> str:
     return ", ".join(sorted(str(names.get(each, each)) for each in languages))
 
 
-@cache
 def _identifier() -> LanguageIdentifier:
+    with _loading:  # the first searches of a service come together, and each would load the model
+        return _load_identifier()
+
+
+@cache
+def _load_identifier() -> LanguageIdentifier:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import qdrant_edge as qdrant
+from py3langid.langid import LanguageIdentifier
 
 from support.chunks import make_chunk
 from vectorstore.edge.collection import EdgeCollection
@@ -14,6 +16,7 @@ from vectorstore.embedding.embedder import make_embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
+from vectorstore.text import languages
 from vectorstore.text.bm25 import Bm25Encoder
 from vectorstore.text.languages import LANGUAGE, detect, detect_query
 
@@ -148,3 +151,19 @@ def test_a_search_does_not_count_exactly(tmp_path: Path, monkeypatch: pytest.Mon
             assert Retriever(collection, embedder).search(["heat pump"], 5, mode=mode)
     assert counts
     assert not any(counts)
+
+
+def test_threads_that_begin_together_load_the_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty threads that loaded it at once made the first searches of a service wait for 12 s."""
+    loaded: list[str] = []
+    load = LanguageIdentifier.from_model_file
+
+    def counted(file: str) -> LanguageIdentifier:
+        loaded.append(file)
+        return load(file)
+
+    monkeypatch.setattr(LanguageIdentifier, "from_model_file", counted)
+    languages._load_identifier.cache_clear()
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(detect, ["Die Pumpe arbeitet bei großer Kälte."] * 8)) == {"de"}
+    assert len(loaded) == 1
