@@ -48,6 +48,11 @@ class ServiceSettings(SettingsGroup):
     """The address of the service, and its limits."""
 
     renamed: ClassVar[dict[str, str]] = {"runs": "concurrent_runs", "ingests": "concurrent_ingests"}
+    constants: ClassVar[tuple[str, ...]] = ("header_timeout_s", "stall_timeout_s")
+    header_timeout_s: ClassVar[float] = 20
+    """Seconds in which a client must send the head of a request."""
+    stall_timeout_s: ClassVar[float] = 60
+    """Seconds without data of a request body after which the request is aborted."""
 
     host: str = Field(
         default="127.0.0.1", description="Address to listen on. Other addresses than localhost need an API key."
@@ -89,12 +94,6 @@ class ServiceSettings(SettingsGroup):
     )
     connections_per_address: int = Field(
         default=200, ge=1, description="Maximum number of open connections from one address. Raise it behind a proxy."
-    )
-    header_timeout_s: float = Field(
-        default=20, gt=0, description="Seconds in which a client must send the head of a request."
-    )
-    stall_timeout_s: float = Field(
-        default=60, gt=0, description="Seconds without data of a request body after which the request is aborted."
     )
     audit_days: int = Field(default=365, ge=0, description="Days to keep audit entries. 0 keeps all.")
     hosts: tuple[str, ...] = Field(

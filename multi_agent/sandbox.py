@@ -63,7 +63,7 @@ class Sandbox:
         if others + len(content) > self._max_bytes:
             raise ToolError(
                 f"{name!r} has {len(content)} bytes, and of the {self._max_bytes} that the files of a run may have in "
-                f"all (`tools.sandbox_bytes`), {others} are used."
+                f"all, {others} are used."
             )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

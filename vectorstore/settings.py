@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
@@ -15,26 +15,37 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
 
 class SettingsGroup(BaseModel):
-    """Base of the settings classes. Instances are frozen. Unknown keys are rejected, renamed keys cause a warning."""
+    """Base of the settings classes. Instances are frozen.
+
+    Unknown keys are rejected. Renamed keys, and keys that have become constants, cause a warning.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     renamed: ClassVar[Mapping[str, str]] = {}
     """Old key names and their new names."""
+    constants: ClassVar[Collection[str]] = ()
+    """Names of former settings. Each is a class attribute with its value."""
 
     @model_validator(mode="before")
     @classmethod
-    def _read_renamed(cls, given: Any) -> Any:
-        old_names = [old for old in cls.renamed if isinstance(given, dict) and old in given]
-        if not old_names:
+    def _read_old_names(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
             return given
         current = dict(given)
-        for old in old_names:
-            new = cls.renamed[old]
+        for old, new in cls.renamed.items():
+            if old not in current:
+                continue
             if new in current:
                 raise ValueError(f"{old!r} is the old name of {new!r}; set only {new!r}")
             current[new] = current.pop(old)
             warnings.warn(f"The setting {old!r} is now called {new!r}. Rename it.", FutureWarning, stacklevel=2)
+        for name in current.keys() & {*cls.constants}:
+            current.pop(name)
+            warnings.warn(
+                f"{name!r} is no longer a setting, its value is {getattr(cls, name)}. Remove it.",
+                FutureWarning, stacklevel=2,
+            )  # fmt: skip
         return current
 
 
@@ -45,6 +56,10 @@ def without_password(text: str) -> str:
 
 class EmbeddingSettings(SettingsGroup):
     """The model that embeds passages and queries, and its options."""
+
+    constants: ClassVar[tuple[str, ...]] = ("batch_size",)
+    batch_size: ClassVar[int] = 16
+    """Passages per batch. Larger batches are faster only on a GPU."""
 
     model: str = Field(
         default=DEFAULT_MODEL,
@@ -63,7 +78,6 @@ class EmbeddingSettings(SettingsGroup):
     device: str = Field(
         default="cpu", description="PyTorch device, such as cpu, cuda or mps; OpenVINO computes on the CPU only"
     )
-    batch_size: int = Field(default=16, gt=0, description="passages per batch; larger batches are faster only on a GPU")
 
     @model_validator(mode="after")
     def _check_device(self) -> Self:

@@ -63,7 +63,7 @@ class AnalystOutput(StepOutput):
 
 
 class Analyst:
-    """Ranks, counts, adds up and compares records. The model may correct invalid queries `sql_retries` times."""
+    """Ranks, counts, adds up and compares records. The model may correct invalid queries."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Analyst",

@@ -35,6 +35,9 @@ class EndpointSettings(SettingsGroup):
     """The address of a model and options for its requests."""
 
     renamed: ClassVar[dict[str, str]] = {"reasks": "response_retries"}
+    constants: ClassVar[tuple[str, ...]] = ("connect_timeout_s",)
+    connect_timeout_s: ClassVar[float] = 3
+    """Maximum seconds to connect."""
 
     provider: Provider = Field(
         default="ollama",
@@ -76,7 +79,6 @@ class EndpointSettings(SettingsGroup):
         default=300, gt=0, description="maximum seconds without new text; without streaming, for the whole response"
     )
     total_timeout_s: float = Field(default=1800, gt=0, description="maximum seconds of one request")
-    connect_timeout_s: float = Field(default=3, gt=0, description="maximum seconds to connect")
     response_retries: int = Field(default=2, ge=0, description="retries after a response that violates the schema")
     retries: int = Field(default=3, ge=0, description="retries after a timeout, a broken connection, 429 or 5xx")
     parallel: int = Field(

@@ -39,6 +39,26 @@ class ResearchSettings(SettingsGroup):
         "plan_reasks": "plan_retries",
         "sql_reasks": "sql_retries",
     }
+    constants: ClassVar[tuple[str, ...]] = (
+        "sample_passages", "catalogue_limit", "plan_retries", "step_retries", "records_shown", "sql_rows",
+        "sql_seconds", "sql_retries",
+    )  # fmt: skip
+    sample_passages: ClassVar[int] = 6
+    """Passages that the DataInspector reads."""
+    catalogue_limit: ClassVar[int] = 15
+    """Documents listed for triage and planner. A larger collection lists the documents of the best passages."""
+    plan_retries: ClassVar[int] = 2
+    """Number of times the model may correct an invalid plan."""
+    step_retries: ClassVar[int] = 1
+    """Retries of a step after a transient error."""
+    records_shown: ClassVar[int] = 30
+    """Records shown to the Analyst before it writes SQL."""
+    sql_rows: ClassVar[int] = 100
+    """Maximum rows in the result of a computation."""
+    sql_seconds: ClassVar[float] = 5
+    """Maximum seconds of a query over the records."""
+    sql_retries: ClassVar[int] = 2
+    """Number of times the model may correct an invalid query."""
 
     agent_packages: tuple[str, ...] = Field(
         default=(), description="additional Python packages with agent modules; their prompts are in the folder "
@@ -49,13 +69,8 @@ class ResearchSettings(SettingsGroup):
     passages_per_call: int = Field(default=12, ge=1, description="maximum passages per call of the Extractor")
     tokens_per_call: int = Field(default=2730, ge=200, description="maximum tokens of passages per call; by "
         "default, a sixth of the model's context window, at most 16,000")  # fmt: skip
-    sample_passages: int = Field(default=6, ge=1, description="passages that the DataInspector reads")
     scan_limit: int = Field(default=2000, ge=1, description="maximum chunks of a scan; a larger scan is an error")
-    catalogue_limit: int = Field(default=15, ge=0, description="maximum documents listed for triage and planner; a "
-        "larger collection lists the documents of the best passages for the question")  # fmt: skip
-    plan_retries: int = Field(default=2, ge=0, description="number of times the model may correct an invalid plan")
     step_timeout_s: float = Field(default=900, gt=0, description="maximum seconds of one step")
-    step_retries: int = Field(default=1, ge=0, description="retries of a step after a transient error")
     max_revisions: int = Field(default=2, ge=0, description="maximum revisions of a plan if something is missing")
     samples: int = Field(default=1, ge=1, le=32, description="number of times the final answer is written, for a vote")
     reader_passages: int = Field(default=10, ge=1, description="passages that the Reader finds per question; by "
@@ -65,10 +80,6 @@ class ResearchSettings(SettingsGroup):
         "tokens of the model's context window, at most 4")  # fmt: skip
     check_claims: bool = Field(default=False, description="check claims that rules can neither confirm nor reject with "
         "a model call; for capable models")  # fmt: skip
-    records_shown: int = Field(default=30, ge=1, description="records shown to the Analyst before it writes SQL")
-    sql_rows: int = Field(default=100, ge=1, description="maximum rows in the result of a computation")
-    sql_seconds: float = Field(default=5, gt=0, description="maximum seconds of a query over the records")
-    sql_retries: int = Field(default=2, ge=0, description="number of times the model may correct an invalid query")
     plan_examples: int = Field(
         default=2, ge=0, description="plans that worked on similar questions, shown to the planner"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr, SecretStr, field_validator, model_validator
 
@@ -40,10 +40,22 @@ class McpServer(SettingsGroup):
 class ToolSettings(SettingsGroup):
     """Limits and resources of the tools of agents."""
 
+    constants: ClassVar[tuple[str, ...]] = (
+        "rounds", "calls_per_round", "browser_seconds", "browser_bytes", "sandbox_bytes"
+    )  # fmt: skip
+    rounds: ClassVar[int] = 8
+    """Rounds of tool calls that an agent may make in a step."""
+    calls_per_round: ClassVar[int] = 4
+    """Maximum concurrent calls in one round."""
+    browser_seconds: ClassVar[float] = 20
+    """Maximum seconds for loading a page in the browser."""
+    browser_bytes: ClassVar[int] = 20_000_000
+    """Maximum size of everything that a page loads in the browser."""
+    sandbox_bytes: ClassVar[int] = 200_000_000
+    """Maximum size of all files in the sandbox of a run."""
+
     packages: tuple[str, ...] = Field(default=(), description="additional Python packages with tools in their modules")
     disabled: tuple[str, ...] = Field(default=(), description="tools that no agent may use")
-    rounds: int = Field(default=8, ge=1, description="rounds of tool calls that an agent may make in a step")
-    calls_per_round: int = Field(default=4, ge=1, description="maximum concurrent calls in one round")
     timeout_s: float = Field(default=60, gt=0, description="maximum seconds of a call")
     result_characters: int = Field(
         default=8000, ge=500, description="maximum characters of a result in a prompt; the model can request the rest"
@@ -76,18 +88,11 @@ class ToolSettings(SettingsGroup):
     browser_path: Path | None = Field(
         default=None, description="path of Chromium or Chrome, such as '/usr/bin/chromium'; by default Playwright's"
     )
-    browser_seconds: float = Field(default=20, gt=0, description="maximum seconds for loading a page in the browser")
-    browser_bytes: int = Field(
-        default=20_000_000, ge=1, description="maximum size of everything that a page loads in the browser"
-    )
     download_bytes: int = Field(default=50_000_000, ge=1, description="maximum size of a download")
     fonts: dict[str, Path] = Field(
         default_factory=dict, description="TrueType files for PDFs, by name; the first one is the default"
     )
     mcp_servers: tuple[McpServer, ...] = ()
-    sandbox_bytes: int = Field(
-        default=200_000_000, ge=1, description="maximum size of all files in the sandbox of a run"
-    )
 
     @model_validator(mode="after")
     def _search_is_complete(self) -> ToolSettings:

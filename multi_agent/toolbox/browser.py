@@ -94,7 +94,7 @@ class _Visit:
             await tab.wait_for_load_state("networkidle", timeout=seconds * _QUIET_SHARE * 1000)
         content = (await tab.content()).encode()
         if len(content) > self._settings.browser_bytes:
-            raise ToolError(f"{tab.url} has more than {self._settings.browser_bytes} bytes (`tools.browser_bytes`).")
+            raise ToolError(f"{tab.url} has more than {self._settings.browser_bytes} bytes.")
         return Fetched(tab.url, "text/html", "utf-8", content)
 
     async def _answer(self, route: Route) -> None:

@@ -52,7 +52,7 @@ def plans(tmp_path: Path, embedder: Embedder) -> PlanMemory:
 
 @pytest.fixture
 def make_tools(tmp_path: Path) -> Callable[..., Toolbox]:
-    """``make_tools(rounds=2)``: the built-in tools, with calls and approvals in a SQLite file."""
+    """``make_tools(timeout_s=2)``: the built-in tools, with calls and approvals in a SQLite file."""
 
     def make(**settings: Any) -> Toolbox:
         engine = make_engine(tmp_path / "tools.db")

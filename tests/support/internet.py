@@ -56,7 +56,7 @@ def tools_for(web: Web) -> ToolSettings:
     """Return settings that search ``web`` and read its pages, with Chromium where they need JavaScript."""
     return ToolSettings(
         web_search_url=web.url("/search"), allow_private_addresses=True, browser_path=find_chromium(),
-        timeout_s=LIMIT_S, browser_seconds=LIMIT_S,
+        timeout_s=LIMIT_S,
     )  # fmt: skip
 
 

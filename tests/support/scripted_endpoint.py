@@ -26,7 +26,6 @@ from aiohttp import web
 
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
 from support.replies import Protocol, Reply, Request, Responder, as_reply, fail, unauthorised
-from support.waiting import LIMIT_S
 from support.wire_formats import (
     form_of,
     ollama_body,
@@ -104,10 +103,7 @@ class ScriptedEndpoint:
 
     def settings(self, protocol: Protocol, **overrides: Any) -> EndpointSettings:
         """Return settings for an LLM of this endpoint."""
-        given = {
-            "provider": protocol, "base_url": self.url(protocol), "model": self._models[0],
-            "connect_timeout_s": LIMIT_S, **overrides,
-        }  # fmt: skip
+        given = {"provider": protocol, "base_url": self.url(protocol), "model": self._models[0], **overrides}
         return EndpointSettings.model_validate(given)
 
     def _run(self) -> None:

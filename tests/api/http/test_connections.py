@@ -91,14 +91,22 @@ def test_closed_connections_count_no_longer(start: Callable[..., RunningService]
 
 
 @pytest.mark.parametrize("sent", ["", "GET /healthz HTTP/1.1\r\nHo", BODY])
-def test_a_request_that_stops_half_way_is_closed(start: Callable[..., RunningService], sent: str) -> None:
-    with start(header_timeout_s=1, stall_timeout_s=1) as service, connections(service.url, 1) as [slow]:
+def test_a_request_that_stops_half_way_is_closed(
+    start: Callable[..., RunningService], sent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("header_timeout_s", "stall_timeout_s"):
+        monkeypatch.setattr(ServiceSettings, name, 1)
+    with start() as service, connections(service.url, 1) as [slow]:
         slow.sendall(sent.format(httpx.URL(service.url).netloc.decode()).encode())
         until(lambda: ended(slow))
 
 
-def test_a_slow_but_steady_request_is_answered(start: Callable[..., RunningService]) -> None:
-    with start(header_timeout_s=LIMIT_S, stall_timeout_s=LIMIT_S) as service, connections(service.url, 1) as [slow]:
+def test_a_slow_but_steady_request_is_answered(
+    start: Callable[..., RunningService], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("header_timeout_s", "stall_timeout_s"):
+        monkeypatch.setattr(ServiceSettings, name, LIMIT_S)
+    with start() as service, connections(service.url, 1) as [slow]:
         for part in ("GET /hea", "lthz HTTP/1.1\r\n", f"Host: {httpx.URL(service.url).netloc.decode()}\r\n", "\r\n"):
             slow.sendall(part.encode())
         slow.settimeout(LIMIT_S)

@@ -118,10 +118,9 @@ async def test_queries_that_stay_invalid_fail_the_step(serve: Serve) -> None:
         asked.append(request)
         return analysis(("SELECT * FROM read_csv('/etc/passwd')", MEN))
 
-    bench = Bench(Analyst, serve(answer), settings=ResearchSettings(sql_retries=1))
     with pytest.raises(QueryRefused, match="'read_csv' is not available"):
-        await bench.run(races())
-    assert len(asked) == 2
+        await Bench(Analyst, serve(answer)).run(races())
+    assert len(asked) == 3
 
 
 async def test_a_result_without_values_is_questioned_once(serve: Serve) -> None:
@@ -210,7 +209,8 @@ async def test_cancellation_interrupts_the_query(serve: Serve, monkeypatch: pyte
 
     monkeypatch.setattr(RecordDatabase, "_run", run_and_tell)
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
-    bench = Bench(Analyst, serve(always(analysis((endless, MEN)))), settings=ResearchSettings(sql_seconds=100_000))
+    monkeypatch.setattr(ResearchSettings, "sql_seconds", 100_000)
+    bench = Bench(Analyst, serve(always(analysis((endless, MEN)))))
     turn = asyncio.create_task(bench.run(races()))
     await wait_for(started.is_set)
     before = time.process_time()

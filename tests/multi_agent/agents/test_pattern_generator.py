@@ -53,7 +53,8 @@ async def test_two_fields_of_one_name_are_rejected(serve: Serve) -> None:
         await Bench(PatternGenerator, serve(always(patterns("x", "x")))).run(bench.context)
 
 
-async def test_both_agents_see_the_same_unread_passages(serve: Serve) -> None:
+async def test_both_agents_see_the_same_unread_passages(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ResearchSettings, "sample_passages", 2)
     shown: list[list[str]] = []
 
     def answer(request: Request) -> str:
@@ -69,7 +70,7 @@ async def test_both_agents_see_the_same_unread_passages(serve: Serve) -> None:
         read=(f"{CHUNKS[8].id}/abc",),
     )
     for agent in (DataInspector, PatternGenerator):
-        await Bench(agent, serve(answer), settings=ResearchSettings(sample_passages=2)).run(context)
+        await Bench(agent, serve(answer)).run(context)
     assert shown == [["Passage number 0.", "Passage number 5."]] * 2
 
 

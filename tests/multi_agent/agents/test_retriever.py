@@ -109,8 +109,11 @@ async def test_a_scan_reads_the_named_documents_after_a_search(books: Collection
     assert bench.reasoning == "Read all of boats.md, bread.md: 2 passages of 2 documents."
 
 
-async def test_a_scan_ranks_the_nearest_passages_first(books: CollectionLibrary) -> None:
-    bench = Bench(Retriever, library=books, settings=ResearchSettings(sample_passages=2))
+async def test_a_scan_ranks_the_nearest_passages_first(
+    books: CollectionLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ResearchSettings, "sample_passages", 2)
+    bench = Bench(Retriever, library=books)
     update = await bench.run(make_context("How long is bread baked?"), scan("boats.md", "bread.md"))
     [best] = update.ranking
     assert next(chunk.name for chunk in update.chunks if chunk.id == best) == "bread.md"

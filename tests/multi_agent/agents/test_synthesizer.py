@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from multi_agent.agents.synthesizer import Synthesizer
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings.research import ResearchSettings
@@ -30,6 +32,11 @@ def counted(context: ResearchContext, *numbers: int, **fields: Any) -> Computati
     return Computation(**given, evidence=tuple(context.evidence[number - 1] for number in numbers))
 
 
+@pytest.fixture(autouse=True)
+def three_records_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ResearchSettings, "records_shown", 3)
+
+
 async def write(serve: Serve, context: ResearchContext, **answer: Any) -> tuple[Bench, Request]:
     """Return the Synthesizer's update for this response, and its prompt."""
     asked: list[Request] = []
@@ -41,7 +48,7 @@ async def write(serve: Serve, context: ResearchContext, **answer: Any) -> tuple[
             return json.dumps({"answers": [" ".join(claim["text"] for claim in written)] * len(written)})
         return json.dumps({**synthesis(answer.pop("claims", []), sufficient=True), **answer})
 
-    bench = Bench(Synthesizer, serve(respond), settings=ResearchSettings(records_shown=3))
+    bench = Bench(Synthesizer, serve(respond))
     await bench.run(context)
     return bench, asked[0]
 

@@ -379,5 +379,5 @@ async def test_mode_fast_needs_an_agent_that_answers_alone(panel: MakePanel, ser
 
 async def test_a_disabled_agent_is_neither_shown_nor_planned(panel: MakePanel) -> None:
     with ScriptedEndpoint(Panel("-25 °C")) as server:
-        await panel(server.settings("openai"), disabled_agents=("Reader",), plan_retries=0).research(QUESTION)
+        await panel(server.settings("openai"), disabled_agents=("Reader",)).research(QUESTION)
         assert "- Reader" not in server.requests[0].prompt

@@ -12,6 +12,7 @@ import pytest
 from multi_agent.llm.models import Models
 from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
 from multi_agent.values.answer import Answer
@@ -103,10 +104,13 @@ async def test_the_model_reads_a_tool_error_and_can_recover(ask: Callable[..., A
     assert (bool(failed.error), gave.error, gave.passages) == (True, "", 1)
 
 
-async def test_the_model_learns_that_no_rounds_are_left(ask: Callable[..., Any], make_tools: MakeTools) -> None:
+async def test_the_model_learns_that_no_rounds_are_left(
+    ask: Callable[..., Any], make_tools: MakeTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ToolSettings, "rounds", 2)
     endless = [calls(("calculator", {"expression": f"{number} + 1"})) for number in range(9)]
     with ScriptedEndpoint(rounds(*endless, last=report("Enough."))) as endpoint:
-        await ask(endpoint, "calculator", tools=make_tools(rounds=2))
+        await ask(endpoint, "calculator", tools=make_tools())
     assert [role_of(request) for request in endpoint.requests] == [TURN, TURN, "Report"]
     assert "Rounds of calls that are left: 1." in endpoint.requests[1].prompt
     assert "No more calls can be made." in endpoint.requests[2].prompt

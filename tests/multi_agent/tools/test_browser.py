@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from multi_agent.errors import ToolError
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.toolbox import web as fetching
 from support.browser import NO_CHROMIUM, find_chromium
 from support.waiting import LIMIT_S
@@ -72,10 +73,14 @@ async def test_the_browser_reaches_only_allowed_addresses(call: Any, app: Web, m
         ("while (true) {}", {"browser_seconds": 1}, "takes longer than 1 s|Timeout"),
     ],
 )
-async def test_the_browser_has_limits(call: Any, app: Web, script: str, limits: dict[str, Any], said: str) -> None:
+async def test_the_browser_has_limits(
+    call: Any, app: Web, monkeypatch: pytest.MonkeyPatch, script: str, limits: dict[str, Any], said: str
+) -> None:
+    for name, limit in limits.items():
+        monkeypatch.setattr(ToolSettings, name, limit)
     app.pages["/app.js"] = Page(SCRIPT.format(script).encode(), "text/javascript")
     with pytest.raises(ToolError, match=said):
-        await call("read_web_page", {"url": app.url("/app")}, **HERE, **limits)
+        await call("read_web_page", {"url": app.url("/app")}, **HERE)
 
 
 async def test_without_a_browser_the_result_says_what_is_missing(
