@@ -105,9 +105,9 @@ class Passages(FrozenModel):
 
 
 class Cited(FrozenModel):
-    """The words that support a claim."""
+    """A quote that supports a claim."""
 
-    mark: str = Field(description="what the answer refers to it as")
+    mark: str = Field(description="its mark in the answer")
     document: str = Field(description="its id, for read_document")
     where: str = Field(description="document and page; and if a model read the words in the picture of the page")
     start: int
@@ -189,7 +189,7 @@ class Tools:
         self._collections, self._documents, self._trace = collections, documents, trace
 
     async def collections(self, ctx: Context[Any, Any]) -> list[CollectionFound]:
-        """The collections of documents there are."""
+        """List the collections."""
         return await asyncio.to_thread(_list_collections, self._collections, await self._get_caller(ctx))
 
     async def search(
@@ -215,17 +215,19 @@ class Tools:
     async def research(
         self,
         ctx: Context[Any, Any],
-        question: Annotated[str, Field(min_length=1, description="a whole question, as a person would ask it")],
+        question: Annotated[str, Field(min_length=1, description="a complete question")],
         collection: _Collections = None,
         mode: Annotated[Literal["auto", "fast", "high"], Field(description="fast: one search; high: planned")] = "auto",
         sources: Annotated[
             tuple[Source, ...] | None,
-            Field(min_length=1, description="what the answer may rest on; null for the default"),
+            Field(min_length=1, description="kinds of sources to use; null for the default"),
         ] = None,
-        passages: Annotated[tuple[RagResult, ...], Field(description="passages you already have, best first")] = (),
+        passages: Annotated[
+            tuple[RagResult, ...], Field(description="passages that you already have, best first")
+        ] = (),
         filter: _Filter = None,  # noqa: A002 - the name of the argument is a prompt
     ) -> Researched:
-        """Research a question over the documents: an answer whose claims cite the words that support them."""
+        """Answer a question from the documents. Each claim cites a quote."""
         name, reported = await self._readable(ctx, collection), 0
 
         async def tell(event: Event) -> None:
@@ -243,12 +245,12 @@ class Tools:
     async def read_document(
         self,
         ctx: Context[Any, Any],
-        document: Annotated[str, Field(description="its id, as search and research give it")],
+        document: Annotated[str, Field(description="id of the document, from search or research")],
         collection: _Collections = None,
-        start: Annotated[int, Field(ge=0, description="the first character that is wanted")] = 0,
+        start: Annotated[int, Field(ge=0, description="first character to return")] = 0,
         length: Annotated[int, Field(ge=1, le=100_000)] = 10_000,
     ) -> Reading:
-        """Read the text of a document, from any place in it."""
+        """Read the text of a document from a given character."""
         name = await self._readable(ctx, collection)
         return await asyncio.to_thread(_read, self._documents, name, document, start, length)
 
@@ -257,15 +259,15 @@ class Tools:
         ctx: Context[Any, Any],
         collection: _Collection = None,
         status: RunState | None = None,
-        text: Annotated[str | None, Field(description="what the question says")] = None,
+        text: Annotated[str | None, Field(description="words of the question")] = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
     ) -> list[RunSummary]:
-        """The questions that were researched before, newest first."""
+        """List earlier runs, newest first."""
         wanted = RunFilter(collection=collection, status=(status,) if status else None, text=text)
         return await asyncio.to_thread(list_runs, self._trace, wanted, limit, await self._get_caller(ctx))
 
     async def run(self, ctx: Context[Any, Any], run_id: str) -> Researched:
-        """The answer of a run that has ended."""
+        """Return the answer of a run that has ended."""
         found = await asyncio.to_thread(find_run, self._trace, run_id, await self._get_caller(ctx))
         return Researched.of(found, await asyncio.to_thread(self._trace.answer, found.run_id))
 
