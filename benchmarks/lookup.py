@@ -39,7 +39,8 @@ EACH = 50
 """Marks of each kind, at most."""
 TEN = 10
 _WORD = re.compile(r"[^\W\d_]{5,}")
-_NAME = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z]+\b")
+_SMALL = "(?!(?:A|An|And|For|From|His|In|Is|It|Of|On|The|This|To|With|Your)\\b)"  # words of titles and sentences
+_NAME = re.compile(rf"(?<=[a-z] ){_SMALL}[A-Z][a-z]+ {_SMALL}[A-Z][a-z]+\b")
 _SEED = 1
 
 
@@ -97,8 +98,8 @@ def place(mark: Mark, retriever: Retriever, query: str, mode: SearchMode) -> int
 
 def write_passages(data: Path, count: int, folder: Path, rng: random.Random) -> Iterator[Mark]:
     """Write ``count`` passages, with a code in each of up to 8 · EACH of them. Yield all marks."""
-    texts = list(load_texts(data, count))
-    for number, text in enumerate(texts):
+    written: list[str] = []
+    for number, text in enumerate(load_texts(data, count)):
         code = codes(rng)[number % 8] if number < 8 * EACH else None
         if code:
             kind, mark = code
@@ -106,7 +107,8 @@ def write_passages(data: Path, count: int, folder: Path, rng: random.Random) -> 
             text = f"{text[:half]} The reference here is {mark} as agreed.{text[half:]}"
             yield Mark(kind, mark, mark, f"{number:05}.txt")
         (folder / f"{number:05}.txt").write_text(text, encoding="utf-8")
-    yield from rare(texts, rng)
+        written.append(text)
+    yield from rare(written, rng)
 
 
 def load_texts(data: Path, count: int) -> Iterator[str]:
@@ -144,16 +146,20 @@ def rare(texts: Sequence[str], rng: random.Random) -> Iterator[Mark]:
         "name": [set(_NAME.findall(text)) for text in texts],
         "phrase": [set(phrases(text)) for text in texts],
     }
+    folded = [text.casefold() for text in texts]
     for kind, found in kinds.items():
         of_all = Counter(each.casefold() for some in found for each in some)
         only = [(each, n) for n, some in enumerate(found) for each in sorted(some) if of_all[each.casefold()] == 1]
-        for mark, number in rng.sample(only, min(EACH, len(only))):
+        rng.shuffle(only)
+        if kind != "rare word":
+            only = [each for each in only[: 4 * EACH] if sum(each[0].casefold() in text for text in folded) == 1]
+        for mark, number in only[:EACH]:
             yield Mark(kind, mark, mark, f"{number:05}.txt")
 
 
 def phrases(text: str) -> Iterator[str]:
     words = text.split()
-    for start in range(0, len(words) - 4, 3):
+    for start in range(len(words) - 4):
         phrase = words[start : start + 4]
         if all(word.isalpha() for word in phrase):
             yield " ".join(phrase)

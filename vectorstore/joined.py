@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, names_in, select
 from vectorstore.qdrant_schema import rank
-from vectorstore.ranking import COMPARED, DEPTH, DIGITS, Scores, rarity
+from vectorstore.ranking import DEPTH, DIGITS, Scores, rarity
 from vectorstore.store import EVERYTHING, Searchable, T, Vectors
 from vectorstore.text.bm25 import Bm25Encoder, QueryWord
 
@@ -61,25 +61,25 @@ class JoinedCollections:
                 hits.setdefault(hit.chunk.id, hit.model_copy(update={"chunk": _named(hit.chunk, name)}))
         respelt = _respelt_by_all([each[0].respelt for each in found.values() if each])
         words = () if mode is SearchMode.MEANING else Bm25Encoder().words(text, self.languages(exact=False))
-        scores = self._scores(list(hits.values()), words, max(limit, COMPARED))
+        scores = self._scores(text, list(hits.values()), words, limit)
         ranked = [hits[each].model_copy(update={"score": score, "respelt": respelt}) for each, score in scores.items()]
         return sorted(ranked, key=lambda hit: (-hit.score, hit.chunk.id))[:limit]
 
-    def _scores(self, hits: Sequence[Hit], words: Sequence[QueryWord], number: int) -> dict[str, float]:
-        """Return the scores of the best ``number`` hits, with all that depends on a collection in relation to all.
+    def _scores(self, text: str, hits: Sequence[Hit], words: Sequence[QueryWord], limit: int) -> dict[str, float]:
+        """Return the scores of the best ``limit`` hits or more, with what depends on a collection in relation to all.
 
         Which words are rare is counted among the hits, because they contain all passages with a rare word.
         """
         best = max((hit.best_bm25 or 0.0 for hit in hits), default=0.0)
         passages = sum(self.languages(exact=False).values())
-        scores = Scores()
+        scores = Scores(text)
         scores.words = words
         scores.add([(hit.chunk.id, _comparable(hit, best)) for hit in hits], 1)
         for word in words:
             having = [hit.chunk.id for hit in hits if word.text in hit.words]
             if bonus := rarity(word, len(having), passages):
                 scores.add_rare(having, bonus)
-        ranking = dict(rank(scores.total(), number))
+        ranking = dict(rank(scores.total(), scores.compared(limit)))
         texts = {hit.chunk.id: hit.chunk.indexed_text for hit in hits}
         as_written = scores.exact([texts[each] for each in ranking])
         return {each: round(ranking[each] + more, DIGITS) for each, more in zip(ranking, as_written, strict=True)}

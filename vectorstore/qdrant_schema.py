@@ -15,7 +15,7 @@ from typing import Any
 
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
-from vectorstore.ranking import COMPARED, DIGITS, Scores
+from vectorstore.ranking import DIGITS, Scores
 from vectorstore.store import Vectors
 from vectorstore.text.languages import ENGLISH, LANGUAGE
 
@@ -104,7 +104,7 @@ def rank(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, flo
 
 def to_hits(scores: Scores, limit: int, read: ReadFound) -> list[Hit]:
     """Return the best ``limit`` chunks. Leaves out chunks deleted between the search and the read of the payloads."""
-    ranking = dict(rank(scores.total(), max(limit, COMPARED)))
+    ranking = dict(rank(scores.total(), scores.compared(limit)))
     found = read(list(ranking))
     chunks = {each: from_payload(found[each][0]) for each in ranking if each in found}
     exact = scores.exact([chunk.indexed_text for chunk in chunks.values()])

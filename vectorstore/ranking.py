@@ -1,7 +1,8 @@
 """The ranking of a search: one score from the cosines, the BM25 scores and the rare words of the query.
 
     score = 2 · cosine + BM25 / best BM25 + Σ over the rare words that the passage has: weight / √n
-          + Σ over the words and pairs of words that few of the best passages have exactly as written: 0.2 / m
+          + Σ over the words and pairs of words that few of the best passages have exactly as written: 0.2 / m,
+            or 1 / m for all of a query of one or two words
 
 ``n`` is the number of passages that have the word, ``m`` that of the best ones. BM25 compares stems, in any order, so
 only the last part tells "Elected" from "election" and a name from its parts. A search by meaning scores by the cosine
@@ -33,8 +34,11 @@ CODE_WEIGHT = 2.0
 """For a word that looks like an identifier. Whoever types one wants the passages that have it."""
 WORD_WEIGHT = 0.2
 EXACT_WEIGHT = 0.2
+WHOLE_WEIGHT = 1.0
+"""For all of a query of at most ``_SHORT`` words. Whoever looks up a word or a name wants it as written."""
 COMPARED = 10
-"""The least number of best passages whose texts are compared with the query."""
+"""The least number of best passages whose texts are compared with the query; ``DEPTH`` for a short one."""
+_SHORT = 2
 _BETWEEN = 3  # characters between two neighbouring words
 _EXACT_IN = 3  # of the best passages; what more of them have tells them apart less
 RARE = 10
@@ -80,9 +84,10 @@ class Speller(NamedTuple):
 
 
 class Scores:
-    """Adds up the scores of chunks and records why they were found."""
+    """Adds up the scores of chunks for the text of a query, and records why they were found."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self._typed = " ".join(text.casefold().split())
         self._parts: list[tuple[dict[str, float], float]] = []  # scores, and the score of all other chunks
         self.cosines: dict[str, float] = {}
         self.best_bm25: float | None = None
@@ -117,13 +122,23 @@ class Scores:
         """Add weighted scores. ``others`` is the unweighted score of chunks that the ranking does not contain."""
         self._parts.append(({chunk_id: weight * score for chunk_id, score in ranking}, weight * others))
 
+    def compared(self, limit: int) -> int:
+        """Return how many of the best passages to compare with the query, if ``limit`` are wanted."""
+        return max(limit, DEPTH if 0 < len(self.words) <= _SHORT else COMPARED)
+
     def exact(self, texts: Sequence[str]) -> list[float]:
         """Return the scores of the best passages for words and pairs of words that they have exactly as written."""
         words = [word.text.casefold() for word in self.words]
-        having = [set(_exact(words, text.casefold())) for text in texts]
+        whole = self._typed if 0 < len(words) <= _SHORT else ""
+        having = [set(_exact(words, whole, text.casefold())) for text in texts]
         number = Counter(name for names in having for name in names)
         most = min(_EXACT_IN, max(len(texts) // 6, 1))
-        return [sum(EXACT_WEIGHT / number[name] for name in names if number[name] <= most) for names in having]
+        weights = {
+            name: (WHOLE_WEIGHT if name == whole else EXACT_WEIGHT) / times
+            for name, times in number.items()
+            if times <= most
+        }
+        return [sum(weights.get(name, 0.0) for name in names) for names in having]
 
     def total(self) -> Iterator[tuple[str, float]]:
         """Yield the id and the score of each chunk that a ranking contains."""
@@ -131,8 +146,10 @@ class Scores:
             yield chunk_id, round(sum(scores.get(chunk_id, others) for scores, others in self._parts), DIGITS)
 
 
-def _exact(words: Sequence[str], text: str) -> Iterator[str]:
-    """Yield the words, and the pairs of neighbouring words, that a text has."""
+def _exact(words: Sequence[str], whole: str, text: str) -> Iterator[str]:
+    """Yield the words, the pairs of neighbouring words, and the whole short query that a text has."""
+    if whole and _places(whole, text):
+        yield whole
     places = {word: _places(word, text) for word in words if word in text}
     yield from (word for word, starts in places.items() if starts)
     for one, other in pairwise(words):
@@ -158,11 +175,17 @@ def _follows(text: str, ones: Sequence[int], length: int, others: Sequence[int])
 
 
 def score(
-    ask: Ask, mode: SearchMode, vector: Vectors | None, words: Sequence[QueryWord], limit: int, speller: Speller
+    ask: Ask,
+    mode: SearchMode,
+    text: str,
+    vector: Vectors | None,
+    words: Sequence[QueryWord],
+    limit: int,
+    speller: Speller,
 ) -> Scores:
-    """Return the scores of the best chunks, at least ``limit`` if as many are found."""
+    """Return the scores of the best chunks for a text with these words, at least ``limit`` if as many are found."""
     depth = max(limit, DEPTH)
-    scores = Scores()
+    scores = Scores(text)
     wanted: list[Nearest] = []
     if by_meaning := mode is not SearchMode.WORDS and vector is not None:
         wanted.append(Nearest(vector, depth))

@@ -36,8 +36,8 @@ class EndpointSettings(SettingsGroup):
 
     renamed: ClassVar[dict[str, str]] = {"reasks": "response_retries"}
     constants: ClassVar[tuple[str, ...]] = ("connect_timeout_s",)
-    connect_timeout_s: ClassVar[float] = 3
-    """Maximum seconds to connect."""
+    connect_timeout_s: ClassVar[float] = 10
+    """Maximum seconds to connect. A busy machine can take seconds even to itself."""
 
     provider: Provider = Field(
         default="ollama",

@@ -66,7 +66,6 @@ def use_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[EndpointSettings], N
         for name in ("provider", "base_url", "model"):
             monkeypatch.setenv(f"CANDOR_LLM__{name.upper()}", getattr(settings, name))
         monkeypatch.setenv("CANDOR_LLM__RETRIES", "1")
-        monkeypatch.setenv("CANDOR_LLM__CONNECT_TIMEOUT_S", str(LIMIT_S))
 
     return use
 

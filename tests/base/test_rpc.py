@@ -80,21 +80,21 @@ async def test_a_call_is_cancelled_and_says_when_it_has_ended(pausing: bool) -> 
     assert told == [pausing]
 
 
-async def test_a_closed_connection_cancels_the_work() -> None:
-    started, ended = asyncio.Event(), asyncio.Event()
+async def test_the_end_of_the_caller_cancels_the_work_so_that_it_can_be_continued() -> None:
+    started, told = asyncio.Event(), list[bool]()
 
     async def work(call: Call) -> bytes:
         started.set()
         try:
             await asyncio.Event().wait()
         finally:
-            ended.set()
+            told.append(call.pausing)
         return b""
 
     async with answered_by(work) as channel:
         channel.write(Question(text="?"))
         await wait_for(started.is_set)
-    assert ended.is_set()
+    assert told == [True]
 
 
 async def test_an_error_of_the_caller_is_raised_after_the_work_has_ended() -> None:

@@ -98,10 +98,9 @@ class ServiceProcess:
         self.home = home
         self._command = [sys.executable, "-m", "api.cli", "serve", "--json", "--home", str(home), "--port"]
         self._port = port
-        patient = {"CANDOR_LLM__CONNECT_TIMEOUT_S": str(LIMIT_S)}
         self.before: Callable[[], object] | None = None
         """Called in the new process before it starts, for example to set limits."""
-        self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **patient, **environment}
+        self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
 
     def __enter__(self) -> Self:
         self.start()

@@ -17,9 +17,8 @@ class WorkerProcess:
 
     def __init__(self, home: Path, *options: str, **environment: str) -> None:
         self._command = [sys.executable, "-m", "api.cli", "worker", "--json", "--home", str(home), *options]
-        patient = {"CANDOR_LLM__CONNECT_TIMEOUT_S": str(LIMIT_S)}
         known = {name: value for name, value in os.environ.items() if not name.startswith("CANDOR_TEST_")}
-        self._environment = {**known, "PYTHONPATH": os.pathsep.join(sys.path), **patient, **environment}
+        self._environment = {**known, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
         self._log = home / "worker.log"
 
     def launch(self) -> None:

@@ -117,7 +117,7 @@ class EdgeCollection:
                 lambda word, spellings: self._bm25.respelt(word, spellings, languages),
                 sum(languages.values()),
             )
-            scores = score(lambda wanted: self._ask(shard, wanted, selected), mode, vector, words, limit, speller)
+            scores = score(lambda wanted: self._ask(shard, wanted, selected), mode, text, vector, words, limit, speller)
         return to_hits(scores, limit, self._found)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
