@@ -5,8 +5,7 @@ so a message cannot run code in the other process. The answer to a request is an
 the last one, with the result or with an exception as ``Failure``.
 
 ``send`` and ``receive`` are for threads. ``Channel``, ``call`` and ``answer`` are for asyncio: each call has a
-connection of its own, on which ``Cancel`` may follow the request. If the caller ends, the work is cancelled so that it
-can be continued.
+connection of its own, on which ``Cancel`` may follow the request. If the caller ends, the work goes on.
 """
 
 from __future__ import annotations
@@ -195,14 +194,6 @@ class Call:
         await self._channel.flush()
 
 
-def _is_pausing(listening: asyncio.Future[tuple[bytes, bytes]]) -> bool:
-    """Return what the message after the request says. A caller that has ended may continue the work later."""
-    try:
-        return Cancel.model_validate_json(listening.result()[0]).pausing
-    except Disconnected:
-        return True
-
-
 async def answer(connected: socket.socket, work: Callable[[Call], Awaitable[bytes]]) -> None:
     """Answer the call of a new connection with the result of ``work``, which is cancelled if the caller says so."""
     channel = await Channel.over(connected)
@@ -212,8 +203,9 @@ async def answer(connected: socket.socket, work: Callable[[Call], Awaitable[byte
         working, listening = asyncio.ensure_future(work(call)), asyncio.ensure_future(channel.read())
         await asyncio.wait({working, listening}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            call.pausing = _is_pausing(listening)
-            working.cancel()
+            with suppress(Disconnected):
+                call.pausing = Cancel.model_validate_json(listening.result()[0]).pausing
+                working.cancel()
             await asyncio.wait({working})
         listening.cancel()
         if working.cancelled():

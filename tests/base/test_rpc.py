@@ -80,21 +80,30 @@ async def test_a_call_is_cancelled_and_says_when_it_has_ended(pausing: bool) -> 
     assert told == [pausing]
 
 
-async def test_the_end_of_the_caller_cancels_the_work_so_that_it_can_be_continued() -> None:
-    started, told = asyncio.Event(), list[bool]()
+async def test_the_work_goes_on_if_the_caller_ends() -> None:
+    """Only the process knows what that means: a research process exits, and leaves its runs as they are."""
+    started, ending, told = asyncio.Event(), asyncio.Event(), list[str]()
 
     async def work(call: Call) -> bytes:
         started.set()
         try:
-            await asyncio.Event().wait()
-        finally:
-            told.append(call.pausing)
+            await ending.wait()
+        except asyncio.CancelledError:
+            told.append("cancelled")
+            raise
+        told.append("ended")
         return b""
 
     async with answered_by(work) as channel:
         channel.write(Question(text="?"))
         await wait_for(started.is_set)
-    assert told == [True]
+        channel.close()
+        with pytest.raises(Disconnected):
+            await channel.read()
+        for _ in range(100):  # turns of the event loop, in which the other end notices
+            await asyncio.sleep(0)
+        ending.set()
+    assert told == ["ended"]
 
 
 async def test_an_error_of_the_caller_is_raised_after_the_work_has_ended() -> None:
