@@ -1,1 +1,1 @@
-"""What every package uses, and what knows nothing of documents."""
+"""Code that all packages share. It knows nothing of documents."""

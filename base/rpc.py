@@ -1,8 +1,8 @@
 """Calls between processes of Candor.
 
-A message is one frame of ``multiprocessing.connection``: a line of JSON, then a body of raw bytes. Nothing is pickled,
-so a message cannot run code in the other process. The answer to a request is any number of replies with ``more``, then
-the last one, with the result or with an exception as ``Failure``.
+A message is one frame of ``multiprocessing.connection``: a line of JSON, then a body of raw bytes. It is not pickled,
+so it cannot run code in the other process. The answer to a request is any number of replies with ``more``, then the
+last one, with the result or with an exception as ``Failure``.
 
 ``send`` and ``receive`` are for threads. ``Channel``, ``call`` and ``answer`` are for asyncio: each call has a
 connection of its own, on which ``Cancel`` may follow the request. If the caller ends, the work goes on.

@@ -21,7 +21,6 @@ from api.storage.notifications import Listener
 from api.workers.contract import Researcher
 from api.workers.factory import open_researcher
 from api.workers.in_process import InProcessResearcher
-from api.workers.panel import Panel
 from multi_agent.values.bus import Subscriber
 from vectorstore.remote.process import SearchProcess
 
@@ -60,7 +59,7 @@ async def start_jobs(
         stack.push_async_callback(peers.leave)
         settings = with_process(settings, queue.executor)
     researcher = await stack.enter_async_context(
-        open_researcher(settings, lambda: InProcessResearcher(Panel(candor.panel, candor.evaluations), pool))
+        open_researcher(settings, lambda: InProcessResearcher(candor.panel, candor.evaluations, pool))
     )
     listener = Listener(candor.engine)
     runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, researcher, listener)

@@ -62,7 +62,7 @@ class ResearchProcess:
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended, or is ending."""
+        """Whether it has ended."""
         return self._ended.is_set()
 
     @property
@@ -85,6 +85,7 @@ class ResearchProcess:
             finally:
                 channel.close()
         except Disconnected as error:
+            self._process.kill()  # else a process that lost only this connection would be waited for
             await self._ended.wait()
             raise ResearchLost(self._end_message()) from error
         finally:
@@ -120,7 +121,11 @@ class ResearchProcess:
                 self._control.send(STOP)
         else:  # the process has just been started and cannot receive messages yet
             self._process.kill()
-        await self._ended.wait()
+        try:
+            await asyncio.wait_for(self._ended.wait(), _EXIT_TIMEOUT_S)
+        except TimeoutError:  # it hangs
+            self._process.kill()
+            await self._ended.wait()
         self._process.close()
 
     def _hear(self) -> None:

@@ -18,7 +18,6 @@ from api.settings import Settings
 from api.storage.fencing import fence, process_of
 from api.workers.in_process import InProcessResearcher
 from api.workers.lock import research_lock
-from api.workers.panel import Panel
 from api.workers.research_process import CONNECT, READY, Work
 from base.rpc import Call, answer
 from multi_agent.evaluation.records import Row
@@ -55,8 +54,8 @@ class ResearchWorker:
         candor = Candor(settings, search_process=True)
         if process := process_of(candor.engine):
             fence(candor.engine, process)
-        panel, pool = Panel(candor.panel, candor.evaluations), CollectionPool(candor.collections)
-        self._researcher = InProcessResearcher(panel, pool)
+        pool = CollectionPool(candor.collections)
+        self._researcher = InProcessResearcher(candor.panel, candor.evaluations, pool)
         self._span_export = candor.span_export
         self._control = control
         self._running: set[asyncio.Task[None]] = set()

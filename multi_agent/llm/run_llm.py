@@ -1,6 +1,6 @@
 """The models of one run: every call of an agent, or of a part of the supervisor, passes through ``RunLLM``.
 
-1. ``_answer`` labels the request with its caller, and publishes how the call ended, also if the journal answered it.
+1. ``answer`` labels the request with its caller, and publishes how the call ended, also if the journal answered it.
 2. ``_recorded_or_sent`` numbers the request among the equal ones of the run, and answers it from the journal.
 3. ``_send`` checks the budget, which answers from the journal do not use,
 4. publishes the expected duration,
@@ -58,7 +58,7 @@ class RunLLM(LLMWrapper):
         self._claimed.clear()
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
-        request = replace(request, caller=self._caller or request.caller, varied=self._varied or request.varied)
+        request = replace(request, caller=self._caller, varied=self._varied or request.varied)
         key = request_key(self.model, request.messages, request.response_model, varied=request.varied)
         try:
             completion = await self._recorded_or_sent(request, key)

@@ -1,1 +1,1 @@
-"""What a step of a plan gets: its tasks, the parts of its agent, and its time limit."""
+"""The tasks, the agent kits and the time limits of the steps of a plan."""

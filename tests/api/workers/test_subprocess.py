@@ -205,6 +205,18 @@ def test_a_service_stops_although_its_research_process_does_not_react(
         assert follow(http, run_id)[-1]["body"]["status"] == "answered"
 
 
+def test_a_service_without_a_run_stops_although_its_research_process_hangs(
+    candor: Candor, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.answer_last = True
+    monkeypatch.setattr(research_process, "_EXIT_TIMEOUT_S", 0.5)
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        assert follow(http, ask(http))[-1]["body"]["status"] == "answered"
+        [process] = child_processes()
+        process.suspend()
+    assert not process.is_running()
+
+
 def test_an_error_of_the_store_fails_the_run(make_candor: Callable[..., Candor], folder: Path) -> None:
     """The collection is deleted while the run waits for the model."""
     panel, asked, deleted = Panel("-25 °C"), threading.Event(), threading.Event()
