@@ -4,7 +4,8 @@
     python -m benchmarks.formats --data DATA/formats --beside           and the defaults of kreuzberg and unstructured
     python -m benchmarks.formats --data DATA/formats --files --only docx    a line per file, for one format
 
-Texts are compared with references in Markdown, in lower case, without markup, link targets and pictures:
+Texts are compared with references in Markdown, in lower case, without markup, link targets and pictures. The references
+flatten raised, lowered and struck text, so the marks that Candor writes for it are left out:
 
 words   share of the reference's words, counted with repetition, that are in the parsed text
 order   of the words that occur exactly once in both texts: the share in the longest run in the same order
@@ -205,15 +206,20 @@ def _score(one: Expectation, outcome: Outcome) -> Score:
     strings = (included - unwanted, len(one.must_include))
     if one.reference is None:
         return Score(one, outcome, None, None, None, strings)
-    reference, found = words_of(one.reference), words_of(text)
+    expected, text = _FORM.sub("", one.reference), _FORM.sub("", _ADDRESS.sub("", text))
+    reference, found = words_of(expected), words_of(text)
     return Score(
         one,
         outcome,
         words=word_recall(reference, found),
         order=order_kept(reference, found),
-        tables=table_recall(one.reference, text),
+        tables=table_recall(expected, text),
         strings=strings,
     )
+
+
+_FORM = re.compile(r"~~|(?<=\w)[\^_](?=[\w(+−–-])")
+_ADDRESS = re.compile(r" \((?:(?:https?|ftp)://[^\s]+|[^()\s]+@[^()\s]+)\)")
 
 
 def _has(text: str, string: str) -> bool:

@@ -16,8 +16,8 @@ from ingest.reader import ParserOptions
 class Parser(Protocol):
     """Turns one file into text and structure.
 
-    The ledger stores ``ParsedDocument.parser`` with every document. The next ingest asks ``is_current`` about it and
-    reads an unchanged file again if the answer is no.
+    The ledger stores ``ParsedDocument.parser`` with every document. The next ingest reads an
+    unchanged file again if ``version_of`` differs from it.
     """
 
     name: str
@@ -31,10 +31,6 @@ class Parser(Protocol):
 
         Without a MIME type, the name decides. Does not open the file.
         """
-        ...
-
-    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
-        """Return whether parsing an unchanged file again would give the text stored under this name and version."""
         ...
 
 

@@ -10,30 +10,24 @@ import bz2
 import gzip
 import io
 import lzma
-import mimetypes
 import stat
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterator
-from email import message_from_bytes, policy
-from email.errors import HeaderParseError
-from email.header import decode_header, make_header
-from email.message import Message
+from collections.abc import Callable, Generator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from ingest.containers import outlook
+from ingest.containers import mail, outlook
 from ingest.errors import UnreadableFile
 
 MB = 1 << 20
 _STEP = 1 << 18
 _MAX_READ = 64 * MB  # only forged headers ask for more at once
 _MAX_LISTED = 100_000  # files in a zip archive: their list is read into memory first
-_MAX_FIELD = 8192  # characters of a field such as Content-Type, with its parameters
 _LIST_ENTRY = b"PK\x01\x02"
 DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
@@ -58,6 +52,7 @@ class ContainerKind(StrEnum):
     TAR = "tar"
     COMPRESSED = "compressed"
     MAIL = "mail"
+    MAILBOX = "mailbox"
     OUTLOOK = "outlook"
 
     @property
@@ -98,6 +93,8 @@ def container_kind(path: Path) -> ContainerKind | None:
         return ContainerKind.TAR if _holds_tar(path, opener) else ContainerKind.COMPRESSED
     if path.suffix.lower() == ".msg" and head.startswith(outlook.SIGNATURE):
         return ContainerKind.OUTLOOK
+    if mail.is_mailbox(head):
+        return ContainerKind.MAILBOX
     return ContainerKind.MAIL if path.suffix.lower() == ".eml" else None
 
 
@@ -172,23 +169,14 @@ def _compressed_entries(path: Path, max_bytes: int) -> Entries:
     yield Entry(path.stem if path.suffix else f"{path.name}.unpacked", lambda: _open_unpacked(path, max_bytes))
 
 
-class _ShortFields(policy.Compat32):
-    """Rejects mails with a very long field of a part, because Python needs quadratic time to read its parameters.
-
-    Other fields, such as a long list of recipients, are not read here.
-    """
-
-    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
-        name, value = super().header_source_parse(sourcelines)
-        if name.lower().startswith("content-") and len(value) > _MAX_FIELD:
-            raise ValueError(f"its field {name} has {len(value):,} characters, but the limit is {_MAX_FIELD:,}")
-        return name, value
-
-
 def _mail_entries(path: Path, _: int) -> Entries:
-    message = message_from_bytes(path.read_bytes(), policy=_ShortFields())
-    for number, part in enumerate(_attachments(message), start=1):
-        yield Entry(_attachment_name(part, number), partial(io.BytesIO, _payload(part)))
+    for name, content in mail.attachments(mail.parse(path.read_bytes())):
+        yield Entry(name, partial(io.BytesIO, content))
+
+
+def _mailbox_entries(path: Path, _: int) -> Entries:
+    for name, content in mail.messages(path.read_bytes()):
+        yield Entry(name, partial(io.BytesIO, content))
 
 
 def _outlook_entries(path: Path, _: int) -> Entries:
@@ -201,52 +189,9 @@ ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {
     ContainerKind.TAR: _tar_entries,
     ContainerKind.COMPRESSED: _compressed_entries,
     ContainerKind.MAIL: _mail_entries,
+    ContainerKind.MAILBOX: _mailbox_entries,
     ContainerKind.OUTLOOK: _outlook_entries,
 }
-
-
-def _attachments(message: Message) -> Iterator[Message]:
-    """Yield the parts that are files: those with a name or marked as attachments, and forwarded messages."""
-    if not message.is_multipart():
-        return
-    for part in message.get_payload():
-        if not isinstance(part, Message):
-            continue
-        if part.get_content_type() == "message/rfc822" or _is_file(part):
-            yield part
-        else:
-            yield from _attachments(part)
-
-
-def _is_file(part: Message) -> bool:
-    disposition = part.get_content_disposition()
-    if disposition == "attachment":
-        return True
-    is_shown = part.get_content_maintype() == "image" and (disposition == "inline" or "content-id" in part)
-    return bool(part.get_filename()) and not part.is_multipart() and not is_shown
-
-
-def _payload(part: Message) -> bytes:
-    content = part.get_payload(0) if part.get_content_type() == "message/rfc822" else part
-    if content is not part:
-        return content.as_bytes() if isinstance(content, Message) else b""
-    payload = part.get_payload(decode=True)
-    return payload if isinstance(payload, bytes) else b""
-
-
-def _attachment_name(part: Message, number: int) -> str:
-    name = part.get_filename()
-    if name is None:
-        suffix = (
-            ".eml"
-            if part.get_content_type() == "message/rfc822"
-            else mimetypes.guess_extension(part.get_content_type())
-        )
-        return f"attachment {number}{suffix or ''}"
-    try:
-        return str(make_header(decode_header(name)))
-    except (HeaderParseError, LookupError, UnicodeError):
-        return name
 
 
 class _LimitedStream(io.RawIOBase):

@@ -62,10 +62,6 @@ class IsolatedParser:
         """See ``Parser``."""
         return self._parser.version_of(path, mime_type)
 
-    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
-        """See ``Parser``."""
-        return self._parser.is_current(stored, path, mime_type)
-
     def close(self) -> None:
         """Kill all workers; a running ``parse`` raises ParserUnavailable. May be called again."""
         self.pool.close()

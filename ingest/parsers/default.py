@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path, PurePath
 
 from ingest.document import ParsedDocument
@@ -10,9 +9,6 @@ from ingest.errors import CorruptDocument, EmptyDocument, UnreadableFile
 from ingest.reader import ParserOptions, Reader, ReaderRegistry, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.file_type import detect_mime_type, mime_type_of_name
-
-_BEFORE_READER_VERSIONS = re.compile(r"(?P<library>kreuzberg \S+)/4")
-"""The stored version of documents while all readers shared one version. Readers still at version 1 return the same."""
 
 
 class DocumentParser:
@@ -50,14 +46,6 @@ class DocumentParser:
     def version_of(self, path: PurePath, mime_type: str = "") -> str:
         """Return the name and version of the reader of such a file."""
         return self._reader_of(path, mime_type).fingerprint
-
-    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
-        """Return whether the reader of such a file still has the stored name and version."""
-        reader = self._reader_of(path, mime_type)
-        before = _BEFORE_READER_VERSIONS.fullmatch(stored)
-        if before is None:
-            return stored == reader.fingerprint
-        return reader.version == 1 and (not reader.library or reader.fingerprint.endswith(f" {before['library']}"))
 
     def _reader_of(self, path: PurePath, mime_type: str) -> Reader:
         return self._readers.find(mime_type or mime_type_of_name(path) or "text/plain", path)

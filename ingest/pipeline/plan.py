@@ -82,10 +82,7 @@ class IndexSettings:
 
     def has_current_parser(self, known: DocumentSummary) -> bool:
         """Return whether parsing the unchanged file again would produce the stored text."""
-        if not known.parser.endswith(self.options):
-            return False
-        stored = known.parser.removesuffix(self.options)
-        return self.parser.is_current(stored, PurePath(known.path), known.mime_type)
+        return known.parser == self.current_parser(known)
 
     def is_current(self, known: DocumentSummary) -> bool:
         """Return whether parsing and chunking the unchanged file again would produce the indexed chunks."""

@@ -25,6 +25,3 @@ class AddressedParser:
 
     def version_of(self, path: PurePath, mime_type: str = "") -> str:
         return self._parser.version_of(path, mime_type)
-
-    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
-        return self._parser.is_current(stored, path, mime_type)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
-from ingest.readers.shared.decoding import decode
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
 
@@ -15,7 +15,7 @@ _BEFORE_UNINDENTED_LINE = re.compile(r"(?<=[^ \t\n])[ \t]*+\n(?:[ \t]*+\n)++(?=\
 
 def read_code(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the code to the builder: a block ends at blank lines before an unindented line."""
-    text = decode(request.data, request.path).replace("\r\n", "\n").replace("\r", "\n")
+    text = decode(request.data, request.path, into.warn).replace("\r\n", "\n").replace("\r", "\n")
     for block in _BEFORE_UNINDENTED_LINE.split(text):
         into.code(block)
     return {}

@@ -10,7 +10,7 @@ import io
 import posixpath
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -18,6 +18,7 @@ from xml.etree.ElementTree import Element
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.form import Piece, is_useful_link, linked, write_pieces
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.ooxml import attribute, comment_line, local_name, number
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
@@ -41,11 +42,13 @@ def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
     path = request.path
     archive = _open(request.data, path)
     content = _xml(archive, "content.xml", path)
+    styles = _xml(archive, "styles.xml", path) if "styles.xml" in archive.namelist() else None
+    mark_forms([content] if styles is None else [styles, content])
     body = content.find("{*}body")
     if body is not None:
         _Body(archive, path, content, into).write(body)
-    if "styles.xml" in archive.namelist():
-        _write_headers(_xml(archive, "styles.xml", path), into)
+    if styles is not None:
+        _write_headers(styles, into)
     return _properties(archive, path)
 
 
@@ -85,6 +88,40 @@ def _properties(archive: zipfile.ZipFile, path: Path) -> dict[str, Scalar]:
         if key and text:
             found.setdefault(key, text)
     return found
+
+
+def mark_forms(roots: Sequence[Element]) -> None:
+    """Set the attribute ``form`` of each element whose style raises, lowers, strikes out or hides its text."""
+    forms: dict[str, str] = {}
+    parents: dict[str, str] = {}
+    for style in (each for root in roots for each in root.iterfind(".//{*}style")):
+        name = attribute(style, "name")
+        parents[name] = attribute(style, "parent-style-name")
+        properties = style.find("{*}text-properties")
+        forms[name] = "" if properties is None else _form(properties)
+    for element in (each for root in roots for each in root.iter()):
+        name = attribute(element, "style-name")
+        form = forms.get(name) or forms.get(parents.get(name, ""), "")
+        if form and local_name(element) in ("span", "p", "h"):
+            element.set("form", form)
+
+
+def _form(properties: Element) -> str:
+    if attribute(properties, "display") == "none":
+        return "hidden"
+    position = attribute(properties, "text-position").split(" ")[0]
+    is_lowered = position == "sub" or position.startswith("-")
+    is_raised = position == "super" or (not is_lowered and position.rstrip("%").strip("0.") != "")
+    line = attribute(properties, "text-line-through-style") or attribute(properties, "text-line-through-type")
+    return ("raised" if is_raised else "lowered" if is_lowered else "") + (
+        " struck" if line not in ("", "none") else ""
+    )
+
+
+def _formed(text: str, form: str) -> str:
+    if "hidden" in form:
+        return ""
+    return write_pieces([Piece(text, form.split(" ")[0] if form[:1] in "rl" else "", "struck" in form)])
 
 
 def _count(element: Element, name: str) -> int:
@@ -290,14 +327,19 @@ def _words(element: Element) -> str:
                 parts.append(" " * min(_count(child, "c"), 80))
             case "note":
                 parts.append(f"[{child.findtext('{*}note-citation', '')}]")
-            case "annotation" | "frame" | "custom-shape" | "object" | "tracked-changes":
+            case "annotation" | "frame" | "custom-shape" | "object" | "tracked-changes" | "ruby-text":
                 pass
+            case "a" if is_useful_link(address := attribute(child, "href")):
+                parts.append(linked(_words(child), address))
+            case "drop-down":
+                parts.append("".join(label.tail or "" for label in child))
             case _:
                 parts.append(_words(child))
         parts.append(child.tail or "")
-    return "".join(parts)
+    form = element.get("form", "")
+    return _formed("".join(parts), form) if form else "".join(parts)
 
 
 READER = Reader(
-    name="odf", version=2, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=3, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

@@ -1,29 +1,89 @@
-"""Reads tables of values separated by commas, semicolons, tabs or pipes."""
+"""Reads tables of values separated by commas, semicolons, tabs or pipes. Only double quotes are quotes (RFC 4180)."""
 
 from __future__ import annotations
 
 import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 
+from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
-from ingest.readers.shared.decoding import decode
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
+
+_DELIMITERS = ",;\t|"
+_DECLARED = re.compile(r'"?sep=(.)"?[ \t]*\r?\n', re.IGNORECASE)
+_SAMPLE = 200  # rows from which the delimiter is found
+_MAX_CELL = 2**31 - 1  # characters; the csv module refuses 131,073 unless told otherwise
 
 
 def read_separated_values(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the table to the builder; its first row is its header."""
-    text = decode(request.data, request.path)
-    try:
-        dialect: type[csv.Dialect] | csv.Dialect = csv.Sniffer().sniff(text[:16384], delimiters=",;\t|")
-    except csv.Error:  # one column: any delimiter fits
-        dialect = csv.excel
-    into.table(list(csv.reader(text.splitlines(keepends=True), dialect)))
+    text = decode(request.data, request.path, into.warn)
+    declared = _DECLARED.match(text)
+    if declared:
+        text = text[declared.end() :]
+    csv.field_size_limit(_MAX_CELL)
+    into.table(list(_rows(text, declared[1] if declared else _delimiter(text), into)))
     return {}
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter whose rows are most often equally wide: one that the first row has, if there is one.
+
+    Texts in a single column, in which commas stand at random, keep their column.
+    """
+    best, best_rank = "\0", (False, 0.0, 0)
+    for delimiter in _DELIMITERS:
+        rows = list(
+            islice((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), _SAMPLE)
+        )
+        widths = Counter(len(row) for row in rows if len(row) > 1)
+        if not widths:
+            continue
+        width, count = max(widths.items(), key=lambda found: (found[1], found[0]))
+        heads = len(rows[0]) > 1
+        share = count / max(len(rows) - (not heads), 1)
+        if heads or (share > 0.9 and count > 1):
+            best, best_rank = max((best, best_rank), (delimiter, (heads, share, width)), key=lambda found: found[1])
+    return best
+
+
+def _rows(text: str, delimiter: str, into: DocumentBuilder) -> Iterator[list[str]]:
+    """Yield the rows. A quote that is opened and never closed is a character of its cell, as the warning says."""
+    lines = list(io.StringIO(text, newline=""))
+    start = 0
+    while start < len(lines):
+        reader = csv.reader(lines[start:], delimiter=delimiter)
+        before = 0
+        for row in reader:
+            first, last = start + before, start + reader.line_num
+            if last == len(lines) and last - first > 1 and _is_open(lines[first:last], delimiter):
+                into.warn(f"Line {first + 1} opens a quote that is never closed. It was read as a character.")
+                yield lines[first].rstrip("\r\n").split(delimiter)
+                start = first + 1
+                break
+            yield row
+            before = reader.line_num
+        else:
+            return
+
+
+def _is_open(lines: list[str], delimiter: str) -> bool:
+    """Return whether the row in these lines, the last of the file, ends inside quotes."""
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
 
 
 READER = Reader(
     name="separated_values",
-    version=1,
+    version=2,
     read=read_separated_values,
     mime_types=("text/csv", "text/tab-separated-values"),
 )

@@ -8,19 +8,22 @@ slide that shows them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from xml.etree.ElementTree import Element
 
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.form import Piece, write_pieces
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
-from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number, texts
+from ingest.readers.shared.numerals import format_count
+from ingest.readers.shared.ooxml import Package, attribute, comment_line, description, local_name, number, texts
+from ingest.readers.shared.symbols import in_font
 from vectorstore.models import Scalar
 
 _TITLES = {"title", "ctrTitle"}
 _FOOTERS = {"ftr", "dt"}
 _IGNORED = {*_FOOTERS, "sldNum", "hdr", "sldImg"}
-_FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
 _OWN_MARK = re.compile(r"(?:[-*•–]|\d{1,3}[.)])\s")
 _LISTED = {"body", "obj", ""}
 """Types of placeholders whose paragraphs are list items by the layout."""
@@ -54,10 +57,15 @@ class _Slide:
         self._package = package
         self._name = name
         self._relations = package.relations(name)
+        self._links = package.links(name)
         self._into = into
 
     def write(self, authors: dict[str, str]) -> None:
-        shapes = list(_shapes(self._package.xml(self._name).find(".//{*}spTree")))
+        """Write the slide: its title first, and boxes that stand in rows in the order of reading."""
+        slide = self._package.xml(self._name)
+        if slide.get("show") in ("0", "false"):
+            self._into.prose("(hidden slide)")
+        shapes = in_reading_order(list(_shapes(slide.find(".//{*}spTree"))))
         for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in _TITLES):
             self._write_shape(shape)
         for part in self._package.related(self._name, "notesSlide"):
@@ -71,7 +79,7 @@ class _Slide:
         if local_name(shape) == "graphicFrame":
             self._write_graphic(shape)
         elif local_name(shape) == "pic":
-            self._into.prose(_description(shape))
+            self._into.prose(description(shape.find("./{*}nvPicPr/{*}cNvPr")))
         elif body is not None and kind in _TITLES:
             self._into.heading(" ".join(_text(paragraph) for paragraph in body.iterfind("{*}p")), level=1)
         elif body is not None and kind not in _IGNORED:
@@ -88,8 +96,7 @@ class _Slide:
         for diagram in frame.iterfind(".//{*}relIds"):
             relation = self._relations.get(attribute(diagram, "dm"))
             if relation is not None:
-                points = self._package.xml(relation.target).iterfind(".//{*}pt/{*}t")
-                self._into.list_items([f"- {text}" for point in points if (text := " ".join(texts(point)).strip())])
+                self._into.list_items([f"- {text}" for text in self._package.diagram(relation.target)])
 
     def _write_text(self, paragraphs: Sequence[Element], *, listed: bool) -> None:
         """Write paragraphs, and lists of those that have a bullet of their own or by the slide's layout."""
@@ -100,15 +107,16 @@ class _Slide:
             if not _is_item(paragraph, listed=listed and len(filled) > 1):
                 self._into.list_items(items)
                 items, numbers = [], {}
-                self._into.prose(_text(paragraph))
+                self._into.prose(_text(paragraph, self._links))
                 continue
             level = _level(paragraph)
             numbers = {depth: count for depth, count in numbers.items() if depth <= level}
             mark = "-"
-            if paragraph.find("{*}pPr/{*}buAutoNum") is not None:
-                numbers[level] = numbers.get(level, 0) + 1
-                mark = f"{numbers[level]}."
-            text = " ".join(_text(paragraph).split())
+            automatic = paragraph.find("{*}pPr/{*}buAutoNum")
+            if automatic is not None:
+                numbers[level] = numbers.get(level, number(automatic.get("startAt"), 1) - 1) + 1
+                mark = _number_mark(numbers[level], automatic.get("type", ""))
+            text = " ".join(_text(paragraph, self._links).split())
             items.append("  " * level + (text if _OWN_MARK.match(text) else f"{mark} {text}"))
         self._into.list_items(items)
 
@@ -181,33 +189,93 @@ def _shapes(tree: Element | None) -> Iterator[Element]:
                 pass
 
 
+def in_reading_order(shapes: list[Element]) -> list[Element]:
+    """Return the shapes with free text boxes by rows, unless they were drawn by rows or by columns.
+
+    Other shapes keep their place among all.
+    """
+    places = {index: place for index, shape in enumerate(shapes) if (place := _box(shape)) is not None}
+    drawn = list(places)
+    by_rows = sorted(drawn, key=lambda index: (_band(places, index, 1), places[index][0]))
+    by_columns = sorted(drawn, key=lambda index: (_band(places, index, 0), places[index][1]))
+    if drawn in (by_rows, by_columns):
+        return shapes
+    order = dict(zip(drawn, by_rows, strict=True))
+    return [shapes[order.get(index, index)] for index in range(len(shapes))]
+
+
+def _box(shape: Element) -> tuple[int, int, int, int] | None:
+    """Return left, top, right and bottom of a free text box, or None for other shapes."""
+    start, size = shape.find("{*}spPr/{*}xfrm/{*}off"), shape.find("{*}spPr/{*}xfrm/{*}ext")
+    if local_name(shape) != "sp" or _placeholder(shape) is not None or start is None or size is None:
+        return None
+    left, top = number(start.get("x")), number(start.get("y"))
+    return left, top, left + number(size.get("cx")), top + number(size.get("cy"))
+
+
+def _band(places: Mapping[int, tuple[int, int, int, int]], index: int, axis: int) -> int:
+    """Return where the row (axis 1) or column (axis 0) of a box begins: the least start of boxes around its middle."""
+    middle = (places[index][axis] + places[index][axis + 2]) / 2
+    return min(place[axis] for place in places.values() if place[axis] <= middle <= place[axis + 2])
+
+
 def _placeholder(shape: Element) -> str | None:
     """Return the type of the layout's placeholder that the shape fills, or None."""
     found = shape.find("./*/{*}nvPr/{*}ph")
     return None if found is None else found.get("type", "")
 
 
-def _description(picture: Element) -> str:
-    """Return the author's description of a picture. Generated descriptions and file names are ignored."""
-    properties = picture.find("./{*}nvPicPr/{*}cNvPr")
-    text = "" if properties is None else properties.get("descr", "")
-    return "" if "generated" in text or _FILE_NAME.fullmatch(text) else text
+def _text(paragraph: Element, links: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return a paragraph's text with its line breaks and the form of its runs. Formulas are reduced to their letters.
+
+    ``links`` are addresses by the id of their relation.
+    """
+    return write_pieces(_pieces(paragraph, links))
 
 
-def _text(paragraph: Element) -> str:
-    """Return a paragraph's text with its line breaks. Formulas are reduced to their letters."""
-    parts = []
-    for element in paragraph.iter():
-        if local_name(element) == "t":
-            parts.append(element.text or "")
-        elif local_name(element) == "br":
-            parts.append("\n")
-    return "".join(parts)
+def _pieces(element: Element, links: Mapping[str, str]) -> Iterator[Piece]:
+    for child in element:
+        match local_name(child):
+            case "r" | "fld" if child.find("{*}t") is not None:
+                yield _piece(child, links)
+            case "t":
+                yield Piece(child.text or "")
+            case "br":
+                yield Piece("\n")
+            case _:
+                yield from _pieces(child, links)
+
+
+def _piece(run: Element, links: Mapping[str, str]) -> Piece:
+    text, properties = run.findtext("{*}t", ""), run.find("{*}rPr")
+    if properties is None:
+        return Piece(text)
+    baseline = properties.get("baseline", "0").rstrip("%")
+    shift = "" if not baseline.strip("-0.") else "lowered" if baseline.startswith("-") else "raised"
+    fonts = [
+        font.get("typeface", "") for name in ("sym", "latin") if (font := properties.find(f"{{*}}{name}")) is not None
+    ]
+    click = properties.find("{*}hlinkClick")
+    return Piece(
+        in_font(text, fonts[0] if fonts else ""),
+        shift,
+        properties.get("strike", "noStrike") != "noStrike",
+        "" if click is None else links.get(attribute(click, "id"), ""),
+    )
 
 
 def _level(paragraph: Element) -> int:
     properties = paragraph.find("{*}pPr")
     return 0 if properties is None else min(number(properties.get("lvl")), 8)
+
+
+def _number_mark(count: int, style: str) -> str:
+    """Return a number as PowerPoint writes it, such as ``a)`` for ``alphaLcParenR``."""
+    kinds = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
+    shown = format_count(count, next((kind for start, kind in kinds.items() if style.startswith(start)), "decimal"))
+    if style.endswith("ParenBoth"):
+        return f"({shown})"
+    return f"{shown})" if style.endswith("ParenR") else f"{shown}."
 
 
 def _is_item(paragraph: Element, *, listed: bool) -> bool:
@@ -230,4 +298,4 @@ def _cells(row: Element) -> list[Cell]:
     return cells
 
 
-READER = Reader(name="slides", version=2, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))
+READER = Reader(name="slides", version=3, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
-from ingest.readers.shared.decoding import decode
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
 
@@ -15,7 +15,7 @@ _BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]")
 
 def read_text(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the text's paragraphs and lists to the builder."""
-    write_text(decode(request.data, request.path), into)
+    write_text(decode(request.data, request.path, into.warn), into)
     return {}
 
 
@@ -29,4 +29,4 @@ def write_text(text: str, into: DocumentBuilder) -> None:
             into.prose(paragraph)
 
 
-READER = Reader(name="text", version=1, read=read_text, mime_types=("text/plain", "text/vtt", "application/x-subrip"))
+READER = Reader(name="text", version=2, read=read_text, mime_types=("text/plain", "text/vtt", "application/x-subrip"))

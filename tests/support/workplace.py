@@ -140,7 +140,7 @@ class CountingParser:
         self._parser = load_parser("default")
         self._meddle = meddle
         self.name = self._parser.name
-        self.version_of, self.is_current = self._parser.version_of, self._parser.is_current
+        self.version_of = self._parser.version_of
         self.parsed: list[Path] = []
 
     def parse(self, path: Path) -> ParsedDocument:

@@ -63,10 +63,6 @@ class DocumentParser:
         """Return the version of the library and of this module, the same for all files."""
         return self._version
 
-    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
-        """Return whether the library and this module still have the stored version."""
-        return stored == self._version
-
 
 def _partition(path: Path) -> Sequence[Element]:
     from unstructured.errors import UnprocessableEntityError

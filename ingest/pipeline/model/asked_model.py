@@ -49,12 +49,6 @@ class ModelParser(ABC):
         version = self._parser.version_of(path, mime_type)
         return version + self._suffix if self._asks_about(path, mime_type) else version
 
-    def is_current(self, stored: str, path: PurePath, mime_type: str = "") -> bool:
-        if not self._asks_about(path, mime_type):
-            return self._parser.is_current(stored, path, mime_type)
-        own = stored.removesuffix(self._suffix)
-        return own != stored and self._parser.is_current(own, path, mime_type)
-
     @abstractmethod
     def _asks_about(self, path: PurePath, mime_type: str) -> bool:
         """Return whether to send this file to the model."""

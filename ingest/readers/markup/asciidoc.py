@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
-from ingest.readers.shared.decoding import decode
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from vectorstore.models import Scalar
@@ -30,7 +30,7 @@ _PROPERTIES = {"author": "authors", "revdate": "created_at", "lang": "language",
 
 def read_asciidoc(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks to the builder; return the title and properties of its header."""
-    text = decode(request.data, request.path).replace("\r\n", "\n")
+    text = decode(request.data, request.path, into.warn).replace("\r\n", "\n")
     writer = _Writer(text.split("\n"), into)
     writer.write()
     return writer.properties

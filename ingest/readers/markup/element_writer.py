@@ -7,13 +7,15 @@ text are fields, written with their names. Element names count only where vocabu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from xml.etree.ElementTree import Element
 
+from ingest.readers.markup.page_form import show_form
 from ingest.readers.markup.tree import html_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.form import linked, lowered, note_mark, raised, struck
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
-from ingest.readers.shared.ooxml import local_name
+from ingest.readers.shared.ooxml import attribute, local_name
 
 TITLES = {"title", "article-title", "invention-title", "title-of-invention", "heading", "head"}
 _LISTS = {"ul", "ol", "list", "itemizedlist", "orderedlist", "ref-list", "claims"}
@@ -24,7 +26,7 @@ _CELLS = {"td", "th", "entry"}
 _VERBATIM = {"pre", "preformat", "programlisting", "screen"}
 _IGNORED = {
     "script", "style", "noscript", "template", "graphic", "processing-meta", "colspec", "journal-id", "subj-group",
-    "object-id", "contrib-id", "institution-id", "counts",
+    "object-id", "contrib-id", "institution-id", "counts", "rt", "rp", "rtc",
 }  # fmt: skip
 _ONE_LINE = {
     "name", "string-name", "contrib", "person-group", "element-citation", "mixed-citation", "nlm-citation", "citation",
@@ -32,27 +34,44 @@ _ONE_LINE = {
 }  # fmt: skip
 """Elements whose children are the words of one line, although no text is between them."""
 _PHRASES = {
-    "a", "abbr", "b", "big", "bold", "br", "cite", "code", "em", "ext-link", "font", "i", "img", "italic", "kbd",
-    "mark", "named-content", "q", "s", "samp", "sc", "small", "span", "strike", "strong", "sub", "sup", "tt", "u",
-    "underline", "uri", "var", "xref",
+    "a", "abbr", "b", "bdi", "bdo", "big", "bold", "br", "cite", "code", "del", "em", "ext-link", "font", "i", "img",
+    "ins", "italic", "kbd", "mark", "named-content", "q", "rb", "ruby", "s", "samp", "sc", "small", "span", "strike",
+    "strikethrough", "strong", "sub", "subscript", "sup", "superscript", "tt", "u", "underline", "uri", "var", "xref",
 }  # fmt: skip
 _PARAGRAPHS = {"p", "para", "div", "section", "blockquote", "table", *_LISTS, *_VERBATIM}
+_APART = {
+    *_PARAGRAPHS, *_ITEMS, *_ROWS, *_CELLS, "dl", "dt", "dd", "caption", "figure", "figcaption", "header", "footer",
+    "article", "aside", "main", "summary", "details", "fieldset", "legend", "hr",
+}  # fmt: skip
+"""Elements that a browser shows on lines of their own: their text never joins the words beside them."""
+_RAISED, _LOWERED, _STRUCK = {"sup", "superscript"}, {"sub", "subscript"}, {"del", "strike", "strikethrough"}
+_EDGE = "\x1f"  # between the words of elements that stand apart; a blank for ``str.split``
 _MARKUP = re.compile(r"<(p|div|table|span|ul|ol|h[1-6]|br|b|i|a)\b[^>]*>", re.IGNORECASE)
-_BLANKS = re.compile(r"[ \t\r\f\xa0]+")
+_BLANKS = re.compile(r"[ \t\r\f\xa0\x1f]+")
 _LINE_END = re.compile(r"\s*[\n\v]\s*")
 _LAYOUT = 0.8  # share of a table's text in nested tables, above which the table is only layout
 
 
 def write_html_fragment(source: str, into: DocumentBuilder) -> None:
     """Add the blocks of a piece of HTML inside another document to the builder."""
-    ElementWriter(into).write(html_tree(source), depth=0)
+    root = html_tree(source)
+    show_form(root)
+    ElementWriter(into, is_page=True).write(root, depth=0)
+
+
+def is_html(name: str) -> bool:
+    """Return whether HTML has an element of this name."""
+    from lxml.html import defs
+
+    return name.lower() in defs.tags
 
 
 class ElementWriter:
-    """Writes a tree into a builder."""
+    """Writes a tree into a builder. The names of elements are text, unless the tree is a page and HTML knows them."""
 
-    def __init__(self, into: DocumentBuilder) -> None:
+    def __init__(self, into: DocumentBuilder, *, is_page: bool = False) -> None:
         self._into = into
+        self._is_page = is_page
         self._fields: list[str] = []
 
     def write(self, element: Element, depth: int) -> None:
@@ -85,7 +104,9 @@ class ElementWriter:
         elif name in _LISTS and any(element_name(child) in _ITEMS for child in element):
             self._write_list(element, depth)
         elif name in _VERBATIM:
-            self._into.code("".join(element.itertext()))
+            self._into.code(re.sub(r"[\v\x1f]+\n?", "\n", _raw_words(element)))
+        elif name == "dl" and any(element_name(child) == "dt" for child in element):
+            self._write_terms(element, depth)
         elif name in _ONE_LINE or element.find("{*}tex-math") is not None:
             self._into.prose(words(element))
         else:
@@ -97,8 +118,8 @@ class ElementWriter:
         if _MARKUP.search(text):
             self._flush()
             write_html_fragment(text, self._into)
-        elif text and name in _PHRASES:
-            self._fields.append(_lines(text))
+        elif text and (name in _PHRASES or (self._is_page and is_html(name))):
+            self._fields.append(_lines(_raw_words(element)))
         elif text:
             self._fields.append(f"{name}: {_lines(text)}")
 
@@ -113,7 +134,8 @@ class ElementWriter:
                 self._write(child, max(inner, 1))
                 words = []
             else:
-                words.append(_raw_words(child))
+                edge = _EDGE if element_name(child) in _APART else ""
+                words += [edge, _raw_words(child), edge]
             words.append(child.tail or "")
         self._paragraph(words)
 
@@ -122,6 +144,22 @@ class ElementWriter:
         if text:
             self._flush()
             self._into.prose(text)
+
+    def _write_terms(self, element: Element, depth: int) -> None:
+        """Write a list of terms: a line for each short description, the blocks of a long one after its term."""
+        terms: list[str] = []
+        for child in element:
+            if element_name(child) == "dt":
+                terms.append(words(child))
+            elif element_name(child) == "dd" and not any(_is_block(part, is_mixed=True) for part in child):
+                self._fields.append(": ".join(part for part in (", ".join(terms), words(child)) if part))
+                terms = []
+            else:
+                self._fields += terms
+                terms = []
+                self._write(child, depth)
+        self._fields += terms
+        self._flush()
 
     def _write_list(self, element: Element, depth: int) -> None:
         title = next((child for child in element if element_name(child) in TITLES), None)
@@ -172,11 +210,60 @@ def _raw_words(element: Element) -> str:
     formula = element if name == "tex-math" else element.find("{*}tex-math")
     if formula is not None:  # its siblings are the same formula as a picture and in MathML
         return f" {_formula(''.join(formula.itertext()))} "
+    if name in _MATH:
+        return _MATH[name](*(words(child) for child in element))
     between = "" if _has_own_text(element) or name in _PHRASES else " "
     parts = [element.text or ""]
     for child in element:
-        parts += [_raw_words(child), child.tail or "", between if element_name(child) not in _PHRASES else ""]
-    return "".join(parts)
+        inner = element_name(child)
+        edge = _EDGE if inner in _APART or _is_heading(inner) else ""
+        parts += [edge, _raw_words(child), edge, child.tail or "", between if inner not in _PHRASES else ""]
+    return _formed(element, name, "".join(parts))
+
+
+def _formed(element: Element, name: str, text: str) -> str:
+    """Return the words of an element with the form that carries meaning."""
+    if name in _RAISED:
+        return note_mark(text) if any(map(_leads_to_note, element.iter())) else raised(text)
+    if name in _LOWERED:
+        return lowered(text)
+    if name in _STRUCK:
+        return struck(text)
+    if name == "a" and (_is_note_mark(element) or _holds_only_raised(element)):
+        return note_mark("".join(element.itertext()))
+    if name in ("a", "ext-link", "ulink") and not _leads_to_note(element):
+        return linked(text, element.get("href", "") or element.get("url", "") or attribute(element, "href"))
+    return text
+
+
+def _holds_only_raised(element: Element) -> bool:
+    return len(element) == 1 and element_name(element[0]) in _RAISED and _leads_to_note(element)
+
+
+def _leads_to_note(element: Element) -> bool:
+    """Return whether an element is a link to a note or a reference of the same document."""
+    if element_name(element) == "xref":
+        return True
+    return element_name(element) == "a" and (_is_note_mark(element) or element.get("href", "").startswith("#"))
+
+
+def _is_note_mark(link: Element) -> bool:
+    """Return whether a book or page marks a link as the mark of a note (EPUB 3, ARIA)."""
+    return "noteref" in f"{link.get('role', '')} {link.get('epub:type', '')} {attribute(link, 'type')}"
+
+
+def _fraction(*parts: str) -> str:
+    return "/".join(part if part.isalnum() else f"({part})" for part in parts)
+
+
+_MATH: dict[str, Callable[..., str]] = {
+    "msup": lambda base="", over="", *_: base + raised(over),
+    "msub": lambda base="", under="", *_: base + lowered(under),
+    "msubsup": lambda base="", under="", over="", *_: base + lowered(under) + raised(over),
+    "mfrac": _fraction,
+    "msqrt": lambda *parts: f"√({' '.join(parts)})",
+}
+"""Elements of MathML whose form carries meaning."""
 
 
 def _description(image: Element) -> str:

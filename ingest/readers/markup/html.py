@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import ElementWriter, words
+from ingest.readers.markup.page_form import show_form
 from ingest.readers.markup.tree import decode_html, html_tree, prune
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
@@ -21,13 +22,23 @@ _META = {
     "article:modified_time": "modified_at",
 }
 
+_HIDDEN_SHARE = 0.1  # of the words of the page, from which on hidden ones are worth a warning
+
 
 def read_html(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the page's blocks to the builder; return the title, authors, date and language in its head."""
-    root = html_tree(decode_html(request.data, request.path))
+    return write_page(decode_html(request.data, request.path, into.warn), into)
+
+
+def write_page(source: str, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the blocks of a page to the builder; return the properties in its head."""
+    root = html_tree(source)
     properties = dict(_head(root))
+    hidden = show_form(root)
     prune(root)
-    ElementWriter(into).write(root, depth=0)
+    ElementWriter(into, is_page=True).write(root, depth=0)
+    if hidden > _HIDDEN_SHARE * len(into.text.split()):
+        into.warn(f"{hidden:,} words that the page hides were left out.")
     return properties
 
 
@@ -46,4 +57,4 @@ def _head(root: Element) -> Iterator[tuple[str, Scalar]]:
     yield from found.items()
 
 
-READER = Reader(name="html", version=3, read=read_html, mime_types=("text/html", "application/xhtml+xml"))
+READER = Reader(name="html", version=4, read=read_html, mime_types=("text/html", "application/xhtml+xml"))

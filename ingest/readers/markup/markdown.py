@@ -8,12 +8,14 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
-from ingest.readers.markup.element_writer import write_html_fragment
-from ingest.readers.shared.decoding import decode
+from ingest.readers.markup.element_writer import is_html, write_html_fragment
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.form import is_useful_link, linked, lowered, raised, struck
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -22,11 +24,18 @@ if TYPE_CHECKING:
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _TAG = re.compile(r"<[^>]*>")
+_HTML_TAG = re.compile(
+    r"""<(?P<closing>/?)(?P<name>[A-Za-z][\w-]*)(?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+))*\s*(?P<empty>/?)>"""
+)
+"""A tag whose attributes, if any, have values: ``<b and c>`` is no tag, but a comparison."""
+_ADDRESS = re.compile(r"""\bhref\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
+_VOID = {"br", "hr", "img", "wbr", "input"}
+_FORMS = {"sup": raised, "sub": lowered, "s": struck, "del": struck, "strike": struck}
 
 
 def read_markdown(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks to the builder; return the title of its front matter."""
-    return {"title": write_markdown(decode(request.data, request.path), into)}
+    return {"title": write_markdown(decode(request.data, request.path, into.warn), into)}
 
 
 def write_markdown(source: str, into: DocumentBuilder) -> str:
@@ -61,6 +70,8 @@ def _add(node: SyntaxTreeNode, into: DocumentBuilder) -> None:
             into.table([[_inline(cell) for cell in row.children] for part in node.children for row in part.children])
         case "fence" | "code_block":
             into.code(node.content)
+        case "html_block" if (tag := _HTML_TAG.match(node.content.lstrip())) and not is_html(tag["name"]):
+            into.prose(node.content)
         case "html_block":
             write_html_fragment(node.content, into)
         case _:
@@ -95,22 +106,74 @@ def _plain(node: SyntaxTreeNode) -> str:
 
 
 def _inline(node: SyntaxTreeNode) -> str:
-    """Return inline text without emphasis markup and link targets. Images become their description."""
-    if not node.children:
-        return node.content if node.type in ("text", "code_inline", "image") else _break_or_tag(node)
-    return "".join(_inline(child) for child in node.children)
+    """Return inline text without emphasis markup. Images become their description, links keep useful addresses."""
+    match node.type:
+        case "text" | "code_inline" | "image":
+            return node.content
+        case "softbreak" | "hardbreak":
+            return "\n"
+        case "s":
+            return struck(_inline_children(node))
+        case "link":
+            address = str(node.attrs.get("href", ""))
+            return linked(_inline_children(node), address) if is_useful_link(address) else _inline_children(node)
+        case _:
+            return _inline_children(node)
 
 
-def _break_or_tag(node: SyntaxTreeNode) -> str:
-    if node.type == "softbreak":
-        return "\n"
-    if node.type == "hardbreak" or (node.type == "html_inline" and node.content.startswith("<br")):
-        return "\n"
-    return ""
+def _inline_children(node: SyntaxTreeNode) -> str:
+    """Return the text of all children. Tags count as HTML if they are known there and open and close."""
+    opened = [_Tag("", "")]
+    for child in node.children:
+        tag = _HTML_TAG.fullmatch(child.content) if child.type == "html_inline" else None
+        if tag is None:
+            is_tag = child.type == "html_inline"
+            text = child.content if is_tag else _inline(child)
+            opened[-1].parts.append("" if is_tag and text.startswith("<!--") else text)
+        elif not is_html(tag["name"]):
+            opened[-1].parts.append(child.content)
+        elif tag["name"].lower() in _VOID or tag["empty"]:
+            opened[-1].parts.append("\n" if tag["name"].lower() in ("br", "hr") else "")
+        elif not tag["closing"]:
+            opened.append(_Tag(tag["name"].lower(), child.content))
+        elif any(each.name == tag["name"].lower() for each in opened):
+            while opened[-1].name != tag["name"].lower():
+                _close_unmatched(opened)
+            closed = opened.pop()
+            opened[-1].parts.append(closed.formed())
+        else:
+            opened[-1].parts.append(child.content)
+    while len(opened) > 1:
+        _close_unmatched(opened)
+    return "".join(opened[0].parts)
+
+
+def _close_unmatched(opened: list[_Tag]) -> None:
+    """Turn the last opened tag, which is never closed, into the text that it is."""
+    last = opened.pop()
+    opened[-1].parts += [last.source, *last.parts]
+
+
+@dataclass
+class _Tag:
+    """A tag of HTML inside a line, and the text after it so far."""
+
+    name: str
+    source: str
+    parts: list[str] = field(default_factory=list)
+
+    def formed(self) -> str:
+        """Return the text with the form that the tag gives it."""
+        text = "".join(self.parts)
+        if self.name in ("script", "style", "rt", "rp"):
+            return ""
+        if self.name == "a" and (address := _ADDRESS.search(self.source)) and is_useful_link(address[1]):
+            return linked(text, address[1])
+        return _FORMS.get(self.name, str)(text)
 
 
 def _without_tags(source: str) -> str:
     return html.unescape(_TAG.sub("", source))
 
 
-READER = Reader(name="markdown", version=1, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))
+READER = Reader(name="markdown", version=2, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

@@ -7,13 +7,14 @@ takes quadratic time for unclosed comments.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from html.entities import html5
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, TreeBuilder
 
-from ingest.readers.shared.decoding import decode
+from ingest.decoding import Warn, decode, decode_declared
+from ingest.readers.markup.page_form import remove
 
 _MAX_DEPTH = 200  # of nested elements
 _NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "svg", "iframe", "object", "dialog"}
@@ -32,7 +33,7 @@ _GREEK = {
 """Greek letters by their names in the SGML entity sets of publishers and patent offices. HTML uses other names."""
 
 
-def xml_tree(data: bytes, path: Path, warn: Callable[[str], None]) -> Element:
+def xml_tree(data: bytes, path: Path, warn: Warn) -> Element:
     """Parse an XML document. If it is not well-formed, ``warn`` and return the elements that can be recognised."""
     parser = ElementTree.XMLParser()
     parser.entity.update(_entities(data))
@@ -41,7 +42,7 @@ def xml_tree(data: bytes, path: Path, warn: Callable[[str], None]) -> Element:
         return parser.close()
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         warn(f"The file is not well-formed XML ({error}); it was read like HTML.")
-        return html_tree(decode(data, path))
+        return html_tree(decode(data, path, warn))
 
 
 def html_tree(source: str) -> Element:
@@ -54,34 +55,20 @@ def html_tree(source: str) -> Element:
     return tree
 
 
-def decode_html(data: bytes, path: Path) -> str:
+def decode_html(data: bytes, path: Path, warn: Warn) -> str:
     """Decode a page in the encoding that its head declares, or in the one that fits if the declared one does not."""
     declared = _CHARSET.search(data[:2048])
-    if declared:
-        try:
-            return data.decode(declared[1].decode("ascii"))
-        except (UnicodeDecodeError, LookupError):
-            pass  # wrong declaration: the bytes decide
-    return decode(data, path)
+    text = decode_declared(data, declared[1].decode("ascii"), warn) if declared else None
+    return decode(data, path, warn) if text is None else text
 
 
 def prune(element: Element) -> None:
-    """Remove the head, menus, controls and hidden elements of a page."""
+    """Remove the head, menus and controls of a page."""
     for child in list(element):
-        if child.tag in _NOT_CONTENT or child.get("role") == "navigation" or child.get("hidden") is not None:
-            index = list(element).index(child)
-            element.remove(child)
-            _append_text(element, index, child.tail or "")
+        if child.tag in _NOT_CONTENT or child.get("role") == "navigation":
+            remove(element, child)
         else:
             prune(child)
-
-
-def _append_text(element: Element, index: int, text: str) -> None:
-    """Keep the text after a child that was removed at this index."""
-    if index == 0:
-        element.text = f"{element.text or ''} {text}"
-    else:
-        element[index - 1].tail = f"{element[index - 1].tail or ''} {text}"
 
 
 def _entities(data: bytes) -> dict[str, str]:

@@ -14,6 +14,8 @@ _SIGNATURES = {
     bytes.fromhex("a12ff743d9ef764c9ee210ea5722765f"): "application/onenote",  # a table of contents
     bytes.fromhex("0000020004040600"): "application/vnd.lotus-1-2-3",
     bytes.fromhex("0000020006040600"): "application/vnd.lotus-1-2-3",
+    b"BEGIN:VCALENDAR": "text/calendar",
+    b"BEGIN:VCARD": "text/vcard",
     b"Rar!\x1a\x07": "application/vnd.rar",
     b"AT&TFORM": "image/vnd.djvu",
     "\ufeff<?xml ".encode("utf-16-le"): "application/xml",

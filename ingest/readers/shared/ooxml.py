@@ -12,12 +12,15 @@ import zipfile
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.form import is_useful_link
+from ingest.readers.shared.number_format import format_number, is_time
 from vectorstore.models import Scalar
 
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -25,6 +28,7 @@ _OLE = b"\xd0\xcf\x11\xe0"
 _PIECE = re.compile(r"(.+)/\[(\d+)\](?:\.last)?\.piece")
 """The name of a piece of a part. Programs that print to XPS write the parts in pieces."""
 
+_FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
 _CHART_KINDS = {
     "barChart": "Bar chart",
     "bar3DChart": "Bar chart",
@@ -100,11 +104,21 @@ class Package:
     def __contains__(self, name: str) -> bool:
         return name in self._parts
 
+    def names(self) -> Iterable[str]:
+        """Return the names of all parts."""
+        return self._parts
+
     def xml(self, name: str) -> ElementTree.Element:
         """Return the root of a part. Raises CorruptDocument if the part is missing or damaged."""
         content = self.read(name)
-        try:
+        with self.reporting_damage(name):
             return ElementTree.fromstring(content)
+
+    @contextmanager
+    def reporting_damage(self, name: str) -> Iterator[None]:
+        """Translate the errors of a parser in this part to CorruptDocument."""
+        try:
+            yield
         except _DAMAGE as error:
             raise self._damaged(name, error) from error
 
@@ -136,6 +150,17 @@ class Package:
                 relations[element.get("Id", "")] = Relation(element.get("Id", ""), kind, target)
         return relations
 
+    def links(self, name: str) -> dict[str, str]:
+        """Return the addresses outside the file that a part links to, by the id of the relation."""
+        folder, base = posixpath.split(name)
+        part = posixpath.join(folder, "_rels", f"{base}.rels")
+        if part not in self:
+            return {}
+        outside = (each for each in self.xml(part) if each.get("TargetMode") == "External")
+        return {
+            each.get("Id", ""): each.get("Target", "") for each in outside if is_useful_link(each.get("Target", ""))
+        }
+
     def related(self, name: str, *kinds: str) -> list[str]:
         """Return the names of the parts that this part has a relation of these kinds to."""
         return [relation.target for relation in self.relations(name).values() if relation.kind in kinds]
@@ -147,9 +172,16 @@ class Package:
         found = {local_name(element): (element.text or "").strip() for element in self.xml("docProps/core.xml")}
         return {key: found[name] for name, key in _PROPERTIES.items() if found.get(name)}
 
+    def diagram(self, name: str) -> list[str]:
+        """Return the texts of the boxes of a diagram (SmartArt)."""
+        points = (" ".join(texts(point)).strip() for point in self.xml(name).iterfind(".//{*}pt/{*}t"))
+        return [text for text in points if text]
+
     def chart(self, name: str) -> Chart:
         """Read the chart in a part from its cached values."""
         root = self.xml(name)
+        if root.find("{*}chartData") is not None:
+            return _extended_chart(root)
         plot = root.find(".//{*}plotArea")
         kinds = [_CHART_KINDS[local_name(element)] for element in plot or () if local_name(element) in _CHART_KINDS]
         series = [_Series.read(element) for element in root.iterfind(".//{*}ser")]
@@ -181,8 +213,58 @@ class _Series:
     @staticmethod
     def read(element: ElementTree.Element) -> _Series:
         values = _points(element, "val") or _points(element, "yVal")
-        labels = _points(element, "cat") or _points(element, "xVal")
+        labels = _labels(element) or _points(element, "xVal")
         return _Series(" ".join(_points(element, "tx").values()), labels, values)
+
+
+def _labels(series: ElementTree.Element) -> dict[int, str]:
+    """Return the categories: those of several levels joined, ``2023 Q1``, and dates in the format of the axis."""
+    levels = [_level_points(level) for level in series.iterfind("./{*}cat//{*}lvl")]
+    if levels:
+        return _joined_levels(levels)
+    points = _points(series, "cat")
+    code = series.findtext("./{*}cat//{*}formatCode", "")
+    return {index: _date_or_text(value, code) for index, value in points.items()}
+
+
+def _level_points(level: ElementTree.Element) -> dict[int, str]:
+    return {number(point.get("idx")): point.findtext("{*}v") or point.text or "" for point in level.iterfind("{*}pt")}
+
+
+def _joined_levels(levels: Sequence[Mapping[int, str]]) -> dict[int, str]:
+    """Join the levels of categories, of which the first is the innermost. An outer one covers all until the next."""
+    labels: dict[int, str] = {}
+    for index in sorted(set().union(*levels)):
+        covering = [level[max(start)] for level in levels[1:] if (start := [each for each in level if each <= index])]
+        labels[index] = " ".join(part for part in (*reversed(covering), levels[0].get(index, "")) if part.strip())
+    return labels
+
+
+def _date_or_text(value: str, code: str) -> str:
+    try:
+        return format_number(float(value), code) if code and is_time(code) else value
+    except ValueError:
+        return value
+
+
+def _extended_chart(root: ElementTree.Element) -> Chart:
+    """Read a chart of the kinds that Office 2016 added, such as waterfalls and funnels."""
+    data = {
+        each.get("id", ""): (
+            _joined_levels([_level_points(level) for level in each.iterfind("{*}strDim/{*}lvl")] or [{}]),
+            _joined_levels([_level_points(level) for level in each.iterfind("{*}numDim/{*}lvl")] or [{}]),
+        )
+        for each in root.iterfind("{*}chartData/{*}data")
+    }
+    series, kinds = [], []
+    for one in root.iterfind(".//{*}series"):
+        reference = one.find("{*}dataId")
+        labels, values = data.get("" if reference is None else reference.get("val", ""), ({}, {}))
+        series.append(_Series(one.findtext(".//{*}txData/{*}v", ""), labels, values))
+        kinds.append(f"{one.get('layoutId', '').capitalize()} chart".strip())
+    title = root.find("./{*}chart/{*}title")
+    words = [] if title is None else [*texts(title, "v"), *texts(title)]
+    return Chart(" and ".join(dict.fromkeys(kinds)) or "Chart", " ".join(words).strip(), _chart_rows(series))
 
 
 def _points(series: ElementTree.Element, role: str) -> dict[int, str]:
@@ -214,6 +296,13 @@ def attribute(element: ElementTree.Element | None, name: str, default: str = "")
     return next((value for key, value in element.attrib.items() if key[0] == "{" and key.endswith("}" + name)), default)
 
 
+def is_on(switch: ElementTree.Element | None, name: str = "val") -> bool:
+    """Return whether a switch is on: the element is there and not off. Attributes other than ``val`` must be there."""
+    if switch is None:
+        return False
+    return attribute(switch, name, "1" if name == "val" else "0") not in ("0", "false", "off")
+
+
 def number(value: str | None, default: int = 0) -> int:
     """Parse a count from a document. Return the default if it is not a number or implausibly large."""
     return int(value) if value and value.isdecimal() and len(value) < 10 else default
@@ -222,6 +311,12 @@ def number(value: str | None, default: int = 0) -> int:
 def comment_line(author: str, when: str, text: str) -> str:
     """Format a comment on one line with its author and date."""
     return f"Comment ({', '.join(part for part in (author, when) if part)}): {' '.join(text.split())}"
+
+
+def description(properties: ElementTree.Element | None) -> str:
+    """Return the author's description of a picture. Generated descriptions and file names are ignored."""
+    text = "" if properties is None else properties.get("descr", "")
+    return "" if "generated" in text or _FILE_NAME.fullmatch(text) else text
 
 
 def texts(element: ElementTree.Element, name: str = "t") -> Iterator[str]:

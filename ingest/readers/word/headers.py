@@ -6,41 +6,37 @@ from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.ooxml import Package, attribute, local_name
+from ingest.readers.shared.ooxml import Package, attribute, is_on, local_name
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
-from ingest.readers.word.text import text_of, visible
+from ingest.readers.word.text import TextReader, visible
 
 
-def write_headers(package: Package, main: str, body: Element, into: DocumentBuilder) -> None:
+def write_headers(package: Package, main: str, body: Element, reader: TextReader, into: DocumentBuilder) -> None:
     """Add the lines that are only in headers and footers to the builder, each once and without page numbers."""
     headers = PageHeaders(into)
     for label, part in dict.fromkeys(_printed(package, main, body)):
-        headers.write(label, _texts(package.xml(part)))
+        headers.write(label, _texts(package.xml(part), reader))
 
 
 def _printed(package: Package, main: str, body: Element) -> Iterator[tuple[str, str]]:
     """Yield the label and the part of each header and footer. Word keeps parts that no page shows."""
     relations = package.relations(main)
     settings = [package.xml(part) for part in package.related(main, "settings")]
-    has_even = any(_is_on(each.find("{*}evenAndOddHeaders")) for each in settings)
+    has_even = any(is_on(each.find("{*}evenAndOddHeaders")) for each in settings)
     current: dict[tuple[str, str], tuple[str, str]] = {}  # a section without a header continues that of the one before
     for section in body.iterfind(".//{*}sectPr"):
         for reference in section:
             relation = relations.get(attribute(reference, "id"))
             if relation and relation.kind in ("header", "footer"):
                 current[attribute(reference, "type"), relation.kind] = relation.kind.capitalize(), relation.target
-        shown = {"default": True, "first": _is_on(section.find("{*}titlePg")), "even": has_even}
+        shown = {"default": True, "first": is_on(section.find("{*}titlePg")), "even": has_even}
         yield from (printed for (use, _), printed in current.items() if shown.get(use))
 
 
-def _is_on(switch: Element | None) -> bool:
-    return switch is not None and attribute(switch, "val", "1") not in ("0", "false", "off")
-
-
-def _texts(header: Element) -> Iterator[str]:
+def _texts(header: Element, reader: TextReader) -> Iterator[str]:
     for paragraph in _paragraphs(header):
         _mark_page_numbers(paragraph)
-        yield text_of(paragraph)
+        yield reader.text_of(paragraph)
 
 
 def _paragraphs(element: Element) -> Iterator[Element]:
@@ -53,18 +49,19 @@ def _paragraphs(element: Element) -> Iterator[Element]:
 
 def _mark_page_numbers(paragraph: Element) -> None:
     """Replace the page numbers of a paragraph by marks. Word stores them as the results of fields."""
+    mark = ""
     is_result = False
     for element in list(paragraph.iter()):
         match local_name(element):
             case "fldSimple" if _counts_pages(attribute(element, "instr")):
-                element.tag, element.text = element.tag.replace("fldSimple", "t"), PAGE_NUMBER
+                for text in element.iterfind(".//{*}t"):
+                    text.text = PAGE_NUMBER
             case "instrText" if _counts_pages(element.text or ""):
-                element.tag, element.text = element.tag.replace("instrText", "t"), PAGE_NUMBER
-                is_result = True
+                mark, is_result = PAGE_NUMBER, True
             case "fldChar" if attribute(element, "fldCharType") == "end":
                 is_result = False
             case "t" if is_result:
-                element.text = ""
+                element.text, mark = mark, ""
             case _:
                 pass
 

@@ -1,30 +1,61 @@
-"""Finds the blocks of Word's XML and their text as printed, without deleted text."""
+"""Finds the blocks of Word's XML and their text as printed, without deleted and hidden text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
+from ingest.readers.shared.form import Piece, is_useful_link, write_pieces
 from ingest.readers.shared.formulas import formula_to_latex
-from ingest.readers.shared.ooxml import attribute, local_name
+from ingest.readers.shared.ooxml import attribute, is_on, local_name, number
+from ingest.readers.shared.symbols import in_font, symbol
+from ingest.readers.word.styles import Look, Styles, look_of
 
 _WRAPPERS = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
+_LEFT_OUT = {"del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr", "rt", "rubyPr"}
 
 
 def blocks(body: Element) -> Iterator[Element]:
-    """Yield the paragraphs, tables and chunks of a body, a cell or a box, including those in content controls."""
+    """Yield the paragraphs, tables and chunks of a body, a cell or a box, including those in content controls.
+
+    A paragraph whose end was deleted continues with the next one.
+    """
+    open_paragraph: Element | None = None
+    for block in _blocks(body):
+        if local_name(block) == "p" and open_paragraph is not None:
+            open_paragraph.extend(child for child in block if local_name(child) != "pPr")
+            block_end = block
+        elif local_name(block) == "p":
+            open_paragraph = block_end = block
+        else:
+            if open_paragraph is not None:
+                yield open_paragraph
+            open_paragraph = None
+            yield block
+            continue
+        mark = block_end.find("{*}pPr/{*}rPr")
+        if mark is None or (mark.find("{*}del") is None and mark.find("{*}moveFrom") is None):
+            yield open_paragraph
+            open_paragraph = None
+    if open_paragraph is not None:
+        yield open_paragraph
+
+
+def _blocks(body: Element) -> Iterator[Element]:
     for child in body:
         if local_name(child) in ("p", "tbl", "altChunk"):
             yield child
         elif local_name(child) in _WRAPPERS:
-            yield from blocks(child)
+            yield from _blocks(child)
 
 
 def inside(element: Element, name: str) -> Iterator[Element]:
-    """Yield the rows of a table or the cells of a row, including those in content controls."""
+    """Yield the rows of a table or the cells of a row, including those in content controls, without deleted ones."""
     for child in element:
         if local_name(child) == name:
-            yield child
+            if child.find("{*}trPr/{*}del") is None and child.find("{*}tcPr/{*}cellDel") is None:
+                yield child
         elif local_name(child) in _WRAPPERS:
             yield from inside(child, name)
 
@@ -45,29 +76,145 @@ def visible(element: Element) -> Iterator[Element]:
             yield from visible(child)
 
 
-def text_of(paragraph: Element) -> str:
-    """Return a paragraph's text as printed."""
-    return "".join(_runs(paragraph))
+@dataclass
+class TextReader:
+    """Returns paragraphs as printed: with the form that carries meaning, marks of notes, and addresses of links."""
 
+    styles: Styles = field(default_factory=Styles)
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Addresses by the id of their relation."""
+    marks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The printed marks of notes, by their kind and id."""
+    hidden_words: int = 0
 
-def _runs(element: Element) -> Iterator[str]:
-    for child in element:
-        match local_name(child):
+    def text_of(self, paragraph: Element) -> str:
+        """Return a paragraph's text."""
+        base = self.styles.look(attribute(paragraph.find("{*}pPr/{*}pStyle"), "val"))
+        return write_pieces(_Fields().resolved(self._pieces(paragraph, base, "")))
+
+    def _pieces(self, element: Element, look: Look, address: str) -> Iterator[Piece | Element]:
+        """Yield the text below an element, and the elements that begin, divide and end fields."""
+        for child in element:
+            name = local_name(child)
+            if name in _LEFT_OUT:
+                continue
+            if name == "r":
+                yield from self._run(child, look, address)
+            elif name == "hyperlink":
+                yield from self._pieces(child, look, self.links.get(attribute(child, "id"), "") or address)
+            elif name == "fldSimple":
+                inner = _address_of_field(attribute(child, "instr"))
+                yield from self._pieces(child, look, inner or address)
+            elif name == "oMath":
+                yield Piece(f"${formula_to_latex(child)}$", address=address)
+            elif name == "sdt" and (box := child.find("{*}sdtPr/{*}checkbox")) is not None:
+                yield Piece(_box(attribute(box.find("{*}checked"), "val") in ("1", "true")))
+            else:
+                yield from self._pieces(child, look, address)
+
+    def _run(self, run: Element, base: Look, address: str) -> Iterator[Piece | Element]:
+        properties = run.find("{*}rPr")
+        look = base
+        if properties is not None:
+            style = self.styles.look(attribute(properties.find("{*}rStyle"), "val"))
+            look = look_of(properties).over(style.over(base))
+        for child in run:
+            name = local_name(child)
+            if name in ("fldChar", "instrText"):
+                yield child
+            elif name == "ruby":
+                base_text = child.find("{*}rubyBase")
+                yield from () if base_text is None else self._pieces(base_text, look, address)
+            elif name in ("AlternateContent", "Choice", "drawing", "pict", "object"):
+                yield from self._pieces(child, look, address)
+            else:
+                text = self._character(child, name, look)
+                if text and look.is_hidden:
+                    self.hidden_words += len(text.split())
+                elif text:
+                    shift = "" if name.endswith("Reference") else look.shift or ""
+                    yield Piece(text, shift, bool(look.is_struck), address)
+
+    def _character(self, child: Element, name: str, look: Look) -> str:
+        match name:
             case "t":
-                yield child.text or ""
-            case "tab" if local_name(element) == "r":
-                yield "\t"
+                return in_font(child.text or "", look.font or "")
+            case "tab" | "ptab":
+                return "\t"
             case "br" | "cr":
-                yield "\n"
+                return "\n"
             case "noBreakHyphen":
-                yield "-"
-            case "oMath":
-                yield f"${formula_to_latex(child)}$"
-            case "sdt" if (box := child.find("{*}sdtPr/{*}checkbox")) is not None:
-                yield "[x]" if attribute(box.find("{*}checked"), "val") in ("1", "true") else "[ ]"
-            case "footnoteReference" | "endnoteReference":
-                yield f"[{attribute(child, 'id')}]"
-            case "del" | "moveFrom" | "Fallback" | "txbxContent" | "instrText" | "pPr" | "rPr" | "sdtPr":
-                pass
+                return "-"
+            case "sym":
+                return symbol(attribute(child, "font"), int(attribute(child, "char", "0") or "0", 16))
+            case "footnoteReference" | "endnoteReference" if not is_on(child, "customMarkFollows"):
+                return f"[{self.mark(name.removesuffix('Reference'), attribute(child, 'id'))}]"
             case _:
-                yield from _runs(child)
+                return ""
+
+    def mark(self, kind: str, identity: str) -> str:
+        """Return the printed mark of a note."""
+        return self.marks.get((kind, identity), identity)
+
+
+class _Fields:
+    """Replaces the fields of a paragraph by what they show: results, chosen entries, check boxes, addresses."""
+
+    def __init__(self) -> None:
+        self._open: list[list[str]] = []
+        """The code of each field that has begun, outermost first; a second entry once its result has begun."""
+
+    def resolved(self, pieces: Iterator[Piece | Element]) -> Iterator[Piece]:
+        for piece in pieces:
+            if isinstance(piece, Piece):
+                if self._is_shown():
+                    yield piece._replace(address=piece.address or self._address())
+            elif local_name(piece) == "instrText":
+                if self._open:
+                    self._open[-1][0] += piece.text or ""
+            else:
+                yield from self._turn(piece)
+
+    def _turn(self, mark: Element) -> Iterator[Piece]:
+        match attribute(mark, "fldCharType"):
+            case "begin":
+                yield from () if not self._is_shown() else _form_field(mark)
+                self._open.append([""])
+            case "separate" if self._open:
+                self._open[-1].append("")
+            case "end" if self._open:
+                self._open.pop()
+            case _:
+                pass
+
+    def _is_shown(self) -> bool:
+        return all(len(each) > 1 for each in self._open)
+
+    def _address(self) -> str:
+        return next((address for each in reversed(self._open) if (address := _address_of_field(each[0]))), "")
+
+
+def _form_field(begin: Element) -> Iterator[Piece]:
+    """Yield the state of a form field of old: a check box or the chosen entry of a list."""
+    box, choices = begin.find("{*}ffData/{*}checkBox"), begin.find("{*}ffData/{*}ddList")
+    if box is not None:
+        checked, default = box.find("{*}checked"), box.find("{*}default")
+        yield Piece(_box(is_on(checked) if checked is not None else is_on(default)))
+    if choices is not None:
+        entries = [attribute(entry, "val") for entry in choices.iterfind("{*}listEntry")]
+        chosen = choices.find("{*}result")
+        index = number(attribute(choices.find("{*}default") if chosen is None else chosen, "val"))
+        if index < len(entries):
+            yield Piece(entries[index])
+
+
+def _box(is_checked: bool) -> str:
+    return "[x]" if is_checked else "[ ]"
+
+
+def _address_of_field(code: str) -> str:
+    words = code.split(maxsplit=1)
+    if len(words) < 2 or words[0].upper() != "HYPERLINK":
+        return ""
+    address = words[1].strip().split('"')[1] if words[1].strip().startswith('"') and '"' in words[1][1:] else ""
+    return address if is_useful_link(address) else ""

@@ -7,8 +7,8 @@ the body has the same text. Deleted text and field codes are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import takewhile
 from xml.etree.ElementTree import Element
 
@@ -16,15 +16,24 @@ from ingest.errors import ParseError
 from ingest.reader import Reader, ReaderRegistry, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.file_type import detect_mime_type
-from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number, texts
+from ingest.readers.shared.numerals import format_count
+from ingest.readers.shared.ooxml import (
+    Package,
+    attribute,
+    comment_line,
+    description,
+    is_on,
+    local_name,
+    number,
+    texts,
+)
 from ingest.readers.word.headers import write_headers
-from ingest.readers.word.text import blocks, inside, only_cell, text_of, visible
+from ingest.readers.word.numbering import Numbering
+from ingest.readers.word.styles import Style, read_styles
+from ingest.readers.word.text import TextReader, blocks, inside, only_cell, visible
 from vectorstore.models import Scalar
 
 _BODY_LEVEL = 9  # the outline level that means "no heading"
-_MAX_STYLE_DEPTH = 20
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
 def read_word(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
@@ -33,126 +42,12 @@ def read_word(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     main = next(iter(package.related("", "officeDocument")), "word/document.xml")
     body = package.xml(main).find("{*}body")
     if body is not None:
-        _Body(request, package, main, into).write(body)
-        write_headers(package, main, body, into)
+        writer = _Body(request, package, main, body, into)
+        writer.write(body)
+        write_headers(package, main, body, writer.reader, into)
+        if writer.reader.hidden_words:
+            into.warn(f"{writer.reader.hidden_words:,} words of hidden text were left out.")
     return package.properties()
-
-
-# Styles and numbers
-
-
-@dataclass(frozen=True, slots=True)
-class _Style:
-    name: str
-    base: str
-    outline: int | None
-    numbering: str
-    level: int
-
-
-def _styles(package: Package, main: str) -> dict[str, _Style]:
-    styles = {}
-    for part in package.related(main, "styles"):
-        for style in package.xml(part).iterfind("{*}style"):
-            outline = attribute(style.find("{*}pPr/{*}outlineLvl"), "val")
-            styles[attribute(style, "styleId")] = _Style(
-                name=attribute(style.find("{*}name"), "val").lower(),
-                base=attribute(style.find("{*}basedOn"), "val"),
-                outline=int(outline) if outline.isdecimal() else None,
-                numbering=attribute(style.find("{*}pPr/{*}numPr/{*}numId"), "val"),
-                level=number(attribute(style.find("{*}pPr/{*}numPr/{*}ilvl"), "val")),
-            )
-    return styles
-
-
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """The marker format of one list level."""
-
-    format: str
-    pattern: str
-    start: int
-
-
-@dataclass
-class _Numbering:
-    """The lists of a document and their counters."""
-
-    lists: Mapping[str, str]
-    levels: Mapping[str, Mapping[int, _Level]]
-    restarts: dict[tuple[str, int], int]
-    counts: dict[str, dict[int, int]] = field(default_factory=dict)
-
-    @staticmethod
-    def read(package: Package, main: str) -> _Numbering:
-        lists, levels, restarts = {}, {}, {}
-        for part in package.related(main, "numbering"):
-            root = package.xml(part)
-            for abstract in root.iterfind("{*}abstractNum"):
-                levels[attribute(abstract, "abstractNumId")] = dict(_levels(abstract))
-            for instance in root.iterfind("{*}num"):
-                identity = attribute(instance, "numId")
-                lists[identity] = attribute(instance.find("{*}abstractNumId"), "val")
-                for override in instance.iterfind("{*}lvlOverride"):
-                    start = attribute(override.find("{*}startOverride"), "val")
-                    if start.isdecimal():
-                        restarts[identity, number(attribute(override, "ilvl"))] = int(start)
-        return _Numbering(lists, levels, restarts)
-
-    def mark(self, identity: str, level: int) -> str | None:
-        """Count one paragraph and return its marker: ``-``, a number as printed, or None outside lists."""
-        abstract = self.lists.get(identity)
-        defined = self.levels.get(abstract or "", {})
-        if abstract is None or level not in defined:
-            return None
-        counts = self.counts.setdefault(abstract, {})
-        restart = self.restarts.pop((identity, level), None)
-        counts[level] = restart if restart is not None else counts.get(level, defined[level].start - 1) + 1
-        for deeper in [known for known in counts if known > level]:
-            del counts[deeper]
-        if defined[level].format in ("bullet", "none", ""):
-            return "-"
-        mark = defined[level].pattern
-        for index, definition in defined.items():
-            count = counts.get(index, definition.start)
-            mark = mark.replace(f"%{index + 1}", _format_count(count, definition.format))
-        return mark.strip() or "-"
-
-
-def _levels(abstract: Element) -> Iterator[tuple[int, _Level]]:
-    for level in abstract.iterfind("{*}lvl"):
-        yield (
-            number(attribute(level, "ilvl")),
-            _Level(
-                format=attribute(level.find("{*}numFmt"), "val", "decimal"),
-                pattern=attribute(level.find("{*}lvlText"), "val"),
-                start=number(attribute(level.find("{*}start"), "val", "1")),
-            ),
-        )
-
-
-def _format_count(count: int, style: str) -> str:
-    match style:
-        case "lowerLetter" | "upperLetter":
-            letter = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1) if 0 < count < 1000 else str(count)
-            return letter.upper() if style == "upperLetter" else letter
-        case "lowerRoman" | "upperRoman":
-            roman = _roman(count)
-            return roman.upper() if style == "upperRoman" else roman
-        case "decimalZero":
-            return f"{count:02}"
-        case _:
-            return str(count)
-
-
-def _roman(count: int) -> str:
-    if not 0 < count < 4000:
-        return str(count)
-    numeral = ""
-    for value, letters in _ROMAN:
-        numeral += letters * (count // value)
-        count %= value
-    return numeral
 
 
 # The body
@@ -161,15 +56,17 @@ def _roman(count: int) -> str:
 class _Body:
     """Writes the elements of a body into a builder, in order. Consecutive items become one list."""
 
-    def __init__(self, request: ReadRequest, package: Package, main: str, into: DocumentBuilder) -> None:
+    def __init__(self, request: ReadRequest, package: Package, main: str, body: Element, into: DocumentBuilder) -> None:
         self._request = request
         self._package = package
         self._into = into
         self._relations = package.relations(main)
-        self._styles = _styles(package, main)
-        self._numbering = _Numbering.read(package, main)
+        self._styles = read_styles(package, main)
+        self._numbering = Numbering.read(package, main, self._styles)
+        self.reader = TextReader(self._styles, package.links(main), dict(_note_marks(package, main, body)))
         self._notes = {
-            kind: dict(_remarks(package, main, f"{kind}s", kind)) for kind in ("footnote", "endnote", "comment")
+            kind: dict(_remarks(package, main, f"{kind}s", kind, self.reader))
+            for kind in ("footnote", "endnote", "comment")
         }
         self._items: list[str] = []
 
@@ -194,7 +91,7 @@ class _Body:
         self._items = []
 
     def _write_paragraph(self, paragraph: Element) -> None:
-        text = text_of(paragraph).strip()
+        text = self.reader.text_of(paragraph).strip()
         heading = self._heading_level(paragraph)
         mark, level = self._mark(paragraph) if text else (None, 0)
         if heading is not None and text:
@@ -220,27 +117,20 @@ class _Body:
                 return int(style.name[8:])
         return None
 
-    def _ancestry(self, paragraph: Element) -> Iterator[_Style]:
-        """Yield the paragraph's style and the styles that it is based on."""
-        identity = attribute(paragraph.find("{*}pPr/{*}pStyle"), "val")
-        for _ in range(_MAX_STYLE_DEPTH):
-            style = self._styles.get(identity)
-            if style is None:
-                return
-            yield style
-            identity = style.base
+    def _ancestry(self, paragraph: Element) -> list[Style]:
+        """Return the paragraph's style and the styles that it is based on."""
+        return list(self._styles.ancestry(attribute(paragraph.find("{*}pPr/{*}pStyle"), "val")))
 
     def _mark(self, paragraph: Element) -> tuple[str | None, int]:
         """Return the paragraph's list marker and its depth in the list."""
         properties = paragraph.find("{*}pPr/{*}numPr")
         numbering = attribute(properties.find("{*}numId"), "val") if properties is not None else ""
         level = attribute(properties.find("{*}ilvl"), "val") if properties is not None else ""
-        inherited = next((style for style in self._ancestry(paragraph) if style.numbering), None)
-        if not numbering and inherited is not None:
-            numbering = inherited.numbering
-        if not level and inherited is not None:
-            level = str(inherited.level)
-        return self._numbering.mark(numbering, number(level)), number(level)
+        ancestry = self._ancestry(paragraph)
+        if not numbering:
+            numbering = next((style.numbering for style in ancestry if style.numbering), "")
+        depth = number(level) if level else self._numbering.level_of(numbering, ancestry)
+        return self._numbering.mark(numbering, depth), depth
 
     def _write_attached(self, block: Element) -> None:
         """Write what is anchored in a block: notes, comments, text boxes, charts."""
@@ -258,6 +148,14 @@ class _Body:
                     if relation is not None:
                         self._flush()
                         self._package.chart(relation.target).write(self._into)
+                case "relIds":
+                    relation = self._relations.get(attribute(element, "dm"))
+                    if relation is not None:
+                        self._flush()
+                        self._into.list_items([f"- {text}" for text in self._package.diagram(relation.target)])
+                case "docPr":
+                    self._flush()
+                    self._into.prose(description(element))
                 case _:
                     pass
 
@@ -302,30 +200,49 @@ class _Body:
         for block in blocks(cell):
             if local_name(block) == "tbl":
                 parts += [" ".join(row) for row in self._rows(block)]
-            elif text := text_of(block).strip():
+            elif text := self.reader.text_of(block).strip():
                 mark, _ = self._mark(block)
                 parts.append(f"{mark} {text}" if mark else text)
         return "\n".join(parts)
 
 
-def _remarks(package: Package, main: str, relation: str, kind: str) -> Iterator[tuple[str, str]]:
+def _note_marks(package: Package, main: str, body: Element) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the kind and id of each note with the mark that Word prints: notes are counted in the order of the text."""
+    formats = {"footnote": "decimal", "endnote": "lowerRoman"}
+    for part in package.related(main, "settings"):
+        for kind in formats:
+            style = attribute(package.xml(part).find(f"{{*}}{kind}Pr/{{*}}numFmt"), "val")
+            formats[kind] = style or formats[kind]
+    counts = dict.fromkeys(formats, 0)
+    for element in body.iter():
+        kind = local_name(element).removesuffix("Reference")
+        if kind in formats and kind != local_name(element) and not is_on(element, "customMarkFollows"):
+            counts[kind] += 1
+            yield (kind, attribute(element, "id")), format_count(counts[kind], formats[kind])
+
+
+def _remarks(package: Package, main: str, relation: str, kind: str, reader: TextReader) -> Iterator[tuple[str, str]]:
     """Yield notes or comments with their ids, as they are written after their paragraph."""
     for part in package.related(main, relation):
         for remark in package.xml(part).iterfind(f"{{*}}{kind}"):
             identity = attribute(remark, "id")
             body = " ".join(
-                " ".join(texts(paragraph)) if kind == "comment" else text_of(paragraph)
+                " ".join(texts(paragraph)) if kind == "comment" else reader.text_of(paragraph)
                 for paragraph in remark.iterfind(".//{*}p")
             ).strip()
             if body and attribute(remark, "type") not in ("separator", "continuationSeparator"):
                 author, when = attribute(remark, "author"), attribute(remark, "date")
-                yield identity, comment_line(author, when, body) if kind == "comment" else f"[{identity}] {body}"
+                yield (
+                    identity,
+                    comment_line(author, when, body)
+                    if kind == "comment"
+                    else f"[{reader.mark(kind, identity)}] {body}",
+                )
 
 
 def _is_repeated(row: Element) -> bool:
     """Return whether Word repeats the row as a header on each page."""
-    mark = row.find("{*}trPr/{*}tblHeader")
-    return mark is not None and attribute(mark, "val", "1") not in ("0", "false", "off")
+    return is_on(row.find("{*}trPr/{*}tblHeader"))
 
 
-READER = Reader(name="word", version=3, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))
+READER = Reader(name="word", version=4, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

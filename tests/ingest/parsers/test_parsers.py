@@ -58,7 +58,7 @@ x = 1
 """
     assert blocks(parser.parse(write(tmp_path / "guide.md", source))) == [
         ("heading", "Pump guide"),
-        ("prose", "Use two valves, see the plan."),
+        ("prose", "Use two valves, see the plan (https://example.org)."),
         ("list", "1. First\n2. Second\n  - nested"),
         ("table", "| Model | kW |\n| --- | --- |\n| A-1 | 5 |"),
         ("code", "x = 1\n    y = 2"),

@@ -67,7 +67,7 @@ def test_readers_have_unique_names_and_patterns() -> None:
         ("application/vnd.ms-powerpoint", "a.ppt", "other_formats"),
         ("application/vnd.ms-powerpoint.slideshow.macroEnabled.12", "a.ppsm", "slides"),
         ("application/vnd.oasis.opendocument.spreadsheet", "a.ods", "sheets"),
-        ("application/epub+zip", "a.epub", "other_formats"),
+        ("application/epub+zip", "a.epub", "epub"),
     ],
 )
 def test_the_most_specific_reader_is_chosen(mime_type: str, name: str, reader: str) -> None:

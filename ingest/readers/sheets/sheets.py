@@ -1,7 +1,7 @@
 """Reads spreadsheets. Each sheet becomes a heading and a table, followed by its charts and comments.
 
-Headers and footers come last. calamine reads the cells. It is fast and supports .xls, .xlsx, .xlsb and .ods. This
-module reads everything else from the parts of .xlsx files.
+Headers and footers come last. calamine reads the cells of .xls, .xlsb and .ods; ``cells.py`` those of .xlsx, in which
+this module also reads charts, text boxes and comments.
 """
 
 from __future__ import annotations
@@ -10,17 +10,22 @@ import datetime
 import html
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
-from ingest.readers.shared.ooxml import Chart, Package, attribute, comment_line, number, texts
+from ingest.readers.shared.number_format import format_number, general
+from ingest.readers.shared.ooxml import Package, comment_line, number, texts
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
+from ingest.readers.sheets.cells import Figure, read_sheets, warnings_about
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -30,7 +35,6 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 """The name of the stream in which Office stores an encrypted file."""
 
 _SHEET_LEVEL = 2  # the workbook itself is the outermost
-_EXACT = 2**53  # whole numbers beyond this are not exact in a sheet
 _MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
 
 _HEADER = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(Header|Footer)\b[^>]*>([^<]+)<")
@@ -43,20 +47,29 @@ Value = str | float | int | bool | datetime.date | datetime.time | datetime.time
 def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add a heading and a table per sheet to the builder. Return the workbook's properties."""
     data, path = request.data, request.path
-    package = Package(data, path) if _has_parts(data) else None
-    extras = dict(_extras(package)) if package else {}
-    for name, rows in _sheets(_open(data, path), path):
-        charts, comments = extras.get(name, ([], []))
-        into.heading(name, _SHEET_LEVEL)
-        for table in _tables(rows):
-            into.table([[_format(value) for value in row] for row in table])
-        for chart in charts:
-            chart.write(into)
-        into.prose("\n".join(comments))
-    if package is None:
+    if not _has_parts(data):
+        for name, rows in _sheets(_open(data, path), path):
+            _write_sheet(name, rows, into)
         return {}
-    _write_headers(package, into)
+    package = Package(data, path)
+    main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
+    extras = dict(_extras(package, main))
+    sheets = []
+    for sheet in read_sheets(package, main):
+        _write_sheet(sheet.name, sheet.rows, into)
+        for write in extras.get(sheet.part, ()):
+            write(into)
+        sheets.append(replace(sheet, rows=[]))
+    for warning in warnings_about(sheets):
+        into.warn(warning)
+    _write_headers(package, main, into)
     return package.properties()
+
+
+def _write_sheet(name: str, rows: Sequence[Sequence[str]], into: DocumentBuilder) -> None:
+    into.heading(name, _SHEET_LEVEL)
+    for table in _tables(rows):
+        into.table(table)
 
 
 def _has_parts(data: bytes) -> bool:
@@ -91,17 +104,21 @@ def _translate_errors(path: Path) -> Iterator[None]:
         raise CorruptDocument(f"{path} crashed the workbook reader: {error}. Save it again and retry.") from None
 
 
-def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[list[Value]]]]:
+def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[list[str]]]]:
+    from python_calamine import SheetVisibleEnum
+
+    hidden = {sheet.name for sheet in workbook.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     for name in workbook.sheet_names:
         with _translate_errors(path):
             sheet = workbook.get_sheet_by_name(name)
-            rows: list[list[Value]] = list(sheet.to_python(skip_empty_area=False))
+            values: list[list[Value]] = list(sheet.to_python(skip_empty_area=False))
             merged = sheet.merged_cell_ranges or []
+        rows = [[_format(value) for value in row] for row in values]
         _copy_merged(rows, merged)
-        yield name, _without_margin(rows)
+        yield name + " (hidden sheet)" * (name in hidden), _without_margin(rows)
 
 
-def _copy_merged(rows: list[list[Value]], merged: Iterable[tuple[tuple[int, int], tuple[int, int]]]) -> None:
+def _copy_merged(rows: list[list[str]], merged: Iterable[tuple[tuple[int, int], tuple[int, int]]]) -> None:
     """Copy the text of a merged cell into every cell that it covers, so that each row makes sense on its own."""
     for (top, left), (bottom, right) in merged:
         if top >= len(rows) or left >= len(rows[top]) or (bottom - top + 1) * (right - left + 1) > _MAX_COPIES:
@@ -110,13 +127,13 @@ def _copy_merged(rows: list[list[Value]], merged: Iterable[tuple[tuple[int, int]
             row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
 
 
-def _without_margin(rows: list[list[Value]]) -> list[list[Value]]:
+def _without_margin(rows: list[list[str]]) -> list[list[str]]:
     """Return the rows without empty columns at the left."""
     left = min((index for row in rows for index, value in enumerate(row) if value != ""), default=0)
     return [row[left:] for row in rows]
 
 
-def _tables(rows: Sequence[Sequence[Value]]) -> Iterator[Sequence[Sequence[Value]]]:
+def _tables(rows: Sequence[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:
     """Split the rows of a sheet at each empty row that is followed by another header."""
     start = 0
     for index in range(1, len(rows) - 1):
@@ -126,46 +143,59 @@ def _tables(rows: Sequence[Sequence[Value]]) -> Iterator[Sequence[Sequence[Value
     yield rows[start:]
 
 
-def _filled(row: Sequence[Value]) -> list[int]:
+def _filled(row: Sequence[str]) -> list[int]:
     return [index for index, value in enumerate(row) if value != ""]
 
 
-def _is_header(row: Sequence[Value], below: Sequence[Value]) -> bool:
+def _is_header(row: Sequence[str], below: Sequence[str]) -> bool:
     """Return whether a row has several words, and the row below has figures in the same columns."""
     columns = _filled(row)
     return (
         len(columns) > 1
-        and all(isinstance(row[index], str) for index in columns)
+        and all(not isinstance(row[index], Figure) for index in columns)
         and _filled(below) == columns
-        and any(not isinstance(below[index], str) for index in columns)
+        and any(isinstance(below[index], Figure) for index in columns)
     )
 
 
 def _format(value: Value) -> str:
-    """Format a cell: whole numbers without decimals, midnight without a time."""
+    """Format a value without a number format: midnight without a time, durations in hours."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        return str(int(value))
+        return Figure(str(value).lower())
+    if isinstance(value, int | float):
+        return Figure(general(value))
+    if isinstance(value, datetime.timedelta):
+        return Figure(format_number(value / datetime.timedelta(days=1), "[h]:mm:ss"))
     if isinstance(value, datetime.datetime):
-        return value.isoformat(sep=" ").removesuffix(" 00:00:00")
-    return str(value)
+        return Figure(value.isoformat(sep=" ").removesuffix(" 00:00:00"))
+    return Figure(value)
 
 
-# Charts and comments
+# Charts, text boxes and comments of .xlsx
 
 
-def _extras(package: Package) -> Iterator[tuple[str, tuple[list[Chart], list[str]]]]:
-    """Yield the name of each sheet with its charts and comments."""
-    main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
-    relations = package.relations(main)
+def _extras(package: Package, main: str) -> Iterator[tuple[str, list[Callable[[DocumentBuilder], None]]]]:
+    """Yield the part of each sheet with what writes its charts, text boxes and comments."""
     people = dict(_people(package, main))
-    for sheet in package.xml(main).iterfind(".//{*}sheet"):
-        relation = relations.get(attribute(sheet, "id"))
-        if relation is not None:
-            drawings = package.related(relation.target, "drawing")
-            charts = [package.chart(part) for drawing in drawings for part in package.related(drawing, "chart")]
-            yield sheet.get("name", ""), (charts, list(_comments(package, relation.target, people)))
+    for sheet in package.related(main, "worksheet", "chartsheet"):
+        drawings = package.related(sheet, "drawing")
+        charts = [package.chart(part) for each in drawings for part in package.related(each, "chart", "chartEx")]
+        boxes = [text for each in drawings for text in _text_boxes(package.xml(each))]
+        comments = "\n".join(_comments(package, sheet, people))
+        lines = [*boxes, comments]
+        yield sheet, [*(chart.write for chart in charts), *(partial(_write_prose, text) for text in lines if text)]
+
+
+def _write_prose(text: str, into: DocumentBuilder) -> None:
+    into.prose(text)
+
+
+def _text_boxes(drawing: Element) -> Iterator[str]:
+    for box in drawing.iterfind(".//{*}txBody"):
+        paragraphs = ("".join(texts(paragraph)) for paragraph in box.iterfind("{*}p"))
+        yield "\n".join(text for text in paragraphs if text.strip())
 
 
 def _people(package: Package, main: str) -> Iterator[tuple[str, str]]:
@@ -195,8 +225,7 @@ def _comments(package: Package, sheet: str, people: dict[str, str]) -> Iterator[
 # Headers and footers
 
 
-def _write_headers(package: Package, into: DocumentBuilder) -> None:
-    main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
+def _write_headers(package: Package, main: str, into: DocumentBuilder) -> None:
     headers = PageHeaders(into)
     for sheet in package.related(main, "worksheet", "chartsheet"):
         for label, source in _HEADER.findall(package.read(sheet)[-_HEADERS_FROM_END:]):
@@ -219,7 +248,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=3,
+    version=4,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

@@ -1,0 +1,130 @@
+"""Messages (.eml) and mailboxes (.mbox): their fields, the files attached to them, and the messages of a mailbox."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from pathlib import Path
+
+from ingest.decoding import decode, decode_declared
+
+_MAX_FIELD = 8192  # characters of a field such as Content-Type, with its parameters
+_NEXT_MESSAGE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\d{2}:\d{2}[^\n]*\d{4}[^\n]*\n")
+"""The line before each message of a mailbox, with its sender and date."""
+_ESCAPED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+class _ShortFields(policy.Compat32):
+    """Rejects mails with a very long field of a part, because Python needs quadratic time to read its parameters.
+
+    Other fields, such as a long list of recipients, are not read here.
+    """
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        if name.lower().startswith("content-") and len(value) > _MAX_FIELD:
+            raise ValueError(f"its field {name} has {len(value):,} characters, but the limit is {_MAX_FIELD:,}")
+        return name, value
+
+
+def parse(data: bytes) -> Message:
+    """Parse a message. Raises ValueError for forged fields, RecursionError for parts nested too deeply."""
+    return message_from_bytes(data, policy=_ShortFields())
+
+
+def field(message: Message, name: str) -> str:
+    """Return a field decoded, on one line, or ``""``. A name of a character set that does not fit is ignored."""
+    raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    return " ".join(_decoded(str(raw)).split())
+
+
+def _decoded(value: str) -> str:
+    try:
+        parts = decode_header(value)
+    except (HeaderParseError, ValueError):  # ValueError: invalid base64
+        parts = [(value, None)]
+    return "".join(_decoded_part(text, charset) for text, charset in parts)
+
+
+def _decoded_part(part: str | bytes, charset: str | None) -> str:
+    """Decode a part of a field. Programs write fields in UTF-8 and other encodings without saying so."""
+    data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+    declared = decode_declared(data, charset, _ignore) if charset else None
+    return decode(data.replace(b"\0", b""), Path("field"), _ignore) if declared is None else declared
+
+
+def _ignore(_: str) -> None:
+    """Ignore the warning that the encoding of a field is a guess."""
+
+
+def attachments(message: Message) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each attached file and forwarded message."""
+    for number, part in enumerate(_files(message), start=1):
+        yield _attachment_name(part, number), _payload(part)
+
+
+def is_mailbox(head: bytes) -> bool:
+    """Return whether a file that begins with these bytes is a mailbox: many messages in one file."""
+    first = _NEXT_MESSAGE.match(head)
+    return first is not None and re.match(rb"[!-9;-~]+:|>From ", head[first.end() :]) is not None
+
+
+def messages(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the messages of a mailbox with a name: their number and subject."""
+    starts = list(_NEXT_MESSAGE.finditer(data))
+    width = len(str(len(starts)))
+    for number, (start, end) in enumerate(zip(starts, [*starts[1:], None], strict=True), start=1):
+        content = _ESCAPED_FROM.sub(rb"\1", data[start.end() : end.start() if end else len(data)])
+        subject = field(parse(content.partition(b"\n\n")[0] + b"\n\n"), "Subject").replace("/", "_")[:80]
+        yield f"{number:0{width}} {subject or 'no subject'}.eml", content
+
+
+def is_file(part: Message) -> bool:
+    """Return whether a part is a file: it has a name or is marked as an attachment, or is a forwarded message."""
+    return part.get_content_type() == "message/rfc822" or _is_file(part)
+
+
+def _files(message: Message) -> Iterator[Message]:
+    """Yield the parts that are files: those with a name or marked as attachments, and forwarded messages."""
+    if not message.is_multipart():
+        return
+    for part in message.get_payload():
+        if not isinstance(part, Message):
+            continue
+        if is_file(part):
+            yield part
+        else:
+            yield from _files(part)
+
+
+def _is_file(part: Message) -> bool:
+    disposition = part.get_content_disposition()
+    if disposition == "attachment":
+        return True
+    is_shown = part.get_content_maintype() == "image" and (disposition == "inline" or "content-id" in part)
+    return bool(part.get_filename()) and not part.is_multipart() and not is_shown
+
+
+def _payload(part: Message) -> bytes:
+    content = part.get_payload(0) if part.get_content_type() == "message/rfc822" else part
+    if content is not part:
+        return content.as_bytes() if isinstance(content, Message) else b""
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _attachment_name(part: Message, number: int) -> str:
+    name = part.get_filename()
+    if name is None:
+        suffix = (
+            ".eml"
+            if part.get_content_type() == "message/rfc822"
+            else mimetypes.guess_extension(part.get_content_type())
+        )
+        return f"attachment {number}{suffix or ''}"
+    return _decoded(name)

@@ -1,0 +1,117 @@
+"""Reads books (EPUB) in the order of their spine. A chapter that is listed but missing is named in a warning.
+
+kreuzberg leaves out chapters with blanks or umlauts in their names, in UTF-16 or Latin-1, without a word.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from urllib.parse import unquote
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from ingest.decoding import decode, decode_declared
+from ingest.errors import CorruptDocument, EncryptedDocument
+from ingest.reader import Reader, ReadRequest
+from ingest.readers.markup.html import write_page
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.ooxml import Package
+from vectorstore.models import Scalar
+
+_CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
+_PROPERTIES = {
+    "title": "title",
+    "creator": "authors",
+    "language": "language",
+    "date": "created_at",
+    "subject": "subject",
+}
+_DECLARED = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]{2,40})["']""")
+_READABLE = ("application/xhtml+xml", "text/html", "application/xml", "text/xml", "application/x-dtbook+xml")
+
+
+def read_epub(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the chapters' blocks to the builder; return the title, authors, language and date."""
+    package = Package(request.data, request.path)
+    root_file = package.xml(_CONTAINER).find(".//{*}rootfile")
+    if root_file is None:
+        raise CorruptDocument(f"{request.path} names no table of its chapters. Export or download it again.")
+    main = root_file.get("full-path", "")
+    book = package.xml(main)
+    _Book(request, package, posixpath.dirname(main), into).write(book)
+    return _properties(book)
+
+
+class _Book:
+    """Writes the chapters of a book in the order of its spine."""
+
+    def __init__(self, request: ReadRequest, package: Package, folder: str, into: DocumentBuilder) -> None:
+        self._request = request
+        self._package = package
+        self._folder = folder
+        self._into = into
+        self._names = {_folded(name): name for name in package.names()}
+        self._encrypted = _encrypted(package)
+
+    def write(self, book: Element) -> None:
+        listed = {item.get("id", ""): item for item in book.iterfind("{*}manifest/{*}item")}
+        for reference in book.iterfind("{*}spine/{*}itemref"):
+            item = listed.get(reference.get("idref", ""))
+            if item is not None and item.get("media-type", _READABLE[0]) in _READABLE:
+                self._write_chapter(item.get("href", ""))
+
+    def _write_chapter(self, address: str) -> None:
+        name = self._find(address)
+        if name is None:
+            self._into.warn(f"The chapter {unquote(address)} is missing in the file and was not read.")
+        elif name in self._encrypted:
+            raise EncryptedDocument(f"{self._request.path} is encrypted. Ingest a copy without copy protection.")
+        else:
+            write_page(self._decoded(self._package.read(name)), self._into)
+
+    def _find(self, address: str) -> str | None:
+        """Return the part that an address names, as it stands, without percent encoding, or in another spelling."""
+        path = address.partition("#")[0]
+        for each in (path, unquote(path), unquote(path, "latin-1")):
+            name = posixpath.normpath(posixpath.join(self._folder, each))
+            if name in self._package:
+                return name
+            if (other := self._names.get(_folded(name))) is not None:
+                if unicodedata.normalize("NFC", other) != unicodedata.normalize("NFC", name):
+                    self._into.warn(f"The book lists the chapter {name}, but its file is called {other}.")
+                return other
+        return None
+
+    def _decoded(self, data: bytes) -> str:
+        declared = None if data.startswith((b"\xff\xfe", b"\xfe\xff")) else _DECLARED.search(data[:512])
+        text = decode_declared(data, declared[1].decode("ascii"), self._into.warn) if declared else None
+        if text is None and data[:4] in (b"<\x00?\x00", b"\x00<\x00?"):
+            text = data.decode("utf-16-le" if data[1] == 0 else "utf-16-be", errors="replace")
+        return decode(data, self._request.path, self._into.warn) if text is None else text
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _encrypted(package: Package) -> set[str]:
+    """Return the names of the encrypted parts. Books without copy protection encrypt fonts at most."""
+    if _ENCRYPTION not in package:
+        return set()
+    references: list[ElementTree.Element] = package.xml(_ENCRYPTION).findall(".//{*}CipherReference")
+    return {unquote(reference.get("URI", "")) for reference in references}
+
+
+def _properties(book: Element) -> dict[str, Scalar]:
+    found: dict[str, list[str]] = {}
+    for element in book.iterfind("{*}metadata/*"):
+        key = _PROPERTIES.get(element.tag.rpartition("}")[2])
+        text = " ".join((element.text or "").split())
+        if key and text:
+            found.setdefault(key, []).append(text)
+    return {key: ", ".join(values) if key == "authors" else values[0] for key, values in found.items()}
+
+
+READER = Reader(name="epub", version=1, read=read_epub, mime_types=("application/epub+zip",))

@@ -1,0 +1,164 @@
+"""Resolves the form of a web page that carries meaning: what its styles hide, raise, lower or strike out, and links.
+
+Reads style attributes and the simple rules of the page's own style sheet: a name, classes, an id. Style sheets in other
+files, and rules for a medium, are not read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from ingest.readers.shared.form import host_of, is_useful_link
+
+_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_COMMENT = re.compile(r"/\*.*?\*/|<!--|-->", re.DOTALL)
+_SELECTOR = re.compile(r"(?P<name>[a-z][a-z0-9]*|\*)?(?P<marks>(?:[.#][\w-]+)*)", re.IGNORECASE)
+_HIDES = re.compile(
+    r"display:none|visibility:(?:hidden|collapse)|font-size:0(?:px|pt|em|%)?(?:;|!|$)"
+    r"|mso-hide:all"
+)
+_FORMS = {"vertical-align:super": "sup", "vertical-align:sub": "sub", "line-through": "del"}
+_BLOCKS = {
+    "p", "div", "section", "article", "aside", "main", "header", "footer", "blockquote", "table", "tbody", "thead",
+    "tfoot", "tr", "td", "th", "caption", "ul", "ol", "li", "dl", "dt", "dd", "pre", "figure", "figcaption", "details",
+    "summary", "form", "fieldset", "body", "center", "h1", "h2", "h3", "h4", "h5", "h6",
+}  # fmt: skip
+_NO_TEXT = {"head", "nav", "script", "style", "noscript", "template", "svg", "select", "button", "input", "iframe"}
+_MARK = re.compile(r"[.#][\w-]+")
+
+
+class _Rule(NamedTuple):
+    name: str
+    marks: frozenset[str]
+    style: str
+
+
+def show_form(root: Element) -> int:
+    """Remove what the page hides, mark what it raises, lowers or strikes out, and drop addresses that only navigate.
+
+    Return the number of words that were removed.
+    """
+    return _show(root, list(_rules(root)), _own_host(root))
+
+
+def _rules(root: Element) -> Iterator[_Rule]:
+    """Yield the simple rules of the style sheet that hide text or give it a form."""
+    sheet = "\n".join(
+        style.text or "" for style in root.iter("style") if not style.get("media", "").startswith("print")
+    )
+    sheet = _without_media(_COMMENT.sub("", sheet))
+    for selectors, declarations in _RULE.findall(sheet):
+        style = _plain(declarations)
+        if _HIDES.search(style) or any(form in style for form in _FORMS):
+            for selector in selectors.split(","):
+                found = _SELECTOR.fullmatch(selector.strip())
+                if found and found[0]:
+                    yield _Rule((found["name"] or "*").lower(), frozenset(_MARK.findall(found["marks"])), style)
+
+
+def _without_media(sheet: str) -> str:
+    """Return the style sheet without rules for a medium, such as print, or for a feature of the browser."""
+    kept, position = [], 0
+    while (start := sheet.find("@", position)) >= 0:
+        kept.append(sheet[position:start])
+        depth, position = 0, start
+        for position in range(start, len(sheet)):
+            depth += {"{": 1, "}": -1}.get(sheet[position], 0)
+            if (depth == 0 and sheet[position] == "}") or (depth == 0 and sheet[position] == ";"):
+                break
+        position += 1
+    return "".join([*kept, sheet[position:]])
+
+
+def _plain(style: str) -> str:
+    return "".join(style.lower().split())
+
+
+def _show(element: Element, rules: list[_Rule], host: str) -> int:
+    hidden = 0
+    for child in list(element):
+        if not isinstance(child.tag, str):
+            continue
+        style = _style(child, rules)
+        if _is_hidden(child, style):
+            hidden += 0 if child.tag in _NO_TEXT else len(" ".join(child.itertext()).split())
+            remove(element, child)
+            continue
+        hidden += _show(child, rules, host)
+        _mark(child, style, host)
+    return hidden
+
+
+def _style(element: Element, rules: list[_Rule]) -> str:
+    """Return the declarations that apply to an element, later ones last."""
+    marks = {f".{name}" for name in element.get("class", "").split()} | {f"#{element.get('id', '')}"}
+    sheet = [rule.style for rule in rules if rule.name in ("*", element.tag) and rule.marks <= marks]
+    return ";".join([*sheet, _plain(element.get("style", ""))])
+
+
+def _is_hidden(element: Element, style: str) -> bool:
+    if element.tag in ("html", "head", "body"):  # scripts show a page when it has loaded
+        return False
+    if element.get("hidden") is not None or element.get("aria-hidden") == "true":
+        return True
+    shown = element.get("style") and re.search(r"display:(?!none)|visibility:visible", _plain(element.get("style", "")))
+    return not shown and bool(_HIDES.search(style))
+
+
+def _mark(element: Element, style: str, host: str) -> None:
+    """Give an element the names of the forms that its style has; drop the address of a link that only navigates."""
+    if element.tag in ("s", "strike"):
+        element.tag = "del"
+    for declaration, form in _FORMS.items():
+        if declaration in style and element.tag != form and (form == "del" or element.tag not in _BLOCKS):
+            _wrap(element, form)
+    if element.tag == "del" and any(inner.tag in _BLOCKS for inner in element.iter()):
+        element.tag = "div"
+        _wrap(element, "del")
+    if element.tag == "a" and not is_useful_link(element.get("href", ""), host):
+        element.attrib.pop("href", None)
+
+
+def _wrap(element: Element, form: str) -> None:
+    """Put the content of an element into a new element; the content of each block inside, if it has any."""
+    children: list[Element] = []
+    run = Element(form)
+    run.text = element.text
+    for child in [*element, None]:
+        if child is not None and child.tag not in _BLOCKS:
+            run.append(child)
+            continue
+        if len(run) or (run.text or "").strip():
+            children.append(run)
+        if child is not None:
+            _wrap(child, form)
+            run = Element(form)
+            run.text, child.tail = child.tail, None
+            children.append(child)
+    element.text = None
+    element[:] = children
+
+
+def remove(element: Element, child: Element) -> None:
+    """Remove a child, but keep the text after it."""
+    index = list(element).index(child)
+    element.remove(child)
+    text = child.tail or ""
+    if index == 0:
+        element.text = f"{element.text or ''} {text}"
+    else:
+        element[index - 1].tail = f"{element[index - 1].tail or ''} {text}"
+
+
+def _own_host(root: Element) -> str:
+    """Return the host that the page names as its own, or ``""``."""
+    base, canonical = root.find(".//base"), root.find(".//link[@rel='canonical']")
+    address = root.find(".//meta[@property='og:url']")
+    named = (
+        "" if address is None else address.get("content", ""),
+        *(element.get("href", "") for element in (canonical, base) if element is not None),
+    )
+    return next((host for each in named if (host := host_of(each))), "")

@@ -1,0 +1,1 @@
+"""Reads spreadsheets: the cells as shown, charts, comments, text boxes, headers and footers."""

@@ -1,0 +1,276 @@
+"""Reads the cells of .xlsx files as their program shows them: number formats, raised and struck text, hidden parts.
+
+calamine, which reads the other formats, gives the stored numbers: 1067 for the post code 01067, 0.07 for 7 %.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from ingest.readers.shared.form import linked, lowered, raised, struck
+from ingest.readers.shared.number_format import BUILT_IN, GENERAL, format_number
+from ingest.readers.shared.ooxml import Package, attribute, local_name, number
+
+_REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
+_WIDE = 256  # columns; from here on empty columns are left out
+_SHIFTS = {"superscript": raised, "subscript": lowered}
+
+
+class Figure(str):
+    """A cell that is not text: a number, a date, a truth value, as shown."""
+
+    __slots__ = ()
+
+
+@dataclass
+class Sheet:
+    """A sheet: its name, its rows, and what its program computes only when it opens the file."""
+
+    name: str
+    part: str
+    rows: list[list[str]]
+    formulas: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+
+
+class _Style(NamedTuple):
+    code: str = GENERAL
+    is_struck: bool = False
+    shift: str = ""
+
+
+def read_sheets(package: Package, main: str) -> Iterator[Sheet]:
+    """Yield the sheets of a workbook in order. Hidden sheets, columns and rows are named as hidden."""
+    root = package.xml(main)
+    properties = root.find("{*}workbookPr")
+    from_1904 = properties is not None and properties.get("date1904") in ("1", "true")
+    book = _Book(package, _styles(package, main), _shared_texts(package, main), from_1904)
+    relations = package.relations(main)
+    for sheet in root.iterfind(".//{*}sheet"):
+        relation = relations.get(attribute(sheet, "id"))
+        if relation is not None and relation.kind == "worksheet":
+            is_hidden = sheet.get("state", "visible") != "visible"
+            yield _Cells(book, relation.target).read(sheet.get("name", "") + " (hidden sheet)" * is_hidden)
+
+
+class _Book(NamedTuple):
+    package: Package
+    styles: Sequence[_Style]
+    texts: Sequence[str]
+    from_1904: bool
+
+
+def _styles(package: Package, main: str) -> list[_Style]:
+    """Return the format of each style that cells name by its number."""
+    styles = []
+    for part in package.related(main, "styles"):
+        root = package.xml(part)
+        codes = BUILT_IN | {
+            number(each.get("numFmtId")): each.get("formatCode", "") for each in root.iterfind("{*}numFmts/{*}numFmt")
+        }
+        fonts = [_font(font) for font in root.iterfind("{*}fonts/{*}font")]
+        for style in root.iterfind("{*}cellXfs/{*}xf"):
+            font = number(style.get("fontId"))
+            code = codes.get(number(style.get("numFmtId"))) or GENERAL
+            styles.append(_Style(code, *fonts[font] if font < len(fonts) else (False, "")))
+    return styles
+
+
+def _font(font: Element | None) -> tuple[bool, str]:
+    """Return whether a font is struck out, and its shift."""
+    if font is None:
+        return False, ""
+    strike, shift = font.find("{*}strike"), font.find("{*}vertAlign")
+    is_struck = strike is not None and strike.get("val", "1") not in ("0", "false")
+    return is_struck, "" if shift is None else shift.get("val", "")
+
+
+def _shared_texts(package: Package, main: str) -> list[str]:
+    return [_text(item) for part in package.related(main, "sharedStrings") for item in package.xml(part)]
+
+
+def _text(item: Element) -> str:
+    """Return a text with the form of its parts. Phonetic guides are left out."""
+    parts = []
+    for child in item:
+        if local_name(child) == "t":
+            parts.append(child.text or "")
+        elif local_name(child) == "r":
+            parts.append(_formed(child.findtext("{*}t", ""), *_font(child.find("{*}rPr"))))
+    return "".join(parts)
+
+
+def _formed(text: str, is_struck: bool, shift: str) -> str:
+    text = _SHIFTS[shift](text) if shift in _SHIFTS else text
+    return struck(text) if is_struck else text
+
+
+class _Cells:
+    """Reads the cells of one sheet into rows."""
+
+    def __init__(self, book: _Book, part: str) -> None:
+        self._book = book
+        self._part = part
+        self._rows: dict[int, dict[int, str]] = {}
+        self._hidden_rows: set[int] = set()
+        self._hidden_columns: set[int] = set()
+        self._merged: list[str] = []
+        self._links: list[tuple[str, str]] = []
+
+    def read(self, name: str) -> Sheet:
+        sheet = Sheet(name, self._part, [])
+        content: Element | None = None
+        stream = io.BytesIO(self._book.package.read(self._part))
+        with self._book.package.reporting_damage(self._part):
+            for event, element in ElementTree.iterparse(stream, events=("start", "end")):
+                match event, local_name(element):
+                    case "start", "sheetData":
+                        content = element
+                    case "end", "row":
+                        self._read_row(element, sheet)
+                        if content is not None:
+                            content.clear()
+                    case "end", "col" if element.get("hidden") in ("1", "true") or element.get("width") == "0":
+                        first, last = number(element.get("min"), 1), number(element.get("max"), 1)
+                        self._hidden_columns.update(range(first - 1, min(last, first + _WIDE)))
+                    case "end", "mergeCell":
+                        self._merged.append(element.get("ref", ""))
+                    case "end", "hyperlink":
+                        self._links.append((element.get("ref", ""), attribute(element, "id")))
+                    case _:
+                        pass
+        self._add_links()
+        self._copy_merged()
+        self._name_hidden()
+        sheet.rows = list(self._grid())
+        return sheet
+
+    def _read_row(self, row: Element, sheet: Sheet) -> None:
+        index = number(row.get("r"), max(self._rows, default=-1) + 2) - 1
+        cells: dict[int, str] = {}
+        column = -1
+        for cell in row:
+            place = _place(cell.get("r", ""))
+            column = place[1] if place else column + 1
+            if text := self._read_cell(cell, sheet):
+                cells[column] = text
+        if cells:
+            self._rows[index] = cells
+            if row.get("hidden") in ("1", "true"):
+                self._hidden_rows.add(index)
+
+    def _read_cell(self, cell: Element, sheet: Sheet) -> str:
+        style_number = number(cell.get("s"))
+        style = self._book.styles[style_number] if style_number < len(self._book.styles) else _Style()
+        kind = cell.get("t", "n")
+        value = cell.find("{*}v")
+        inline = cell.find("{*}is")
+        formula = cell.find("{*}f")
+        if inline is not None:
+            text: str = _text(inline)
+        elif value is not None:
+            text = self._shown(kind, value.text or "", style, sheet)
+        elif formula is not None:
+            sheet.formulas += 1
+            text = f"={formula.text or '…'}"
+        else:
+            return ""
+        formed = _formed(text, style.is_struck, style.shift if formula is None else "")
+        return Figure(formed) if isinstance(text, Figure) else formed
+
+    def _shown(self, kind: str, value: str, style: _Style, sheet: Sheet) -> str:
+        match kind:
+            case "s":
+                index = number(value, len(self._book.texts))
+                return self._book.texts[index] if index < len(self._book.texts) else ""
+            case "b":
+                return Figure("true" if value == "1" else "false")
+            case "e":
+                sheet.errors[value] = sheet.errors.get(value, 0) + 1
+                return value
+            case "n":
+                try:
+                    return Figure(format_number(float(value), style.code, from_1904=self._book.from_1904))
+                except (ValueError, ArithmeticError):  # no number, or one beyond what can be shown
+                    return value
+            case _:
+                return value
+
+    def _add_links(self) -> None:
+        addresses = self._book.package.links(self._part)
+        for reference, relation in self._links:
+            place = _place(reference.partition(":")[0])
+            if place and relation in addresses and place[1] in self._rows.get(place[0], {}):
+                row = self._rows[place[0]]
+                row[place[1]] = linked(row[place[1]], addresses[relation])
+
+    def _copy_merged(self) -> None:
+        """Copy the text of a merged cell into every cell that it covers, so that each row makes sense on its own."""
+        for reference in self._merged:
+            first, last = map(_place, reference.split(":", 1)) if ":" in reference else (None, None)
+            if first is None or last is None or first[1] not in self._rows.get(first[0], {}):
+                continue
+            if (last[0] - first[0] + 1) * (last[1] - first[1] + 1) > _MAX_COPIES:
+                continue
+            text = self._rows[first[0]][first[1]]
+            for row in range(first[0], last[0] + 1):
+                for column in range(first[1], last[1] + 1):
+                    self._rows.setdefault(row, {})[column] = text
+
+    def _name_hidden(self) -> None:
+        for index in self._hidden_rows:
+            cells = self._rows[index]
+            cells[min(cells)] += " (hidden row)"
+        for column in self._hidden_columns:
+            first = next((cells for _, cells in sorted(self._rows.items()) if cells.get(column)), None)
+            if first is not None:
+                first[column] += " (hidden column)"
+
+    def _grid(self) -> Iterator[list[str]]:
+        """Yield the rows from the first filled column on, and one empty row where at least one is."""
+        used = sorted({column for cells in self._rows.values() for column in cells})
+        if not used:
+            return
+        columns: Sequence[int] = range(used[0], used[-1] + 1) if used[-1] - used[0] < _WIDE else used
+        previous: int | None = None
+        for index in sorted(self._rows):
+            if previous is not None and index > previous + 1:
+                yield [""] * len(columns)
+            yield [self._rows[index].get(column, "") for column in columns]
+            previous = index
+
+
+def _place(reference: str) -> tuple[int, int] | None:
+    """Return the row and column, both from 0, of a reference such as ``B12``."""
+    found = _REFERENCE.fullmatch(reference)
+    if found is None:
+        return None
+    column = 0
+    for letter in found[1]:
+        column = column * 26 + ord(letter) - ord("A") + 1
+    return int(found[2]) - 1, column - 1
+
+
+def warnings_about(sheets: Sequence[Sheet]) -> Iterator[str]:
+    """Yield what the reader of the sheets should know: formulas without values, and errors in cells."""
+    formulas = sum(sheet.formulas for sheet in sheets)
+    if formulas:
+        values = (
+            "1 formula without a stored value is"
+            if formulas == 1
+            else f"{formulas:,} formulas without a stored value are"
+        )
+        yield f"{values} shown as written. Open the file in its program and save it, so that it stores the values."
+    errors: Mapping[str, int] = {
+        error: sum(sheet.errors.get(error, 0) for sheet in sheets) for sheet in sheets for error in sheet.errors
+    }
+    if errors:
+        counted = ", ".join(f"{error} {count} time{'s' * (count > 1)}" for error, count in sorted(errors.items()))
+        yield f"Cells show an error instead of a value: {counted}."

@@ -1,0 +1,105 @@
+"""The styles of a Word document: what a paragraph or a run inherits from the styles that it is based on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from ingest.readers.shared.ooxml import Package, attribute, is_on
+
+_MAX_DEPTH = 20
+_SHIFTS = {"superscript": "raised", "subscript": "lowered"}
+
+
+class Look(NamedTuple):
+    """The form of characters that carries meaning. None means: as inherited."""
+
+    shift: str | None = None
+    is_struck: bool | None = None
+    is_hidden: bool | None = None
+    font: str | None = None
+
+    def over(self, base: Look) -> Look:
+        """Return this look where it says something, and the look below it elsewhere."""
+        return base._replace(**{name: value for name, value in self._asdict().items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """A style without what it inherits."""
+
+    id: str
+    name: str
+    base: str
+    outline: int | None
+    numbering: str
+    level: int | None
+    look: Look
+
+
+@dataclass(frozen=True)
+class Styles:
+    """All styles of a document by their id."""
+
+    styles: Mapping[str, Style] = field(default_factory=dict)
+
+    def ancestry(self, identity: str) -> Iterator[Style]:
+        """Yield the style and the styles that it is based on."""
+        for _ in range(_MAX_DEPTH):
+            style = self.styles.get(identity)
+            if style is None:
+                return
+            yield style
+            identity = style.base
+
+    def look(self, identity: str) -> Look:
+        """Return the look that a style gives, with what it inherits."""
+        look = Look()
+        for style in self.ancestry(identity):
+            look = look.over(style.look)
+        return look
+
+
+def read_styles(package: Package, main: str) -> Styles:
+    """Read the styles of a document."""
+    styles = {}
+    for part in package.related(main, "styles"):
+        for style in package.xml(part).iterfind("{*}style"):
+            outline = attribute(style.find("{*}pPr/{*}outlineLvl"), "val")
+            level = attribute(style.find("{*}pPr/{*}numPr/{*}ilvl"), "val")
+            identity = attribute(style, "styleId")
+            styles[identity] = Style(
+                id=identity,
+                name=attribute(style.find("{*}name"), "val").lower(),
+                base=attribute(style.find("{*}basedOn"), "val"),
+                outline=int(outline) if outline.isdecimal() else None,
+                numbering=attribute(style.find("{*}pPr/{*}numPr/{*}numId"), "val"),
+                level=int(level) if level.isdecimal() else None,
+                look=look_of(style.find("{*}rPr")),
+            )
+    return Styles(styles)
+
+
+def look_of(properties: Element | None) -> Look:
+    """Return the look that run properties set themselves."""
+    if properties is None:
+        return Look()
+    shift = properties.find("{*}vertAlign")
+    fonts = properties.find("{*}rFonts")
+    return Look(
+        shift=None if shift is None else _SHIFTS.get(attribute(shift, "val"), ""),
+        is_struck=_either(_switch(properties, "strike"), _switch(properties, "dstrike")),
+        is_hidden=_switch(properties, "vanish"),
+        font=(attribute(fonts, "ascii") or attribute(fonts, "hAnsi") or None) if fonts is not None else None,
+    )
+
+
+def _switch(properties: Element, name: str) -> bool | None:
+    found = properties.find(f"{{*}}{name}")
+    return None if found is None else is_on(found)
+
+
+def _either(one: bool | None, other: bool | None) -> bool | None:
+    return one or other if one is not None and other is not None else other if one is None else one

@@ -1,0 +1,97 @@
+"""What web pages hide, raise, strike out and link to."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.readers.markup.html import write_page
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.form import is_useful_link, linked, lowered, note_mark, raised, struck
+
+
+def _text(body: str, head: str = "") -> str:
+    into = DocumentBuilder()
+    write_page(f"<html><head>{head}</head><body>{body}</body></html>", into)
+    return into.text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ('<p>10<span style="vertical-align: super">6</span> t</p>', "10^6 t"),
+        ('<p>5<sup><a href="#fn1">1</a></sup> million<a href="#fn2"><sup>2</sup></a></p>', "5[1] million[2]"),
+        ('<p>Text<sup class="reference"><a href="#cite">[3]</a></sup>.</p>', "Text[3]."),
+        ("<p>the 21<sup>st</sup> century, x<sup>n + 1</sup>, Brand<sup>TM</sup></p>",
+         "the 21st century, x^(n + 1), BrandTM"),
+        ('<p style="text-decoration: line-through">Old fee</p>', "~~Old fee~~"),
+        ("<del><p>One.</p><p>Two.</p></del>", "~~One.~~\n\n~~Two.~~"),
+        ("<p><math><msup><mn>10</mn><mn>6</mn></msup></math> t</p>", "10^6 t"),
+        ("<p>x<math><mfrac><mn>1</mn><mi>n</mi></mfrac></math></p>", "x1/n"),
+        ("<p><ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>の本社</p>", "東京の本社"),
+        ("<dl><dt>Load</dt><dd>5 t</dd><dt>Speed</dt><dd><p>Slow</p></dd></dl>", "Load: 5 t\nSpeed\n\nSlow"),
+        ("<article>Text only</article>", "Text only"),
+    ],
+)  # fmt: skip
+def test_form_is_kept(body: str, text: str) -> None:
+    assert _text(body) == text
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        ".a { display: none }",
+        "p.a, .b {visibility:hidden}",
+        "#x{display:none !important}",
+        "@media screen{} .a{display:none}",
+    ],
+)
+def test_simple_rules_of_the_page_hide_text(style: str) -> None:
+    body = '<p class="a" id="x">Hidden</p><p class="c">Shown</p>'
+    assert _text(body, f"<style>{style}</style>") == "Shown"
+
+
+@pytest.mark.parametrize(
+    "style", ["@media print { .a { display: none } }", ".a .b { display: none }", "body{display:none}"]
+)
+def test_other_rules_do_not(style: str) -> None:
+    assert _text('<p class="a">Shown</p>', f"<style>{style}</style>") == "Shown"
+
+
+def test_much_hidden_text_is_a_warning() -> None:
+    into = DocumentBuilder()
+    write_page("<p>One two</p><p hidden>three four five</p>", into)
+    assert into.build(parser="x", mime_type="").warnings == ("3 words that the page hides were left out.",)
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "expected"),
+    [
+        ("https://example.org/form", "", True),
+        ("https://www.example.org/other", "example.org", False),
+        ("forms/F-22.pdf", "example.org", True),
+        ("/wiki/Pump", "", False),
+        ("page.html", "", False),
+        ("mailto:a@example.org", "", True),
+        ("#", "", False),
+        ("javascript:void(0)", "", False),
+        ("http://[broken", "", False),
+    ],
+)
+def test_addresses_that_a_reader_can_use_are_kept(address: str, host: str, expected: bool) -> None:
+    assert is_useful_link(address, host) is expected
+
+
+def test_pages_of_the_same_site_are_not_written() -> None:
+    head = '<link rel="canonical" href="https://example.org/a">'
+    assert _text('<p><a href="https://example.org/b">b</a>, <a href="https://other.org/c">c</a></p>', head) == (
+        "b, c (https://other.org/c)"
+    )
+
+
+def test_the_convention() -> None:
+    assert (raised("6"), raised(" 6 "), raised("-3"), raised("n + 1"), raised("th"), raised("[1]"), raised("")) == (
+        "^6", " ^6 ", "^-3", "^(n + 1)", "th", "[1]", "",
+    )  # fmt: skip
+    assert (lowered("2"), note_mark("1"), struck("a\n\nb ")) == ("_2", "[1]", "~~a~~\n\n~~b~~ ")
+    assert linked("example.org/a", "https://example.org/a/") == "example.org/a"
+    assert linked("here ", "https://example.org/a") == "here (https://example.org/a) "
