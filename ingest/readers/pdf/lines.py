@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, pi
 from pathlib import Path
@@ -32,7 +33,11 @@ from ingest.readers.pdf.drawing import (
 )
 from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
+from ingest.readers.pdf.legibility import is_legible
+from ingest.readers.pdf.pictures import covered_by_pictures
+from ingest.readers.pdf.shifts import joined_with_raised, may_be_shifted, with_shifts
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
+from ingest.readers.pdf.visibility import hidden_words
 from ingest.readers.pdf.words import Word
 from vectorstore.models import Scalar
 
@@ -52,6 +57,8 @@ _FIGURE_END = "0123456789)%—–-"
 _WIDE_GAP = 1.0  # line heights: words with a wider gap belong to different cells
 _RULED_GAP = 0.2  # line heights: the same for words with a drawn line between them
 _ON_ONE_LINE = 0.8  # minimum vertical overlap of words on one line, as a share of their height
+
+_DOWNWARDS = 0.6  # share of the lines of a turned page that are below the line before, if they are in order
 
 _ANGLES_READ = 200  # sampled characters per page that determine its rotation
 
@@ -99,14 +106,24 @@ class Document:
     bookmarks: Sequence[Bookmark]
     is_xfa: bool
     """Whether a form in XFA replaces the pages."""
+    hidden: Mapping[int, int]
+    """The number of words that each page has but does not show."""
 
 
-Recognise = Callable[[int, bool, int, Callable[[], bytes]], list[Line] | None]
+Recognise = Callable[[int, str, Sequence[Line], int, Callable[[], bytes]], list[Line]]
 """Recognises the text of a page.
 
-Takes the page number, whether the page has text, a resolution in dpi, and a function that renders the page in that
-resolution. Returns the lines, or None to use the page's own text.
+Takes the page number, what its own text lacks (``""`` for nothing), the lines of that text, a resolution in dpi, and a
+function that renders the page in that resolution. Returns the lines to use.
 """
+NO_TEXT, PICTURE, ILLEGIBLE = (
+    "without text",
+    "covered by a picture, with few words of text,",
+    "whose fonts have no usable character map",
+)
+"""What a page lacks, after its number in a warning."""
+_FEW_WORDS = 40  # a stamp, a letterhead or a page number has fewer
+_COVERED = 0.6  # minimum share of a page that a scan covers
 
 
 def joined(words: Iterable[Word]) -> str:
@@ -126,20 +143,24 @@ def read_lines(data: bytes, path: Path, recognise: Recognise, inspect: Inspect =
     document = open_pdf(data, path)
     try:
         pages = (open_page(document, number, path) for number in range(1, len(document) + 1))
-        lines = [_lines(page, number, recognise, inspect) for number, page in enumerate(pages, start=1)]
-        return Document(lines, read_metadata(document), read_bookmarks(document), is_xfa(document))
+        hidden: dict[int, int] = {}
+        lines = [_lines(page, number, recognise, inspect, hidden) for number, page in enumerate(pages, start=1)]
+        return Document(lines, read_metadata(document), read_bookmarks(document), is_xfa(document), hidden)
     finally:
         document.close()
 
 
-def _lines(page: PdfPage, number: int, recognise: Recognise, inspect: Inspect) -> list[Line]:
+def _lines(page: PdfPage, number: int, recognise: Recognise, inspect: Inspect, hidden: dict[int, int]) -> list[Line]:
     try:
-        lines = _written_lines(page, number)
+        lines, hidden[number] = _written_lines(page, number)
+        lack = _lack(page, lines)
+        if lack == ILLEGIBLE:
+            lines = []
         inspect(page, number, lines)
         if not _has_objects(page):
             return lines
         dpi = _resolution(page)
-        return recognise(number, bool(lines), dpi, lambda: _image(page, dpi)) or lines
+        return recognise(number, lack, lines, dpi, lambda: _image(page, dpi))
     finally:
         page.close()
 
@@ -148,6 +169,16 @@ def _has_objects(page: PdfPage) -> bool:
     import pypdfium2.raw as pdfium
 
     return bool(pdfium.FPDFPage_CountObjects(page.raw))
+
+
+def _lack(page: PdfPage, lines: Sequence[Line]) -> str:
+    """Return what the text of the page lacks."""
+    words = [word for line in lines for word in line.words]
+    if not words:
+        return NO_TEXT
+    if not is_legible(words):
+        return ILLEGIBLE
+    return PICTURE if len(words) < _FEW_WORDS and covered_by_pictures(page) >= _COVERED else ""
 
 
 def _resolution(page: PdfPage) -> int:
@@ -167,14 +198,23 @@ def _image(page: PdfPage, dpi: int) -> bytes:
         bitmap.close()
 
 
-def _written_lines(page: PdfPage, number: int) -> list[Line]:
+def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
+    """Return the lines of the text of a page, and the number of words that it does not show."""
     text_page = page.get_textpage()
     try:
         turn = _turn(text_page.raw)
         drawing = read_drawing(page, turn)
         left, bottom, right, top = page.get_bbox()
-        groups = _word_lines(text_page.raw, turn, rotate_box(left, bottom, right, top, turn))
-        return [_line(text_page.raw, words, drawing, number, turn) for words in groups]
+        words = list(_words(text_page.raw, turn))
+        hidden = hidden_words(page, text_page.raw, [(index, word) for index, word, _ in words], turn)
+        shown = [
+            (index, replace(word, text="") if place in hidden else word, ends)
+            for place, (index, word, ends) in enumerate(words)
+        ]
+        groups = list(_word_lines(shown, rotate_box(left, bottom, right, top, turn)))
+        if turn or page.get_rotation():
+            groups = from_top_to_bottom(groups)
+        return [_line(text_page.raw, line, drawing, number, turn) for line in groups], len(hidden)
     finally:
         text_page.close()
 
@@ -190,8 +230,36 @@ def _turn(text_page: ctypes.c_void_p) -> int:
     return -quarters.most_common(1)[0][0] % 4 if quarters else 0
 
 
+def from_top_to_bottom(lines: Iterable[list[tuple[int, Word]]]) -> list[list[tuple[int, Word]]]:
+    """Return the lines of a turned page in reading order. PDFium returns some upside down, and cells as lines.
+
+    Lines that already run from top to bottom keep their order: they may be columns.
+    """
+    found = list(lines)
+    tops = [max(word.top for _, word in line) for line in found]
+    steps = [later < earlier for earlier, later in pairwise(tops)]
+    if not steps or sum(steps) >= _DOWNWARDS * len(steps):
+        return [_from_left(line) for line in found]
+    rows: list[list[tuple[int, Word]]] = []
+    for word in sorted((word for line in found for word in line), key=lambda word: -word[1].top):
+        row = next((row for row in reversed(rows[-2:]) if _overlaps(row[0][1], word[1], _ON_ONE_LINE)), None)
+        if row is None:
+            rows.append([word])
+        else:
+            row.append(word)
+    return [_from_left(row) for row in rows]
+
+
+def _from_left(line: list[tuple[int, Word]]) -> list[tuple[int, Word]]:
+    """Return the words of a line from left to right, or as they are in a script that runs from right to left."""
+    directions = Counter(unicodedata.bidirectional(character) for _, word in line for character in word.text)
+    if directions["R"] + directions["AL"] > directions["L"]:
+        return line
+    return sorted(line, key=lambda word: word[1].x0)
+
+
 def _word_lines(
-    text_page: ctypes.c_void_p, turn: int, visible: tuple[float, float, float, float]
+    words: Iterable[tuple[int, Word, bool]], visible: tuple[float, float, float, float]
 ) -> Iterator[list[tuple[int, Word]]]:
     """Yield lines of words with the index of each word's first character.
 
@@ -201,9 +269,13 @@ def _word_lines(
     """
     line: list[tuple[int, Word]] = []
     ended = False
-    for index, word, ends_line in _words(text_page, turn):
+    for index, word, ends_line in words:
         if not word.text or not _is_inside(word, visible):
             ended = ended or ends_line
+            continue
+        if line and (whole := joined_with_raised(line[-1][1], word)) is not None:
+            line[-1] = line[-1][0], whole
+            ended = ends_line
             continue
         if line and not (_continues(line[-1][1], word) if ended else _overlaps(line[-1][1], word)):
             yield line
@@ -246,8 +318,8 @@ def _words(text_page: ctypes.c_void_p, turn: int) -> Iterator[tuple[int, Word, b
         while end < count and not characters[end].isspace() and characters[end - 1] != _SOFT_HYPHEN:
             end += 1
         ends_line = end < count and (characters[end] in "\r\n" or characters[end - 1] == _SOFT_HYPHEN)
-        text = "".join(characters[start:end]).replace(_SOFT_HYPHEN, "-")
-        yield start, _boxed(text_page, text, start, end, turn), ends_line
+        found = [character.replace(_SOFT_HYPHEN, "-") for character in characters[start:end]]
+        yield start, _boxed(text_page, found, start, turn), ends_line
         start = end
 
 
@@ -278,12 +350,13 @@ def _is_ligature(text_page: ctypes.c_void_p, first: int, second: int) -> bool:
     return bool(boxes[0].left == boxes[1].left and boxes[0].right == boxes[1].right)
 
 
-def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int, turn: int) -> Word:
+def _boxed(text_page: ctypes.c_void_p, characters: Sequence[str], start: int, turn: int) -> Word:
+    """Return the word of these characters, of which the first has the index ``start``."""
     import pypdfium2.raw as pdfium
 
     first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
     pdfium.FPDFText_GetLooseCharBox(text_page, start, first)
-    pdfium.FPDFText_GetLooseCharBox(text_page, end - 1, last)
+    pdfium.FPDFText_GetLooseCharBox(text_page, start + len(characters) - 1, last)
     left, bottom, right, top = rotate_box(
         min(first.left, last.left),
         min(first.bottom, last.bottom),
@@ -291,6 +364,17 @@ def _boxed(text_page: ctypes.c_void_p, text: str, start: int, end: int, turn: in
         max(first.top, last.top),
         turn,
     )
+    text = "".join(characters)
+    heights = (
+        (first.top - first.bottom, last.top - last.bottom)
+        if turn % 2 == 0
+        else (
+            first.right - first.left,
+            last.right - last.left,
+        )
+    )
+    if may_be_shifted(text, *heights):
+        text = with_shifts(text_page, characters, start, turn)
     return Word(text=text, x0=left, x1=right, bottom=bottom, top=top)
 
 

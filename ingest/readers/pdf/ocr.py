@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from ingest.errors import CorruptDocument, EmptyDocument
 from ingest.heartbeat import still_working
 from ingest.reader import OcrMode, ParserOptions
-from ingest.readers.pdf.lines import Line, split_cells
+from ingest.readers.pdf.lines import ILLEGIBLE, NO_TEXT, PICTURE, Line, split_cells
 from ingest.readers.pdf.words import Word
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import PICTURED_PAGES, Scalar, page_ranges
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _INSTALL = "the program Tesseract is not installed (`apt-get install tesseract-ocr`, `brew install tesseract`)"
+_AGAIN = "Correct this, then ingest the file again."
 _MAX_DEFAULT_LANGUAGES = 4  # more languages make recognition slower and less accurate
 _MIN_CONFIDENCE = 30  # per cent: words with lower confidence are specks and drawings
 _DEFAULT_DPI = 300  # for images that do not state their resolution
@@ -43,27 +44,32 @@ class ScanReader:
         self._path = path
         self._images = 0
         self._recognised: list[int] = []
-        self._unread: list[int] = []
+        self._unread: dict[str, list[int]] = {}
 
-    def page(self, number: int, has_text: bool, dpi: int, render: Callable[[], bytes]) -> list[Line] | None:
-        """Return the recognised lines of page ``number`` (from 1), or None to use the page's own text."""
-        if has_text and self._options.ocr is not OcrMode.ALWAYS:
-            return None
+    def page(
+        self, number: int, lack: str, written: Sequence[Line], dpi: int, render: Callable[[], bytes]
+    ) -> list[Line]:
+        """Return the lines of page ``number`` (from 1): the recognised ones if its text lacks something.
+
+        Of a page with a picture and few words, the recognised lines are used only if they have more words.
+        """
+        if not lack and self._options.ocr is not OcrMode.ALWAYS:
+            return list(written)
         if self._unavailable():
-            if not has_text:
-                self._unread.append(number)
-            return None
+            if lack:
+                self._unread.setdefault(lack, []).append(number)
+            return list(written)
         lines = next(iter(self._pages(render(), dpi)), [])
-        if lines:
+        is_more = _count(lines) > (_count(written) if lack == PICTURE else 0)
+        if lines and is_more:
             self._recognised.append(number)
-        elif has_text:
-            return None
-        return [*_numbered(lines, number)]
+            return [*_numbered(lines, number)]
+        return list(written)
 
     def image(self, data: bytes) -> list[list[Line]]:
         """Return the lines of every page of an image file."""
         if self._unavailable():
-            self._unread.append(1)
+            self._unread.setdefault(NO_TEXT, []).append(1)
             return []
         pages = [[*_numbered(lines, number)] for number, lines in enumerate(self._pages(data, dpi=None), start=1)]
         self._recognised += [number for number, lines in enumerate(pages, start=1) if lines]
@@ -81,19 +87,21 @@ class ScanReader:
         """
         if into.is_empty:
             raise EmptyDocument(self.empty_reason())
-        if self._unread:
-            into.warn(f"{_spans(self._unread)} without text not read: {self._unavailable()}.")
+        for lack, pages in self._unread.items():
+            into.warn(f"{spans(pages)} {lack} not read: {self._unavailable()}.")
         if not self._recognised:
             return {}
-        return {"recognised": f"{_spans(self._recognised)} by Tesseract ({'+'.join(self._languages())})"}
+        return {"recognised": f"{spans(self._recognised)} by Tesseract ({'+'.join(self._languages())})"}
 
     def empty_reason(self) -> str:
         """Return why the file has no text."""
         return f"{self._path} contains no text. {self._why_empty()}"
 
     def _why_empty(self) -> str:
+        if ILLEGIBLE in self._unread:
+            return f"Its fonts have no usable character map, and {self._unavailable()}. {_AGAIN}"
         if self._unread:
-            return f"Its pages are images, and {self._unavailable()}. Correct this, then ingest the file again."
+            return f"Its pages are images, and {self._unavailable()}. {_AGAIN}"
         return "Tesseract recognises no text in its images." if self._images else "Its pages are blank."
 
     def _unavailable(self) -> str:
@@ -189,6 +197,10 @@ def _values(element: Element, key: str) -> tuple[float, ...]:
     return tuple(map(float, found[1].split())) if found else ()
 
 
+def _count(lines: Sequence[Line]) -> int:
+    return sum(len(line.words) for line in lines)
+
+
 def _numbered(lines: Sequence[Line], page: int) -> Iterator[Line]:
     return (replace(line, page=page) for line in lines)
 
@@ -198,6 +210,6 @@ def list_pictured(pages: Sequence[int]) -> dict[str, Scalar]:
     return {PICTURED_PAGES: page_ranges(pages)} if pages else {}
 
 
-def _spans(pages: Sequence[int]) -> str:
+def spans(pages: Sequence[int]) -> str:
     """Format page numbers: 'page 3', 'pages 1-4, 7'."""
     return f"page {page_ranges(pages)}" if len(pages) == 1 else f"pages {page_ranges(pages)}"

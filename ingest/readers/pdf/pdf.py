@@ -24,7 +24,7 @@ from ingest.readers.pdf.contents import find_contents
 from ingest.readers.pdf.figures import has_figure
 from ingest.readers.pdf.headings import Heading, find_headings
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
-from ingest.readers.pdf.ocr import ScanReader, list_pictured
+from ingest.readers.pdf.ocr import ScanReader, list_pictured, spans
 from ingest.readers.pdf.page_headers import without_page_headers
 from ingest.readers.pdf.tables.find import find_tables
 from ingest.readers.pdf.watermarks import without_watermarks
@@ -109,6 +109,11 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     write_pages(document.pages, into, document.bookmarks, added)
     if document.is_xfa:
         into.warn("Its form is in XFA, which is not read. Print it to a PDF from Acrobat Reader and ingest that.")
+    if pages := [number for number, words in document.hidden.items() if words]:
+        words = sum(document.hidden.values())
+        into.warn(
+            f"{words:,} words on {spans(pages)} are not shown (hidden layer, white or tiny print). They were left out."
+        )
     return document.metadata | scans.report(into) | list_pictured((*figures, *scans.recognised))
 
 
@@ -274,4 +279,4 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
                 page = element.last_page
 
 
-READER = Reader(name="pdf", version=4, read=read_pdf, mime_types=("application/pdf",))
+READER = Reader(name="pdf", version=5, read=read_pdf, mime_types=("application/pdf",))

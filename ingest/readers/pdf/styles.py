@@ -43,7 +43,7 @@ def style_at(text_page: ctypes.c_void_p, index: int, turn: int) -> Style:
     pdfium.FPDFText_GetFillColor(text_page, index, *colour)
     red, green, blue, _ = colour
     font, bold, italic = font_at(text_page, index)
-    upright = _is_upright(pdfium.FPDFText_GetCharAngle(text_page, index), turn)
+    upright = is_upright(pdfium.FPDFText_GetCharAngle(text_page, index), turn)
     return Style(font, bold, italic, (red.value, green.value, blue.value), upright=upright)
 
 
@@ -64,7 +64,7 @@ def _font(name: bytes) -> tuple[str, bool, bool]:
     return font, bool(_BOLD.search(font)), bool(_ITALIC.search(font))
 
 
-def _is_upright(angle: float, turn: int) -> bool:
+def is_upright(angle: float, turn: int) -> bool:
     """Return whether text at this angle is upright after rotating the page. PDFium returns -1 for an unknown angle."""
     off = (angle + turn * pi / 2) % (2 * pi)
     return angle < 0 or min(off, 2 * pi - off) < _UPRIGHT

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 _PLAIN = {"st", "nd", "rd", "th", "er", "re", "ère", "ème", "tm", "sm", "®", "™", "©", "ª", "º", "°", "'", "’", "*"}
 """Raised text that does not change what stands before it, such as the letters of ordinal numbers."""
-_TOKEN = re.compile(r"[+\-−–]?[\w.,*†‡§′″∗]+|[+\-−–]")
+_TOKEN = re.compile(r"[+\-−–]?[\w.,*†‡§′″∗]+[)\]]?|[+\-−–]")
 _BRACKETED = re.compile(r"\[.*\]|\(.*\)|[⁰¹²³⁴-₟]+")
 _PAGES = {"", "htm", "html", "xhtml", "php", "asp", "aspx", "jsp", "md", "markdown", "rst", "adoc"}
 _SUFFIX = re.compile(r"\.(\w{1,5})$")

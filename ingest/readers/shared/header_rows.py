@@ -12,7 +12,7 @@ from itertools import pairwise
 
 Row = Sequence[str]
 
-_FIGURE = re.compile(r"^[(+\-–−—]?[$€£¥₹]? ?[(+\-–−—]?\d[\d.,:  ]*%?\)?$|^[$€£¥₹]? ?[-–—]$")
+_FIGURE = re.compile(r"^[(+\-–−—]?[$€£¥₹]? ?[(+\-–−—]?\d[\d.,:  ]*%?\)?(?:\^[\w*†‡]+|\[\w+\])?$|^[$€£¥₹]? ?[-–—]$")
 _YEAR = re.compile(r"^(?:19|20)\d\d$")
 _COUNTED = re.compile(r"^[$€£¥₹(]*\d")  # also matches "11.3 years"
 _LABELS = 3  # maximum consecutive lines of labels without heads inside a header

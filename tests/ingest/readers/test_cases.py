@@ -5,11 +5,14 @@ The files are in ``tests/ingest/cases``, a folder per kind of fault.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from ingest.errors import EmptyDocument
 from ingest.parser import Parser, load_parser
+from ingest.reader import OcrMode, ParserOptions
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -27,6 +30,7 @@ READ = [
     ("01-superscript/x04_phonetic.xlsx", ["| 東京都 | x 10^6 units |"]),
     ("01-superscript/m03_tags.md", ["Use 10^6 cells/ml", "| 10^3 |"]),
     ("01-superscript/o01_tracked.odt", ["It emits 10^6 t."]),
+    ("01-superscript/q01_sup.pdf", ["10^6 tonnes of CO_2", "5^1 million"]),
     # No two blocks fuse.
     (
         "02-html-fused-cells/h20_fuse.html",
@@ -152,6 +156,63 @@ def test_what_is_uncertain_or_missing_is_a_warning(parser: Parser, file: str, pa
     document = parser.parse(CASES / file)
     assert passage in document.text
     assert warning in " ".join(document.warnings)
+
+
+TABLE = "| Station | 2022 | 2023 | 2024 |\n| --- | --- | --- | --- |\n| North | 112 | 118 | 121 |"
+TURNED = [
+    ("q04_rot.pdf", "for the public and for research. Rotated\npage value 417."),
+    ("rot_side_90.pdf", TABLE),
+    ("rot_side_180.pdf", TABLE),
+    ("v06_sidetable270.pdf", TABLE),
+]
+
+
+@pytest.mark.parametrize(("file", "passage"), TURNED)
+def test_turned_pages_are_read_in_order(parser: Parser, file: str, passage: str) -> None:
+    text = parser.parse(CASES / "29-rotated-sideways" / file).text
+    assert passage in text
+    assert text.startswith("The water authority measured the level")
+
+
+def test_words_that_a_page_does_not_show_are_left_out(parser: Parser) -> None:
+    layer = parser.parse(CASES / "28-pdf-hidden-layer" / "q08_layer.pdf")
+    assert layer.text == "Visible price 80 EUR."
+    assert layer.warnings == (
+        "4 words on page 1 are not shown (hidden layer, white or tiny print). They were left out.",
+    )
+    white = parser.parse(CASES / "28-pdf-hidden-layer" / "q09_white.pdf").text
+    assert "Visible: the deposit is 300 EUR." in white
+    assert "WHITE" not in white
+    assert "TINY" not in white
+
+
+needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+SCANS = ["13-scan-with-stamp/q14_stamp.pdf", "13-scan-with-stamp/s03_scan_footer.pdf"]
+FONTS = ["v01_pua.pdf", "v02_shift.pdf", "v03_fffd.pdf", "v04_cid.pdf"]
+
+
+@needs_tesseract
+@pytest.mark.parametrize("file", SCANS)
+def test_a_scan_with_a_stamp_is_recognised(parser: Parser, file: str) -> None:
+    document = parser.parse(CASES / file)
+    assert "line 12 the penalty is five percent" in document.text
+    assert str(document.metadata["recognised"]).startswith("page")
+
+
+@needs_tesseract
+@pytest.mark.parametrize("file", FONTS)
+def test_a_page_whose_fonts_have_no_character_map_is_recognised(parser: Parser, file: str) -> None:
+    document = parser.parse(CASES / "33-pdf-unreadable-font" / file)
+    assert document.text.startswith("The warranty lasts 24 months from delivery.")
+
+
+def test_pages_that_are_not_recognised_are_named() -> None:
+    never = load_parser("default", ParserOptions(ocr=OcrMode.NEVER))
+    (warning,) = never.parse(CASES / SCANS[1]).warnings
+    assert warning.startswith("pages 1-3 covered by a picture, with few words of text, not read: text recognition is")
+    for file in FONTS:
+        with pytest.raises(EmptyDocument, match="fonts have no usable character map"):
+            never.parse(CASES / "33-pdf-unreadable-font" / file)
 
 
 def test_a_large_cell_does_not_cost_the_table(parser: Parser, tmp_path: Path) -> None:
