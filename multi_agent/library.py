@@ -28,6 +28,7 @@ class CatalogueEntry(FrozenModel):
     dated: date | None = Field(default=None, description="stated date or period, otherwise date of last file change")
     tags: tuple[str, ...] = ()
     version: str = Field(default="", description="hash of the content; empty for passages that the caller gave")
+    warnings: tuple[str, ...] = Field(default=(), description="what of it was not read, or read by a guess")
 
 
 class Library(Protocol):

@@ -166,7 +166,8 @@ def summary(report: IngestReport) -> list[str]:
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report.stage_seconds.items())
     rate = f", {report.tokens / report.seconds:,.0f} tokens/s" if report.chunks else ""
     lines = [
-        f"{report.collection}: {report.indexed} indexed, {report.unchanged} unchanged, {len(report.failed)} failed, "
+        f"{report.collection}: {report.indexed} indexed{_warned(report)}, {report.unchanged} unchanged, "
+        f"{len(report.failed)} failed, "
         f"{len(report.left_out)} left out, {len(report.removed)} removed; {count(report.chunks, 'passage')} "
         f"({report.embedded} embedded), {count(report.pages, 'page')}, {count(report.tokens, 'token')} in "
         f"{report.seconds:.1f} s{rate} ({stages})"
@@ -183,7 +184,15 @@ def summary(report: IngestReport) -> list[str]:
         lines.append(f"{report.failed_before} of these failed before and are unchanged: --retry-failed tries again.")
     lines += [f"left out: {each.path}: {each.reason}" for each in report.left_out]
     lines += [f"removed: {name}" for name in report.removed]
+    warned = [f"warning: {each.name}: {warning}" for each in report.warned for warning in each.warnings]
+    lines += warned[:_SHOWN]
+    if len(warned) > _SHOWN:
+        lines.append(f"… and {len(warned) - _SHOWN} more warnings: `candor documents --warnings` lists them.")
     return lines
+
+
+def _warned(report: IngestReport) -> str:
+    return f" ({len(report.warned)} with warnings)" if report.warned else ""
 
 
 def planned(plan: Plan) -> list[str]:

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from ingest.containers import mail, outlook
+from ingest.containers import embedded, mail, outlook
 from ingest.errors import UnreadableFile
 
 MB = 1 << 20
@@ -54,11 +54,13 @@ class ContainerKind(StrEnum):
     MAIL = "mail"
     MAILBOX = "mailbox"
     OUTLOOK = "outlook"
+    PDF = "pdf"
+    OFFICE = "office"
 
     @property
     def is_document(self) -> bool:
         """Whether it has a text of its own besides the files in it."""
-        return self in (ContainerKind.MAIL, ContainerKind.OUTLOOK)
+        return self in (ContainerKind.MAIL, ContainerKind.OUTLOOK, ContainerKind.PDF, ContainerKind.OFFICE)
 
 
 class Exhausted(Exception):
@@ -87,6 +89,8 @@ def container_kind(path: Path) -> ContainerKind | None:
         raise UnreadableFile(f"Cannot read {path}: {error.strerror}. Check its permissions and its disk.") from error
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _kind_of_zip(path)
+    if head.startswith(b"%PDF-"):
+        return ContainerKind.PDF if embedded.pdf_has_files(path) else None
     if head[257:262] == b"ustar":
         return ContainerKind.TAR
     if (opener := _opener(head)) is not None:
@@ -102,6 +106,8 @@ def _kind_of_zip(path: Path) -> ContainerKind | None:
     try:
         with _open_zip(path) as archive:
             names = archive.namelist()
+        if _PACKAGE_MARKS & set(names) and embedded.office_has_files(names):
+            return ContainerKind.OFFICE
         is_document = _PACKAGE_MARKS & set(names) or _DOCUMENT_MARKS & set(names[:50])
         return None if is_document else ContainerKind.ZIP
     except DAMAGE:  # the parser rejects damaged documents
@@ -184,6 +190,17 @@ def _outlook_entries(path: Path, _: int) -> Entries:
         yield Entry(name, partial(io.BytesIO, content))
 
 
+def _pdf_entries(path: Path, _: int) -> Entries:
+    for name, content in embedded.pdf_files(path):
+        yield Entry(name, partial(io.BytesIO, content))
+
+
+def _office_entries(path: Path, _: int) -> Entries:
+    with _open_zip(path) as archive:
+        for name, content in embedded.office_files(archive):
+            yield Entry(name, partial(io.BytesIO, content))
+
+
 ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {
     ContainerKind.ZIP: _zip_entries,
     ContainerKind.TAR: _tar_entries,
@@ -191,6 +208,8 @@ ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {
     ContainerKind.MAIL: _mail_entries,
     ContainerKind.MAILBOX: _mailbox_entries,
     ContainerKind.OUTLOOK: _outlook_entries,
+    ContainerKind.PDF: _pdf_entries,
+    ContainerKind.OFFICE: _office_entries,
 }
 
 

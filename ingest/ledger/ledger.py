@@ -22,9 +22,11 @@ from typing import Any
 from sqlalchemy import (
     Engine,
     Select,
+    Text,
     and_,
     bindparam,
     case,
+    cast,
     delete,
     func,
     insert,
@@ -251,9 +253,15 @@ class Ledger:
         return found[0]
 
     def list(
-        self, collection: str, state: DocumentState | None = None, *, limit: int | None = None, after: str = ""
+        self,
+        collection: str,
+        state: DocumentState | None = None,
+        *,
+        limit: int | None = None,
+        after: str = "",
+        warned: bool = False,
     ) -> list[DocumentRecord]:
-        """Return the documents of a collection, sorted by name. ``state`` filters them.
+        """Return the documents of a collection, sorted by name, only those in ``state`` and with warnings if asked.
 
         With ``limit``, return at most so many, beginning behind the document with the id ``after``.
         """
@@ -261,6 +269,8 @@ class Ledger:
         query = select(DOCUMENTS).where(columns.collection == collection)
         if state is not None:
             query = query.where(columns.state == state)
+        if warned:
+            query = query.where(cast(columns.warnings, Text) != "[]")
         if after:
             name = select(columns.name).where(*is_document(DOCUMENTS, collection, after)).scalar_subquery()
             query = query.where(or_(columns.name > name, and_(columns.name == name, columns.id > after)))

@@ -139,6 +139,7 @@ class IndexedDocument(NamedTuple):
     mime_type: str
     language: str | None
     facts: dict[str, dict[str, str]]
+    warnings: tuple[str, ...]
     tags: tuple[str, ...]
 
     @property

@@ -35,6 +35,7 @@ from ingest.pipeline.discovery import FoundFile, SkippedFile, printable
 from ingest.pipeline.open_container import OpenContainer, Unpack
 from ingest.pipeline.parse_file import ParseResult, parse_file, wrap_internal_errors
 from ingest.pipeline.plan import IndexSettings, Verdict, is_missing
+from ingest.pipeline.reports import WarnedDocument
 from ingest.pipeline.state import DocumentInProgress, IngestState
 from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
@@ -281,6 +282,8 @@ class DocumentIngest:
                 state.removed[moved_from.id] = moved_from.name
             state.indexed += 1
             state.pages += record.pages
+            if record.warnings:
+                state.warned.append(WarnedDocument(name=record.name, warnings=record.warnings))
             state.bytes_done += document.size
             state.slowest = sorted([*state.slowest, record], key=_total_seconds, reverse=True)[:_SLOWEST]
             state.report_progress(document.found.name, Stage.STORING)

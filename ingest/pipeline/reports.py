@@ -24,6 +24,13 @@ class Progress(FrozenModel):
     bytes_total: int
 
 
+class WarnedDocument(FrozenModel):
+    """A document that was indexed with warnings about how it was read."""
+
+    name: str
+    warnings: tuple[str, ...]
+
+
 class IngestReport(FrozenModel):
     """What an ingest did. ``unchanged`` files were indexed already."""
 
@@ -36,6 +43,9 @@ class IngestReport(FrozenModel):
     )
     failed_before: int = Field(description="how many of the failed files were not tried again")
     left_out: tuple[SkippedFile, ...]
+    warned: tuple[WarnedDocument, ...] = Field(
+        default=(), description="indexed documents that were not read in full, or whose reading is uncertain"
+    )
     removed: tuple[str, ...] = Field(description="names of documents whose files were deleted or moved")
     restored: int = Field(default=0, description="documents that were missing from the store and are stored again")
     chunks: int

@@ -13,7 +13,7 @@ from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.open_container import OpenContainer
 from ingest.pipeline.parse_file import ParseResult
 from ingest.pipeline.plan import Plan, PlannedFile
-from ingest.pipeline.reports import IngestReport, Progress
+from ingest.pipeline.reports import IngestReport, Progress, WarnedDocument
 from vectorstore.models import Chunk
 
 
@@ -64,6 +64,7 @@ class IngestState:
     removed: dict[str, str] = field(default_factory=dict)  # names by id
     slowest: list[DocumentRecord] = field(default_factory=list)
     left_out: list[SkippedFile] = field(default_factory=list)
+    warned: list[WarnedDocument] = field(default_factory=list)
     chunks: int = 0
     embedded: int = 0
     tokens: int = 0
@@ -131,6 +132,7 @@ class IngestState:
             failed=tuple(self.failed),
             failed_before=self.failed_before,
             left_out=(*self.plan.left_out, *self.left_out),
+            warned=tuple(self.warned),
             removed=tuple(self.removed.values()),
             chunks=self.chunks,
             embedded=self.embedded,

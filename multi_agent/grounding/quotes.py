@@ -2,7 +2,8 @@
 
 Folding removes what copying changes: compatibility forms and ligatures (Unicode NFKC), typographic quotation marks and
 dashes, soft hyphens and zero-width characters, runs of white space, and hyphenation at line ends. It keeps letters,
-digits, their case and their order.
+digits, their case and their order. A raised figure after a figure stays raised, because 10⁶ is not 106. After a letter,
+as in m² and CO₂, it is the same as a plain one. Struck text (``~~…~~``) is not found without its marks.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'
 # Thai and Lao, Myanmar, Khmer, kana and Han, compatibility ideographs
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uf900-\ufaff]")
 _INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
+_STRUCK = "~~"
+_SHIFT = re.compile(r"(?<=[^\W\d_])[\^_](?=\d)")
 _BROKEN = re.compile(r"(?<=\w)[-\u2010\u00ad]\s+(?=\w)")
 
 
@@ -32,12 +35,21 @@ def locate(quote: str, chunk: Chunk) -> Span | None:
     if chunk.header:
         parts.append((chunk.header.text, chunk.header.start))
     for text, offset in parts:
-        if span := _find_exact(quote.strip(), text):  # most quotes are exact, and folding takes a millisecond
+        if (span := _locate(quote, text)) and not _is_struck(span, text):
             return Span(span.start + offset, span.end + offset)
-        for join_hyphenated in (True, False):
-            if span := _find(quote, text, join_hyphenated=join_hyphenated):
-                return Span(span.start + offset, span.end + offset)
     return None
+
+
+def _locate(quote: str, text: str) -> Span | None:
+    if span := _find_exact(quote.strip(), text):  # most quotes are exact, and folding takes a millisecond
+        return span
+    return _find(quote, text, join_hyphenated=True) or _find(quote, text, join_hyphenated=False)
+
+
+def _is_struck(span: Span, text: str) -> bool:
+    """Return whether the span is inside text that its line strikes out, without the marks."""
+    line = text[text.rfind("\n", 0, span.start) + 1 : span.start]
+    return line.count(_STRUCK) % 2 == 1 and _STRUCK not in text[span.start : span.end]
 
 
 def _find_exact(quote: str, text: str) -> Span | None:
@@ -55,7 +67,7 @@ def fold(text: str) -> str:
     The result is that of ``_fold``, which also maps it to the original text and takes ten times as long.
     """
     joined = _BROKEN.sub(_join_broken, text)
-    return " ".join((joined if joined.isascii() else joined.translate(_FOLDED)).split())
+    return " ".join(_SHIFT.sub("", joined if joined.isascii() else joined.translate(_FOLDED)).split())
 
 
 def _join_broken(hyphen: re.Match[str]) -> str:
@@ -93,6 +105,8 @@ def _at_boundaries(text: str, start: int, end: int) -> bool:
 
 
 def _one_word(left: str, right: str) -> bool:
+    if "^" in (left, right):  # an exponent belongs to its number
+        return True
     return left.isalnum() and right.isalnum() and not has_spaceless(left + right)
 
 
@@ -105,12 +119,30 @@ def has_spaceless(text: str) -> bool:
 def _fold(text: str, *, join_hyphenated: bool) -> _Folded:
     folded: list[str] = []
     origins: list[int] = []
-    for index, character in _units(text, join_hyphenated):
+    for index, character in _without_shifts(_units(text, join_hyphenated)):
         if character == " " and (not folded or folded[-1] == " "):
             continue
         folded.append(character)
         origins.append(index)
     return _Folded("".join(folded), origins)
+
+
+def _without_shifts(units: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the units without the marks of raised and lowered figures after letters, as ``_SHIFT`` removes them."""
+    mark: tuple[int, str] | None = None
+    last = ""
+    for unit in units:
+        if mark is not None:
+            if not unit[1].isdigit():
+                yield mark
+            mark = None
+        elif unit[1] in ("^", "_") and last.isalpha():
+            mark, last = unit, unit[1]
+            continue
+        yield unit
+        last = unit[1]
+    if mark is not None:
+        yield mark
 
 
 def _units(text: str, join_hyphenated: bool) -> Iterator[tuple[int, str]]:
@@ -142,7 +174,10 @@ def _fold_character(character: str) -> str:
     if character in _INVISIBLE:
         return ""
     dash = "-" if unicodedata.category(character) == "Pd" else character.translate(_MARKS)
-    return "".join(" " if part.isspace() else part for part in unicodedata.normalize("NFKC", dash))
+    form = unicodedata.decomposition(character)
+    shift = "^" if form.startswith("<super>") else "_" if form.startswith("<sub>") else ""
+    plain = "".join(" " if part.isspace() else part for part in unicodedata.normalize("NFKC", dash))
+    return shift + plain if plain[:1].isdigit() else plain
 
 
 _FOLDED = _FoldedCharacters()

@@ -88,11 +88,13 @@ def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry
     """Return the part of the collection that was read."""
     chunks = [chunk for chunk in context.chunks if chunk.origin is None] if context else []
     entries = [entry for entry in catalogue if not entry.given]
+    considered = {chunk.document_id for chunk in chunks}
     return Coverage(
-        documents_considered=len({chunk.document_id for chunk in chunks}),
+        documents_considered=len(considered),
         documents_total=len(entries),
         chunks_considered=len(chunks),
         chunks_total=sum(entry.chunks for entry in entries),
+        warnings=tuple(f"{each.name}: {text}" for each in entries if each.id in considered for text in each.warnings),
     )
 
 

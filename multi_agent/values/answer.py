@@ -33,6 +33,9 @@ class Coverage(FrozenModel):
     documents_total: int = 0
     chunks_considered: int = 0
     chunks_total: int = 0
+    warnings: tuple[str, ...] = Field(
+        default=(), description="what was not read, or read by a guess, of the documents considered, with their names"
+    )
 
 
 class Quote(FrozenModel):

@@ -27,7 +27,7 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
         console.print("No results.")
 
 
-def show_documents(console: Console, documents: Sequence[DocumentRecord]) -> None:
+def show_documents(console: Console, documents: Sequence[DocumentRecord], *, with_warnings: bool = False) -> None:
     """Print a table of documents, then the reasons for failures. Adds a column of tags if a document has tags."""
     tagged = any(each.tags for each in documents)
     rows = [
@@ -43,6 +43,10 @@ def show_documents(console: Console, documents: Sequence[DocumentRecord]) -> Non
         if each.reason:
             console.print(Text(f"\n{each.name}: {each.state.value} while {each.stage.value}", style="bold"))
             show_paragraph(console, each.reason)
+        if with_warnings and each.warnings:
+            console.print(Text(f"\n{each.name}", style="bold"))
+            for warning in each.warnings:
+                show_paragraph(console, warning)
 
 
 def show_document(console: Console, document: DocumentRecord) -> None:

@@ -101,9 +101,15 @@ class Documents:
         return name
 
     def list(
-        self, collection: str | None, state: str | None, *, limit: int | None = None, after: str = ""
+        self,
+        collection: str | None,
+        state: str | None,
+        *,
+        limit: int | None = None,
+        after: str = "",
+        warned: bool = False,
     ) -> list[DocumentRecord]:
-        """Return the documents of a collection by name, optionally only those in one state.
+        """Return the documents of a collection by name, optionally only those in one state or with warnings.
 
         With ``limit``, return at most so many, beginning behind the document with the id ``after``.
 
@@ -112,4 +118,4 @@ class Documents:
         if state is not None and state not in list(DocumentState):
             raise UsageError(f"Unknown state {state!r}. The states are {', '.join(DocumentState)}.")
         wanted = DocumentState(state) if state else None
-        return self._ledger.list(self._existing(collection), wanted, limit=limit, after=after)
+        return self._ledger.list(self._existing(collection), wanted, limit=limit, after=after, warned=warned)

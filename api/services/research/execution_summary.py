@@ -5,6 +5,8 @@ from __future__ import annotations
 from base.counts import count
 from multi_agent.values.answer import Answer, ExecutionSummary, SourceCount
 
+_SHOWN = 5  # warnings
+
 
 def execution_facts(answer: Answer) -> dict[str, str]:
     """Return the facts by subject. Omits subjects that do not apply to the run."""
@@ -13,6 +15,7 @@ def execution_facts(answer: Answer) -> dict[str, str]:
         "Steps": _steps(did),
         "Searched": str(answer.searched or ""),
         "Documents": _documents(answer),
+        "Not read in full": _warnings(answer),
         "Pages": _of(did.pages) if did.pages.total else "",
         "Given passages": _of(did.given_passages) if did.given_passages.total else "",
         "Web pages": _of(did.web_pages) if did.web_pages.read else "",
@@ -38,6 +41,13 @@ def _documents(answer: Answer) -> str:
         return ""
     of_all = SourceCount(cited=cited, read=read.documents_considered, total=read.documents_total)
     return f"{_of(of_all)} ({read.chunks_considered:,} of {count(read.chunks_total, 'passage')} read)"
+
+
+def _warnings(answer: Answer) -> str:
+    """Return what was not read of the documents that the run considered."""
+    warnings = answer.coverage.warnings
+    more = f"; and {len(warnings) - _SHOWN} more" if len(warnings) > _SHOWN else ""
+    return "; ".join(warning.rstrip(".") for warning in warnings[:_SHOWN]) + more
 
 
 def _of(sources: SourceCount) -> str:

@@ -82,6 +82,7 @@ def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
             dated=document.dated,
             tags=document.tags,
             version=document.version[:16],
+            warnings=tuple(document.warnings),
         )
         for document in ledger.catalogue(collection)
     ]

@@ -60,7 +60,7 @@ export function ingestLine(job, stop) {
 
 function describe({status, progress, result, waits_for}) {
   if (status === "done" && result) {
-    return [plural(result.indexed, "document"), "indexed", result.unchanged > 0 && `· ${result.unchanged.toLocaleString("en")} unchanged`,
+    return [plural(result.indexed, "document"), "indexed", result.warned?.length > 0 && `(${result.warned.length.toLocaleString("en")} with warnings)`, result.unchanged > 0 && `· ${result.unchanged.toLocaleString("en")} unchanged`,
       result.restored > 0 && `· ${result.restored.toLocaleString("en")} restored`,
       result.failed?.length > 0 && `· ${result.failed.length.toLocaleString("en")} failed`].filter(Boolean).join(" ");
   }

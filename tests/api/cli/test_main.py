@@ -74,7 +74,7 @@ def test_the_answer_has_the_documented_keys(
         "origin",
     ]  # fmt: skip
     assert list(answer["coverage"]) == [
-        "documents_considered", "documents_total", "chunks_considered", "chunks_total",
+        "documents_considered", "documents_total", "chunks_considered", "chunks_total", "warnings",
     ]  # fmt: skip
     assert list(answer["usage"]) == [
         "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "seconds", "cost",

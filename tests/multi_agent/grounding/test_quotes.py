@@ -45,6 +45,12 @@ def found(quote: str, text: str) -> str | None:
         ("| 3 | Kipchoge | 2:02:42 |", "| 3 | Kipchoge | 2:02:42 |\n", "| 3 | Kipchoge | 2:02:42 |"),
         ("日本語", "これは日本語です", "日本語"),
         ("x² grows", "here x² grows", "x² grows"),
+        ("250 m2", "of 250 m²", "250 m²"),
+        ("250 m²", "of 250 m^2", "250 m^2"),
+        ("CO2", "tonnes of CO_2 a year", "CO_2"),
+        ("10⁶ tonnes", "10^6 tonnes", "10^6 tonnes"),
+        ("~~4,500~~ 5,200", "fee ~~4,500~~ 5,200 EUR", "~~4,500~~ 5,200"),
+        ("5,200 EUR", "fee ~~4,500~~ 5,200 EUR", "5,200 EUR"),
     ],
 )
 def test_folding_finds_the_quote_in_the_original_text(quote: str, text: str, original: str) -> None:
@@ -55,6 +61,12 @@ def test_folding_finds_the_quote_in_the_original_text(quote: str, text: str, ori
     ("quote", "text"),
     [
         ("10 units", "2010 units"),
+        ("106 tonnes", "10^6 tonnes"),
+        ("106 tonnes", "10⁶ tonnes"),
+        ("The plant emits 10", "The plant emits 10^6 tonnes"),
+        ("6 tonnes", "10^6 tonnes"),
+        ("4,500", "fee ~~4,500~~ 5,200 EUR"),
+        ("supplier may terminate", "~~Clause 7: The supplier may terminate.~~"),
         ("the year 201", "the year 2010"),
         ("It Works", "it works"),
         ("12,5 million", "12.5 million"),

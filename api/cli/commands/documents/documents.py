@@ -27,6 +27,7 @@ app = command_group("documents", "List, tag or remove the documents of a collect
 def list_all(
     collection: CollectionOption = None,
     state: Annotated[str | None, typer.Option("--state", help="Only documents in this state, e.g. failed.")] = None,
+    warnings: Annotated[bool, typer.Option("--warnings", help="Only documents that were read with warnings.")] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", min=1, help="Number of documents. Default: 1,000; all with --json.")
     ] = None,
@@ -35,17 +36,20 @@ def list_all(
 ) -> None:
     """List the documents of a collection by name, with their states, types, tags and reasons for failures.
 
+    `--warnings` adds what was not read, or read by a guess.
+
     Example: candor documents --collection papers --state failed
     """
     documents = make_candor(home).documents
     if as_json:
-        print_json([each.model_dump(mode="json") for each in documents.list(collection, state, limit=limit)])
+        found = documents.list(collection, state, limit=limit, warned=warnings)
+        print_json([each.model_dump(mode="json") for each in found])
         return
     from api.cli.render.documents import show_documents
 
     shown = limit or _SHOWN
-    found = documents.list(collection, state, limit=shown + 1)
-    show_documents(make_console(), found[:shown])
+    found = documents.list(collection, state, limit=shown + 1, warned=warnings)
+    show_documents(make_console(), found[:shown], with_warnings=warnings)
     if len(found) > shown:
         print_message(f"There are more than {count(shown, 'document')}. Use --limit or --state to see others.")
 

@@ -22,12 +22,13 @@ function costs({coverage, searched, summary, usage}) {
   ].filter(Boolean).map((each) => h("span", {}, each));
 }
 
-function facts({summary, usage}) {
+function facts({coverage, summary, usage}) {
   return [
     ["Steps", `${summary.steps_completed} done, ${summary.steps_skipped} skipped, ${summary.steps_failed} failed`],
     ["Plans", summary.attempts > 1 && `${summary.attempts}, as the first did not answer the question`],
     ["Agents", Object.entries(summary.steps).map(([agent, outcomes]) => `${agent} ${outcomesOf(outcomes)}`).join(", ")],
     ["Documents", summary.documents.total > 0 && count(summary.documents)],
+    ["Not read in full", coverage.warnings?.join("; ")],
     ["Pages", summary.pages.total > 0 && count(summary.pages)],
     ["Given passages", summary.given_passages.total > 0 && count(summary.given_passages)],
     ["Web pages", summary.web_pages.read > 0 && count(summary.web_pages)],

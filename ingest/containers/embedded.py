@@ -1,0 +1,125 @@
+"""Files inside documents: the attachments of PDFs, and the objects embedded in Word, Excel and PowerPoint files.
+
+Workbooks that only hold the data of a chart are left out: the chart is read with its document.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from olefile import OleFileIO
+
+_ATTACHED = b"/EmbeddedFile"
+_EMBEDDED = re.compile(r".+/embeddings/[^/]+\.\w+")
+_TARGET = re.compile(rb'Target="([^"]+)"')
+_STEP = 1 << 24
+_MAX_FILES = 10_000
+_OLD_FILES = {"WordDocument": ".doc", "Workbook": ".xls", "Book": ".xls", "PowerPoint Document": ".ppt"}
+"""The stream that tells the kind of an embedded file of old Office, and the suffix of its name."""
+
+
+def pdf_has_files(path: Path) -> bool:
+    """Return whether a PDF may have attached files. The dictionary of an attached file is never compressed."""
+    with path.open("rb") as file:
+        before = b""
+        while data := file.read(_STEP):
+            if _ATTACHED in before + data:
+                return True
+            before = data[-len(_ATTACHED) :]
+    return False
+
+
+def pdf_files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each file attached to a PDF. Raises ValueError for damaged files."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        raise ValueError(f"its attached files cannot be read ({error})") from error
+    try:
+        for number in range(min(document.count_attachments(), _MAX_FILES)):
+            attachment = document.get_attachment(number)
+            yield attachment.get_name() or f"attachment {number + 1}", bytes(attachment.get_data())
+    except pypdfium2.PdfiumError as error:
+        raise ValueError(f"an attached file cannot be read ({error})") from error
+    finally:
+        document.close()
+
+
+def office_has_files(names: list[str]) -> bool:
+    """Return whether a package with these members may have embedded files."""
+    return any(_EMBEDDED.fullmatch(name) for name in names)
+
+
+def office_files(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each file embedded in a package. Raises ValueError for damaged ones."""
+    of_charts = set(_data_of_charts(archive))
+    for name in sorted(archive.namelist()):
+        if not _EMBEDDED.fullmatch(name) or name in of_charts:
+            continue
+        content = archive.read(name)
+        if name.endswith(".bin"):
+            yield from _object(posixpath.basename(name), content)
+        else:
+            yield posixpath.basename(name), content
+
+
+def _data_of_charts(archive: zipfile.ZipFile) -> Iterator[str]:
+    for name in archive.namelist():
+        if "/charts/_rels/" in name:
+            for target in _TARGET.findall(archive.read(name)):
+                yield posixpath.normpath(
+                    posixpath.join(posixpath.dirname(name), "..", target.decode("utf-8", "replace"))
+                )
+
+
+def _object(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the file in an embedded object. Objects of other programs, such as formulas, have none."""
+    import olefile
+
+    if not olefile.isOleFile(io.BytesIO(content)):
+        return
+    try:
+        with olefile.OleFileIO(io.BytesIO(content)) as compound:
+            yield from _file_in(compound, name, content)
+    except (IndexError, KeyError, AttributeError, TypeError, OSError) as error:  # raised for forged tables
+        raise ValueError(f"the embedded object {name} is damaged ({error})") from error
+
+
+def _file_in(compound: OleFileIO, name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+    stem = name.rpartition(".")[0]
+    if compound.exists("\x01Ole10Native"):
+        label, data = _native(compound.openstream("\x01Ole10Native").read())
+        yield label or stem, data
+    elif compound.exists("Package"):
+        yield f"{stem}.zip", compound.openstream("Package").read()
+    elif compound.exists("CONTENTS"):
+        yield f"{stem}.pdf", compound.openstream("CONTENTS").read()
+    else:
+        yield from ((stem + suffix, content) for stream, suffix in _OLD_FILES.items() if compound.exists(stream))
+
+
+def _native(stream: bytes) -> tuple[str, bytes]:
+    """Return the label and content of a packaged file: sizes and names before it (MS-OLEDS, 2.3.6, and Packager)."""
+    reader = io.BytesIO(stream[6:])
+    label, _path = _zero_ended(reader), _zero_ended(reader)
+    reader.read(4)
+    reader.read(int.from_bytes(reader.read(4), "little"))  # the path of a temporary copy
+    size = int.from_bytes(reader.read(4), "little")
+    return label.decode("cp1252", "replace"), reader.read(size)
+
+
+def _zero_ended(reader: io.BytesIO) -> bytes:
+    start = reader.tell()
+    end = reader.getvalue().find(b"\0", start)
+    text = reader.read(max(end, start) - start)
+    reader.read(1)
+    return text
