@@ -14,6 +14,7 @@ If the process is killed between two steps, the store contains hidden chunks. Th
 from __future__ import annotations
 
 import builtins
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -74,6 +75,11 @@ _REFERENCES = 5_000  # names or ids per query; SQLite allows 32,766 values, and 
 # Statements that every search executes, so they are built only once.
 _HIDDEN = select(HIDDEN.c.edition, HIDDEN.c.document).where(HIDDEN.c.collection == bindparam("collection"))
 _CHANGES = select(CHANGES.c.number).where(CHANGES.c.collection == bindparam("collection"))
+
+
+def _spellings(name: str) -> list[str]:
+    """Return a name with its accents composed and decomposed. File systems store names in both forms."""
+    return list({name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))})
 
 
 class Ledger:
@@ -234,12 +240,13 @@ class Ledger:
         within = select(DOCUMENTS).where(columns.collection == collection).order_by(columns.name)
         if known := self.get(collection, reference):  # does not read the other documents
             return known
-        exact = or_(columns.path == reference, columns.name == reference)
+        spellings = _spellings(reference)
+        exact = or_(columns.path.in_(spellings), columns.name.in_(spellings))
         found = self._records(within.where(exact)) or self._records(
             within.where(
                 or_(
                     columns.id.startswith(reference, autoescape=True),
-                    columns.name.endswith(f"/{reference}", autoescape=True),
+                    *(columns.name.endswith(f"/{each}", autoescape=True) for each in spellings),
                 )
             )
         )
@@ -303,7 +310,7 @@ class Ledger:
         columns, found = DOCUMENTS.c, {}
         with database(), self._engine.connect() as connection:
             for start in range(0, len(references), _REFERENCES):
-                some = references[start : start + _REFERENCES]
+                some = [each for name in references[start : start + _REFERENCES] for each in _spellings(name)]
                 query = select(columns.id, columns.name).where(
                     columns.collection == collection,
                     columns.chunks > 0,

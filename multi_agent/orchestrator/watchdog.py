@@ -42,6 +42,8 @@ class _Watchdog:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit_s: float) -> None:
         self._loop, self._limit_s, self._thread_id = loop, limit_s, threading.get_ident()
+        # Looked up now: for a thread that has ended, the lookup crashes the process, but the clock raises OSError.
+        self._clock = None if sys.platform == "darwin" else time.pthread_getcpuclockid(self._thread_id)
         self._idle = threading.Event()
         self.runs = 0
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
@@ -56,11 +58,15 @@ class _Watchdog:
 
     def _cpu_s(self) -> float:
         """Return the CPU time of the loop's thread. macOS measures that of the process only."""
-        if sys.platform == "darwin":
-            return time.process_time()
-        return time.clock_gettime(time.pthread_getcpuclockid(self._thread_id))
+        return time.process_time() if self._clock is None else time.clock_gettime(self._clock)
 
     def _watch(self) -> None:
+        try:
+            self._observe()
+        except (OSError, RuntimeError) as error:  # the thread of the loop has ended, or the loop is closed
+            log.debug("The loop ended before its runs: %s", error)
+
+    def _observe(self) -> None:
         answered, asked_at, blocking = threading.Event(), 0.0, None
         answered.set()
         while not self._idle.wait(self._limit_s / _CHECKS):

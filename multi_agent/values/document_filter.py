@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
@@ -141,4 +142,5 @@ def _date(entry: CatalogueEntry) -> tuple[str, ...]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    """Return the text in the form in which names are compared. File systems store accents in two forms."""
+    return unicodedata.normalize("NFC", " ".join(text.split())).casefold()

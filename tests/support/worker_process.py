@@ -37,6 +37,7 @@ class WorkerProcess:
             line = self.process.stdout.readline()
             assert line, f"the worker exited: {self.errors}"
             output += line
+        assert '"id"' in output, f"the worker did not start: {output}{self.errors}"
         self.id = str(json.loads(output)["id"])
 
     def start(self) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ingest.readers.pdf.accents import ACCENTS, compose
 from ingest.readers.pdf.bookmarks import Bookmark, read_bookmarks
 from ingest.readers.pdf.drawing import (
     Box,
@@ -337,6 +338,8 @@ def _characters(text_page: ctypes.c_void_p, count: int) -> list[str]:
     for index in range(1, count):
         if characters[index] == _LAM and characters[index - 1] in _ALEFS and _is_ligature(text_page, index - 1, index):
             characters[index - 1 : index + 1] = [_LAM, characters[index - 1]]
+        elif characters[index] in ACCENTS or unicodedata.combining(characters[index] or " "):
+            compose(text_page, characters, index)
     return characters
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -176,3 +177,11 @@ def test_a_limit_shortens_the_list_of_documents(panel: Recorder, run: Callable) 
     assert [each["name"] for each in run("documents", "--limit", "1", "--json").json] == ["pumps.md"]
     everything = run("documents")
     assert ("soup.txt" in everything.out, "more than" in everything.err) == (True, False)
+
+
+def test_names_are_found_in_both_forms_of_accents(run: Callable, folder: Path) -> None:
+    stored, typed = (unicodedata.normalize(form, "Übersicht-März.txt") for form in ("NFD", "NFC"))
+    (folder / stored).write_text("Der Umsatz der Anlage stieg im ersten Quartal.")
+    run("ingest", folder)
+    assert "Umsatz" in run("show", typed, "--text").out
+    assert names(run("search", "Umsatz", "--document", typed, "--json").json) == {stored}

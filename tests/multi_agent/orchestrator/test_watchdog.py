@@ -66,3 +66,27 @@ async def test_a_run_that_waits_without_computing_is_not_interrupted(
     await wait_for(watchdogs)
     time.sleep(1.0)  # noqa: ASYNC251 (it blocks the loop)
     assert (await running).status is Status.ANSWERED
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_a_loop_whose_thread_ends_before_its_runs_ends_its_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of a thread that has ended crashes the process if it is looked up by the thread."""
+    monkeypatch.setattr(watchdog, "LIMIT_S", 0.6)
+    loop = asyncio.new_event_loop()
+
+    async def run() -> None:
+        with watchdog.watched():
+            loop.call_soon(loop.stop)
+            await asyncio.Event().wait()
+
+    def work() -> None:
+        task = loop.create_task(run())
+        loop.run_forever()
+        assert not task.done()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert watchdogs()
+    await wait_for(lambda: not watchdogs())
+    loop.close()

@@ -188,7 +188,8 @@ class TestBundledEmbedder:
 
     def test_passages_with_a_chosen_library(self, exact: SentenceTransformerEmbedder) -> None:
         chosen = BundledEmbedder(EmbeddingSettings(backend="torch", precision="float32"))
-        np.testing.assert_array_equal(chosen.embed_passages(TEXTS), exact.embed_passages(TEXTS))
+        # Not equal to the last bit: PyTorch adds in another order if it gets another number of threads.
+        np.testing.assert_allclose(chosen.embed_passages(TEXTS), exact.embed_passages(TEXTS), atol=2e-6)
 
     def test_tokens(self, bundled: BundledEmbedder, exact: SentenceTransformerEmbedder) -> None:
         assert bundled.count_tokens(TEXTS) == exact.count_tokens(TEXTS)
