@@ -22,11 +22,13 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from ingest.containers import embedded, mail, outlook
-from ingest.errors import UnreadableFile
+from ingest.decoding import decode
+from ingest.errors import UnreadableFile, UnsupportedFormat
 
 MB = 1 << 20
 _STEP = 1 << 18
 _MAX_READ = 64 * MB  # only forged headers ask for more at once
+_UTF8 = 0x800  # flag of a member whose name is in UTF-8
 _MAX_LISTED = 100_000  # files in a zip archive: their list is read into memory first
 _LIST_ENTRY = b"PK\x01\x02"
 DAMAGE = (
@@ -131,12 +133,22 @@ def _zip_entries(path: Path, _: int) -> Entries:
         for info in archive.infolist():
             if not info.is_dir():
                 yield Entry(
-                    info.filename,
+                    _zip_name(info),
                     partial(archive.open, info),
                     info.file_size,
                     max(info.compress_size, 1),
                     _refusal(info),
                 )
+
+
+def _zip_name(info: zipfile.ZipInfo) -> str:
+    """Return the name of a member. Names that are not marked as UTF-8 are in the encoding of the program's system."""
+    if info.flag_bits & _UTF8 or info.filename.isascii():
+        return info.filename
+    try:
+        return decode(info.orig_filename.encode("cp437"), Path(info.filename), lambda _: None)
+    except (UnicodeEncodeError, UnsupportedFormat):
+        return info.filename
 
 
 def _open_zip(path: Path) -> zipfile.ZipFile:

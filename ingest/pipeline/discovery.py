@@ -33,6 +33,10 @@ class SkippedFile(FrozenModel):
     reason: str
 
 
+_LOCK = ("~$", ".~lock.")
+_OF_FOLDERS = {"thumbs.db", "desktop.ini", "ehthumbs.db", "icon\r"}
+
+
 def discover(
     paths: Sequence[Path], own: Path | None = None, base: Path | None = None, within: Boundary | None = None
 ) -> Iterator[FoundFile | SkippedFile]:
@@ -95,6 +99,8 @@ def _walk(
     for entry in entries:
         if entry.name.startswith("."):
             yield _skip(entry, root, "hidden")
+        elif entry.name.startswith(_LOCK) or entry.name.casefold() in _OF_FOLDERS:
+            yield _skip(entry, root, "no document: written by a program about open files or folders")
         elif reason := _refusal(entry, within):
             yield _skip(entry, root, reason)
         elif entry.is_dir():

@@ -31,8 +31,12 @@ _UNSPACED = re.compile(
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 
-ANALYSIS = "words-v1"
+ANALYSIS = "words-v2"
 """The version of the analysis. A collection of another version is indexed again from its stored texts."""
+
+_NARROW = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
+"""Letters, digits and signs as wide as a Chinese character, with the plain ones."""
+_NOTE_MARK = re.compile(r"(?<=\w)\[\d{1,3}\]")
 
 # The average number of terms of a chunk, for BM25's length normalization: 61 to 86 in the English sets of
 # benchmarks/README.md, and about twice as many with stop words or character bigrams. With Qdrant's default of 256,
@@ -61,7 +65,7 @@ class Bm25Encoder:
 
     def passage(self, text: str, language: str) -> qdrant.SparseVector:
         """Return the terms of a passage, weighted by frequency and length."""
-        text = unicodedata.normalize("NFC", text)
+        text = _prepared(text)
         return _model(STEMMERS.get(language)).embed_document(" ".join((_with_bigrams(text), *forms(text, language))))
 
     def words(self, text: str, passages: Mapping[str, int]) -> list[QueryWord]:
@@ -69,7 +73,7 @@ class Bm25Encoder:
 
         Leaves out the stop words of the query's most likely language, and repeated words.
         """
-        text = unicodedata.normalize("NFC", text)
+        text = _prepared(text)
         language = detect_query(text, passages)
         encoder = _QueryEncoder(language, _model(STEMMERS.get(language)), _models(passages))
         return list({word.text: word for word in encoder.words(text)}.values())
@@ -147,6 +151,11 @@ def _model(stemmer: str | None) -> qdrant.Bm25:
             stemmer=qdrant.DisabledStemmer(), stopwords=qdrant.StopwordsSet(), avg_len=_AVERAGE_TERMS_WITH_STOP_WORDS
         )
     )
+
+
+def _prepared(text: str) -> str:
+    """Return the text with composed and narrow characters, and with the marks of notes apart: ``500 [1]``."""
+    return _NOTE_MARK.sub(r" \g<0>", unicodedata.normalize("NFC", text).translate(_NARROW))
 
 
 def _with_bigrams(text: str) -> str:

@@ -24,6 +24,7 @@ from vectorstore.text.dates import dates
 # Letters that do not decompose into a base letter and marks.
 _LETTERS = str.maketrans({
     "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ħ": "h",
+    "ي": "ی", "ى": "ی", "ك": "ک", "ة": "ه", "ـ": "",
     "‐": "-", "‑": "-", "‒": "-", "–": "-", "−": "-", "’": "'", "ʼ": "'", "＇": "'",
 })  # fmt: skip
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
@@ -108,7 +109,7 @@ def token_forms(token: str, language: str) -> Forms:
         return Forms()
     plain = core.lower()
     parts = [part.casefold() for part in _HUMP.split(core)] if _HUMP.search(core) else []
-    variants = [] if core.isascii() else [folded, fold(plain.translate(_UMLAUTS))]
+    variants = [] if core.isascii() and "^" not in core else [folded, fold(plain.translate(_UMLAUTS))]
     if folded.isalnum():
         return Forms(tuple(each for each in dict.fromkeys(variants) if each != plain), tuple(parts))
     parts += [_POWER_OF_LETTER.sub("", each) for each in variants if _POWER_OF_LETTER.search(each)]  # m² as m2

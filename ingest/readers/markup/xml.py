@@ -10,12 +10,16 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import TITLES, ElementWriter, element_name, words
 from ingest.readers.markup.tree import xml_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.sheets.xml_2003 import NAMESPACE, write_workbook
 from vectorstore.models import Scalar
 
 
 def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks to the builder; return its title and authors, if it has elements for them."""
     root = xml_tree(request.data, request.path, into.warn)
+    if root.tag == f"{{{NAMESPACE}}}Workbook":
+        write_workbook(root, into)
+        return {}
     ElementWriter(into).write(root, depth=0)
     if into.is_empty and request.mime_type.startswith("image/"):
         raise EmptyImage(f"{request.path} is a drawing that contains no text.")
@@ -36,7 +40,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=1,
+    version=2,
     read=read_xml,
     mime_types=("application/xml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )

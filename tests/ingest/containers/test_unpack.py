@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.containers.entries import ENTRIES
 from ingest.containers.unpack import REST, ContainerKind, ContainerLimits, Member, container_kind, expand
 from support.files import write_docx, write_pdf, write_xlsx
 
@@ -313,3 +314,17 @@ def test_limits_on_count_size_and_depth(tmp_path: Path) -> None:
         nested = zip_of(tmp_path / "n.zip", {f"{level}.zip" if level else "0.txt": nested}).read_bytes()
     assert contents(tmp_path / "n.zip", depth=4) == {"3.zip/2.zip/1.zip/0.txt": b"deepest"}
     assert contents(tmp_path / "n.zip", depth=2) == {f"3.zip/2.zip/{REST}": "containers are nested more than 2 deep"}
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "shift_jis", "utf-8"])
+def test_names_of_members_are_decoded_in_the_encoding_of_their_system(tmp_path: Path, encoding: str) -> None:
+    name = {
+        "gb18030": "合同与采购价格清单.txt",
+        "shift_jis": "見積書と契約の一覧.txt",
+        "utf-8": "Übersicht über Prüfungen.txt",
+    }[encoding]
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("x" * len(name.encode(encoding)), b"text")
+    data = (tmp_path / "a.zip").read_bytes().replace(b"x" * len(name.encode(encoding)), name.encode(encoding))
+    (tmp_path / "a.zip").write_bytes(data)
+    assert [entry.name for entry in ENTRIES[ContainerKind.ZIP](tmp_path / "a.zip", 1)] == [name]

@@ -72,11 +72,15 @@ def test_a_changed_file_that_fails_stays_searchable(workplace: Workplace) -> Non
 def test_hidden_files_and_link_loops_are_skipped_with_a_reason(workplace: Workplace) -> None:
     workplace.write(".secret/key.txt", "hidden")
     workplace.write("sub/pumps.md", PUMPS)
+    workplace.write("sub/~$plan.docx", "lock")
+    workplace.write("sub/Thumbs.db", "pictures")
     (workplace.documents / "sub" / "loop").symlink_to(workplace.documents)
     report = workplace.ingest()
     assert report.files == 1
     assert {Path(left.path).name: left.reason for left in report.left_out} == {
         ".secret": "hidden",
+        "~$plan.docx": "no document: written by a program about open files or folders",
+        "Thumbs.db": "no document: written by a program about open files or folders",
         "loop": "a link back to a folder that contains it",
     }
 

@@ -68,3 +68,15 @@ def test_entities_of_other_types_are_not_read_from_files(tmp_path: Path) -> None
         f'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file://{tmp_path}/secret.txt">]><kml><p>x: &x;</p></kml>'
     )
     assert "the secret" not in load_parser("default").parse(path).text
+
+
+def test_a_workbook_of_excel_2003_is_a_table(tmp_path: Path) -> None:
+    source = """<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>
+    <Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"
+      xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><Worksheet ss:Name="Prices"><Table>
+      <Row><Cell ss:MergeAcross="1"><Data ss:Type="String">Pump</Data></Cell><Cell><Data>EUR</Data></Cell></Row>
+      <Row><Cell><Data>Borea</Data></Cell><Cell ss:Index="3"><Data ss:Type="Number">9900</Data></Cell></Row>
+    </Table></Worksheet></Workbook>"""
+    (tmp_path / "a.xls").write_text(source)
+    text = load_parser("default").parse(tmp_path / "a.xls").text
+    assert text == "Prices\n\n| Pump | Pump | EUR |\n| --- | --- | --- |\n| Borea |  | 9900 |"
