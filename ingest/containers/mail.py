@@ -14,7 +14,7 @@ from pathlib import Path
 from ingest.decoding import decode, decode_declared
 
 _MAX_FIELD = 8192  # characters of a field such as Content-Type, with its parameters
-_NEXT_MESSAGE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\d{2}:\d{2}[^\n]*\d{4}[^\n]*\n")
+_NEXT_MESSAGE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From \S{0,200}[ \t][^\n]{0,80}?\d\d:\d\d[^\n]{0,80}\n")
 """The line before each message of a mailbox, with its sender and date."""
 _ESCAPED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
@@ -78,7 +78,7 @@ def messages(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield the messages of a mailbox with a name: their number and subject."""
     starts = list(_NEXT_MESSAGE.finditer(data))
     width = len(str(len(starts)))
-    for number, (start, end) in enumerate(zip(starts, [*starts[1:], None], strict=True), start=1):
+    for number, (start, end) in enumerate(zip(starts, [*starts[1:], None], strict=False), start=1):
         content = _ESCAPED_FROM.sub(rb"\1", data[start.end() : end.start() if end else len(data)])
         subject = field(parse(content.partition(b"\n\n")[0] + b"\n\n"), "Subject").replace("/", "_")[:80]
         yield f"{number:0{width}} {subject or 'no subject'}.eml", content

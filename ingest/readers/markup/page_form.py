@@ -7,14 +7,12 @@ files, and rules for a medium, are not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.form import host_of, is_useful_link
 
-_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_COMMENT = re.compile(r"/\*.*?\*/|<!--|-->", re.DOTALL)
 _SELECTOR = re.compile(r"(?P<name>[a-z][a-z0-9]*|\*)?(?P<marks>(?:[.#][\w-]+)*)", re.IGNORECASE)
 _HIDES = re.compile(
     r"display:none|visibility:(?:hidden|collapse)|font-size:0(?:px|pt|em|%)?(?:;|!|$)"
@@ -41,7 +39,10 @@ def show_form(root: Element) -> int:
 
     Return the number of words that were removed.
     """
-    return _show(root, list(_rules(root)), _own_host(root))
+    rules: dict[str, list[_Rule]] = {}
+    for rule in dict.fromkeys(_rules(root)):
+        rules.setdefault(min(rule.marks, default=rule.name), []).append(rule)
+    return _show(root, rules, _own_host(root))
 
 
 def _rules(root: Element) -> Iterator[_Rule]:
@@ -49,14 +50,19 @@ def _rules(root: Element) -> Iterator[_Rule]:
     sheet = "\n".join(
         style.text or "" for style in root.iter("style") if not style.get("media", "").startswith("print")
     )
-    sheet = _without_media(_COMMENT.sub("", sheet))
-    for selectors, declarations in _RULE.findall(sheet):
+    for rule in _without_media(_without_comments(sheet)).split("}"):
+        selectors, _, declarations = rule.rpartition("{")
         style = _plain(declarations)
         if _HIDES.search(style) or any(form in style for form in _FORMS):
             for selector in selectors.split(","):
                 found = _SELECTOR.fullmatch(selector.strip())
                 if found and found[0]:
                     yield _Rule((found["name"] or "*").lower(), frozenset(_MARK.findall(found["marks"])), style)
+
+
+def _without_comments(sheet: str) -> str:
+    first, *others = sheet.replace("<!--", "").replace("-->", "").split("/*")
+    return first + "".join(each.partition("*/")[2] for each in others)
 
 
 def _without_media(sheet: str) -> str:
@@ -77,25 +83,28 @@ def _plain(style: str) -> str:
     return "".join(style.lower().split())
 
 
-def _show(element: Element, rules: list[_Rule], host: str) -> int:
+def _show(element: Element, rules: Mapping[str, Sequence[_Rule]], host: str) -> int:
     hidden = 0
-    for child in list(element):
-        if not isinstance(child.tag, str):
-            continue
+
+    def is_shown(child: Element) -> bool:
+        nonlocal hidden
         style = _style(child, rules)
         if _is_hidden(child, style):
             hidden += 0 if child.tag in _NO_TEXT else len(" ".join(child.itertext()).split())
-            remove(element, child)
-            continue
+            return False
         hidden += _show(child, rules, host)
         _mark(child, style, host)
+        return True
+
+    keep(element, is_shown)
     return hidden
 
 
-def _style(element: Element, rules: list[_Rule]) -> str:
-    """Return the declarations that apply to an element, later ones last."""
+def _style(element: Element, rules: Mapping[str, Sequence[_Rule]]) -> str:
+    """Return the declarations that apply to an element, those of its style attribute last."""
     marks = {f".{name}" for name in element.get("class", "").split()} | {f"#{element.get('id', '')}"}
-    sheet = [rule.style for rule in rules if rule.name in ("*", element.tag) and rule.marks <= marks]
+    known = (rule for key in ("*", element.tag, *sorted(marks)) for rule in rules.get(key, ()))
+    sheet = [rule.style for rule in known if rule.name in ("*", element.tag) and rule.marks <= marks]
     return ";".join([*sheet, _plain(element.get("style", ""))])
 
 
@@ -142,15 +151,17 @@ def _wrap(element: Element, form: str) -> None:
     element[:] = children
 
 
-def remove(element: Element, child: Element) -> None:
-    """Remove a child, but keep the text after it."""
-    index = list(element).index(child)
-    element.remove(child)
-    text = child.tail or ""
-    if index == 0:
-        element.text = f"{element.text or ''} {text}"
-    else:
-        element[index - 1].tail = f"{element[index - 1].tail or ''} {text}"
+def keep(element: Element, is_kept: Callable[[Element], bool]) -> None:
+    """Remove the children for which ``is_kept`` is false, but keep the text after them."""
+    children: list[Element] = []
+    for child in list(element):
+        if is_kept(child):
+            children.append(child)
+        elif children:
+            children[-1].tail = f"{children[-1].tail or ''} {child.tail or ''}"
+        else:
+            element.text = f"{element.text or ''} {child.tail or ''}"
+    element[:] = children
 
 
 def _own_host(root: Element) -> str:

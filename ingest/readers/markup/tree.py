@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, TreeBuilder
 
 from ingest.decoding import Warn, decode, decode_declared
-from ingest.readers.markup.page_form import remove
+from ingest.readers.markup.page_form import keep
 
 _MAX_DEPTH = 200  # of nested elements
 _NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "svg", "iframe", "object", "dialog"}
@@ -64,11 +64,9 @@ def decode_html(data: bytes, path: Path, warn: Warn) -> str:
 
 def prune(element: Element) -> None:
     """Remove the head, menus and controls of a page."""
-    for child in list(element):
-        if child.tag in _NOT_CONTENT or child.get("role") == "navigation":
-            remove(element, child)
-        else:
-            prune(child)
+    keep(element, lambda child: child.tag not in _NOT_CONTENT and child.get("role") != "navigation")
+    for child in element:
+        prune(child)
 
 
 def _entities(data: bytes) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Reads annotations and form fields of PDF pages: notes, comments on marked text, text boxes, and values of fields.
+"""Reads annotations of PDF pages: notes, comments, text boxes, values of form fields, and addresses of links.
 
 None of it is in the text of the page.
 """
@@ -12,11 +12,13 @@ from contextlib import ExitStack, closing
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ingest.readers.shared.form import is_useful_link, linked
 from ingest.readers.shared.ooxml import comment_line
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage, PdfTextPage
 
+_LONGEST_ADDRESS = 2048  # characters; browsers accept no more
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 
 
@@ -28,6 +30,7 @@ class Annotation(NamedTuple):
     shown: str
     """The part of the text that is visible in a picture of the page. Empty for comments."""
     is_field: bool = False
+    """Whether it is a field or a link: those of a page share a paragraph."""
 
 
 def read_annotations(page: PdfPage) -> list[Annotation]:
@@ -58,9 +61,12 @@ def _read(page: PdfPage, annotation: object, text_page: Callable[[], PdfTextPage
         if page.formenv is not None:
             yield from _field(page.formenv.raw, annotation)
         return
+    if kind == pdfium.FPDF_ANNOT_LINK:
+        yield from _link(page, annotation, text_page)
+        return
     text = _entry(annotation, b"Contents")
     is_state = bool(pdfium.FPDFAnnot_HasKey(annotation, b"StateModel"))  # such as "accepted", set on another comment
-    if not text or is_state or kind in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
+    if not text or is_state or kind == pdfium.FPDF_ANNOT_POPUP:
         return
     if kind == pdfium.FPDF_ANNOT_FREETEXT:
         yield Annotation(text, shown=text)
@@ -70,6 +76,21 @@ def _read(page: PdfPage, annotation: object, text_page: Callable[[], PdfTextPage
     date = _DATE.match(_entry(annotation, b"M"))
     when = "-".join(date.groups()) if date else ""
     yield Annotation(comment_line(_entry(annotation, b"T"), when, text), shown="")
+
+
+def _link(page: PdfPage, annotation: object, text_page: Callable[[], PdfTextPage]) -> Iterator[Annotation]:
+    """Yield the words of a link with its address, unless they are its address or the link stays in the document."""
+    import pypdfium2.raw as pdfium
+
+    action = pdfium.FPDFLink_GetAction(pdfium.FPDFAnnot_GetLink(annotation))
+    if pdfium.FPDFAction_GetType(action) != pdfium.PDFACTION_URI:
+        return
+    buffer = ctypes.create_string_buffer(_LONGEST_ADDRESS)
+    pdfium.FPDFAction_GetURIPath(page.pdf.raw, action, buffer, len(buffer))
+    address = buffer.value.decode("utf-8", errors="replace")
+    words = one_line(_text_below(text_page(), annotation))
+    if words and is_useful_link(address) and (shown := linked(words, address)) != words:
+        yield Annotation(shown, shown="", is_field=True)
 
 
 def _marks_text(kind: int) -> bool:

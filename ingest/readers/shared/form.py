@@ -17,7 +17,6 @@ _TOKEN = re.compile(r"[+\-−–]?[\w.,*†‡§′″∗]+[)\]]?|[+\-−–]")
 _BRACKETED = re.compile(r"\[.*\]|\(.*\)|[⁰¹²³⁴-₟]+")
 _PAGES = {"", "htm", "html", "xhtml", "php", "asp", "aspx", "jsp", "md", "markdown", "rst", "adoc"}
 _SUFFIX = re.compile(r"\.(\w{1,5})$")
-_EDGES = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
 class Piece(NamedTuple):
@@ -89,8 +88,9 @@ def linked(text: str, address: str) -> str:
 
 def _split(text: str) -> tuple[str, str, str]:
     """Return the blanks before the text, the text, and the blanks after it."""
-    found = _EDGES.fullmatch(text)
-    return (found[1], found[2], found[3]) if found else ("", text, "")
+    core = text.strip()
+    start = len(text) - len(text.lstrip())
+    return (text[:start], core, text[start + len(core) :]) if core else ("", "", text)
 
 
 def host_of(address: str) -> str:

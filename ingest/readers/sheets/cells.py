@@ -19,6 +19,7 @@ from ingest.readers.shared.ooxml import Package, attribute, local_name, number
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
+_LONGEST_CODE = 255  # characters that Excel accepts in a number format
 _WIDE = 256  # columns; from here on empty columns are left out
 _SHIFTS = {"superscript": raised, "subscript": lowered}
 
@@ -73,7 +74,8 @@ def _styles(package: Package, main: str) -> list[_Style]:
     for part in package.related(main, "styles"):
         root = package.xml(part)
         codes = BUILT_IN | {
-            number(each.get("numFmtId")): each.get("formatCode", "") for each in root.iterfind("{*}numFmts/{*}numFmt")
+            number(each.get("numFmtId")): each.get("formatCode", "")[:_LONGEST_CODE]
+            for each in root.iterfind("{*}numFmts/{*}numFmt")
         }
         fonts = [_font(font) for font in root.iterfind("{*}fonts/{*}font")]
         for style in root.iterfind("{*}cellXfs/{*}xf"):

@@ -107,3 +107,13 @@ def test_a_recognised_page_has_its_text_boxes_and_fields_once(tmp_path: Path) ->
     text = load_parser("default", options).parse(write_raw_pdf(tmp_path / "a.pdf", pages)).text
     assert (text.count("Paid in cash."), text.count("Ada Lovelace")) == (1, 1)
     assert "Ask the landlord." in text
+
+
+def test_links_have_their_addresses_unless_the_page_shows_them(tmp_path: Path) -> None:
+    link = "/Subtype/Link/Rect[70 {0} 300 {1}]/A<</S/URI/URI({2})>>"
+    page = RawPage(
+        ["the incident portal", "https://example.org/b"],
+        [link.format(756, 772, "https://example.org/form"), link.format(740, 756, "https://example.org/b")],
+    )
+    text = load_parser("default").parse(write_raw_pdf(tmp_path / "a.pdf", [page])).text
+    assert text.endswith("https://example.org/b\n\nthe incident portal (https://example.org/form)")
