@@ -36,7 +36,7 @@ def test_the_ledger_records_the_result_of_a_file(workplace: Workplace) -> None:
     assert (record.title, record.pages, record.chunks, record.size) == ("Pumps", 2, 1, path.stat().st_size)
     assert record.mime_type == "application/pdf"
     assert record.tokens > 5
-    assert record.parser == "pdf/4"
+    assert record.parser.startswith("pdf/")
     assert {"reading", "parsing", "chunking"} <= set(record.seconds)
 
 
