@@ -64,10 +64,9 @@ class _Picture:
     def __init__(self, page: PdfPage) -> None:
         bitmap = page.render(scale=_DPI / 72, grayscale=True, may_draw_forms=False, rotation=-page.get_rotation() % 360)
         try:
-            self._rows = [
-                bytes(bitmap.buffer[start : start + bitmap.width])
-                for start in range(0, bitmap.height * bitmap.stride, bitmap.stride)
-            ]
+            pixels = bytes(bitmap.buffer)
+            starts = range(0, bitmap.height * bitmap.stride, bitmap.stride)
+            self._rows = [pixels[start : start + bitmap.width] for start in starts]
         finally:
             bitmap.close()
         self._left, self._bottom, _, self._top = page.get_bbox()
