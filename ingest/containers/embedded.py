@@ -21,6 +21,7 @@ _EMBEDDED = re.compile(r".+/embeddings/[^/]+\.\w+")
 _TARGET = re.compile(rb'Target="([^"]+)"')
 _STEP = 1 << 24
 _MAX_FILES = 10_000
+_LARGEST_RELATIONS = 1 << 20  # bytes of the list of what a chart refers to
 _OLD_FILES = {"WordDocument": ".doc", "Workbook": ".xls", "Book": ".xls", "PowerPoint Document": ".ppt"}
 """The stream that tells the kind of an embedded file of old Office, and the suffix of its name."""
 
@@ -59,30 +60,27 @@ def office_has_files(names: list[str]) -> bool:
     return any(_EMBEDDED.fullmatch(name) for name in names)
 
 
-def office_files(archive: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each file embedded in a package. Raises ValueError for damaged ones."""
+def office_members(archive: zipfile.ZipFile) -> Iterator[zipfile.ZipInfo]:
+    """Yield the members of a package that are embedded files or objects with a file in them."""
     of_charts = set(_data_of_charts(archive))
-    for name in sorted(archive.namelist()):
-        if not _EMBEDDED.fullmatch(name) or name in of_charts:
-            continue
-        content = archive.read(name)
-        if name.endswith(".bin"):
-            yield from _object(posixpath.basename(name), content)
-        else:
-            yield posixpath.basename(name), content
+    for info in archive.infolist():
+        if _EMBEDDED.fullmatch(info.filename) and info.filename not in of_charts:
+            yield info
 
 
 def _data_of_charts(archive: zipfile.ZipFile) -> Iterator[str]:
-    for name in archive.namelist():
-        if "/charts/_rels/" in name:
-            for target in _TARGET.findall(archive.read(name)):
-                yield posixpath.normpath(
-                    posixpath.join(posixpath.dirname(name), "..", target.decode("utf-8", "replace"))
-                )
+    for info in archive.infolist():
+        if "/charts/_rels/" in info.filename and info.file_size <= _LARGEST_RELATIONS:
+            folder = posixpath.dirname(posixpath.dirname(info.filename))
+            for target in _TARGET.findall(archive.read(info)):
+                yield posixpath.normpath(posixpath.join(folder, target.decode("utf-8", "replace")))
 
 
-def _object(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield the file in an embedded object. Objects of other programs, such as formulas, have none."""
+def object_files(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the file in an embedded object. Objects of other programs, such as formulas, have none.
+
+    Raises ValueError for damaged objects.
+    """
     import olefile
 
     if not olefile.isOleFile(io.BytesIO(content)):

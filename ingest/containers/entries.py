@@ -10,6 +10,7 @@ import bz2
 import gzip
 import io
 import lzma
+import posixpath
 import stat
 import struct
 import tarfile
@@ -207,10 +208,17 @@ def _pdf_entries(path: Path, _: int) -> Entries:
         yield Entry(name, partial(io.BytesIO, content))
 
 
-def _office_entries(path: Path, _: int) -> Entries:
+def _office_entries(path: Path, max_bytes: int) -> Entries:
     with _open_zip(path) as archive:
-        for name, content in embedded.office_files(archive):
-            yield Entry(name, partial(io.BytesIO, content))
+        for info in embedded.office_members(archive):
+            name = posixpath.basename(info.filename)
+            if not name.endswith(".bin"):
+                yield Entry(name, partial(archive.open, info), info.file_size, max(info.compress_size, 1))
+            elif info.file_size > max_bytes:  # the zip module reads no more than this size
+                raise Exhausted(too_large(max_bytes))
+            else:
+                for file, content in embedded.object_files(name, archive.read(info)):
+                    yield Entry(file, partial(io.BytesIO, content))
 
 
 ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {

@@ -1,4 +1,4 @@
-"""Messages (.eml) and mailboxes (.mbox): their fields, the files attached to them, and the messages of a mailbox."""
+"""Parses messages (.eml) and mailboxes (.mbox): header fields, attachments, and the messages of a mailbox."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse(data: bytes) -> Message:
 
 
 def field(message: Message, name: str) -> str:
-    """Return a field decoded, on one line, or ``""``. A name of a character set that does not fit is ignored."""
+    """Return the decoded value of a header field on one line, or ``""``. Ignores character sets that do not fit."""
     raw = next((value for key, value in message.raw_items() if key.lower() == name.lower()), "")
     return " ".join(_decoded(str(raw)).split())
 
@@ -52,7 +52,7 @@ def _decoded(value: str) -> str:
 
 
 def _decoded_part(part: str | bytes, charset: str | None) -> str:
-    """Decode a part of a field. Programs write fields in UTF-8 and other encodings without saying so."""
+    """Decode a part of a field. Its encoding may be missing although it is not ASCII."""
     data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
     declared = decode_declared(data, charset, _ignore) if charset else None
     return decode(data.replace(b"\0", b""), Path("field"), _ignore) if declared is None else declared
@@ -69,7 +69,7 @@ def attachments(message: Message) -> Iterator[tuple[str, bytes]]:
 
 
 def is_mailbox(head: bytes) -> bool:
-    """Return whether a file that begins with these bytes is a mailbox: many messages in one file."""
+    """Return whether a file with this beginning is a mailbox (mbox)."""
     first = _NEXT_MESSAGE.match(head)
     return first is not None and re.match(rb"[!-9;-~]+:|>From ", head[first.end() :]) is not None
 

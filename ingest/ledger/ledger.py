@@ -268,7 +268,7 @@ class Ledger:
         after: str = "",
         warned: bool = False,
     ) -> list[DocumentRecord]:
-        """Return the documents of a collection, sorted by name, only those in ``state`` and with warnings if asked.
+        """Return the documents of a collection, sorted by name, optionally only those in ``state`` or with warnings.
 
         With ``limit``, return at most so many, beginning behind the document with the id ``after``.
         """

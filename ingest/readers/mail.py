@@ -1,4 +1,4 @@
-"""Reads messages (.eml): their fields, their text and invitations. Attached files are documents of their own.
+"""Reads messages (.eml): header fields, text and invitations. Attachments become separate documents.
 
 kreuzberg ignores declared character sets of East Asia, HTML beside plain text, tables of HTML, and invitations.
 """

@@ -270,7 +270,7 @@ def _level(paragraph: Element) -> int:
 
 
 def _number_mark(count: int, style: str) -> str:
-    """Return a number as PowerPoint writes it, such as ``a)`` for ``alphaLcParenR``."""
+    """Format a number in a numbering scheme of PowerPoint, such as ``a)`` for ``alphaLcParenR``."""
     kinds = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
     shown = format_count(count, next((kind for start, kind in kinds.items() if style.startswith(start)), "decimal"))
     if style.endswith("ParenBoth"):

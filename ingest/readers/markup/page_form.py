@@ -1,4 +1,4 @@
-"""Resolves the form of a web page that carries meaning: what its styles hide, raise, lower or strike out, and links.
+"""Applies the styles of a web page that carry meaning: hidden, raised, lowered and struck text. Selects useful links.
 
 Reads style attributes and the simple rules of the page's own style sheet: a name, classes, an id. Style sheets in other
 files, and rules for a medium, are not read.
@@ -118,7 +118,7 @@ def _is_hidden(element: Element, style: str) -> bool:
 
 
 def _mark(element: Element, style: str, host: str) -> None:
-    """Give an element the names of the forms that its style has; drop the address of a link that only navigates."""
+    """Turn the style of an element into ``sup``, ``sub`` or ``del``. Drop the address of a link that only navigates."""
     if element.tag in ("s", "strike"):
         element.tag = "del"
     for declaration, form in _FORMS.items():
@@ -127,7 +127,8 @@ def _mark(element: Element, style: str, host: str) -> None:
     if element.tag == "del" and any(inner.tag in _BLOCKS for inner in element.iter()):
         element.tag = "div"
         _wrap(element, "del")
-    if element.tag == "a" and not is_useful_link(element.get("href", ""), host):
+    address = element.get("href", "")
+    if element.tag == "a" and not address.startswith("#") and not is_useful_link(address, host):  # "#": maybe a note
         element.attrib.pop("href", None)
 
 

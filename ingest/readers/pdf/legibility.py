@@ -1,16 +1,30 @@
-"""Tells whether the text of a page is what a reader sees: fonts without a usable character map give other characters.
+"""Tells what the text of a page lacks: it has none, it is only a stamp on a scan, or it is not what a reader sees.
 
-Two kinds occur: characters that no text has (replacement and private-use characters), and letters that are all shifted
-by the same distance, as print drivers write glyph numbers. A shift is recognised by undoing it.
+Fonts without a usable character map give other characters. Two kinds occur: characters that no text has (replacement
+and private-use characters), and letters that are all shifted by the same distance, as print drivers write glyph
+numbers. A shift is recognised by undoing it.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from ingest.readers.pdf.pictures import covered_by_pictures
 from ingest.readers.pdf.words import Word
 
+if TYPE_CHECKING:
+    from pypdfium2 import PdfPage
+
+NO_TEXT, PICTURE, ILLEGIBLE = (
+    "without text",
+    "covered by a picture, with few words of text,",
+    "whose fonts have no usable character map",
+)
+"""What a page lacks, after its number in a warning."""
+_FEW_WORDS = 40  # a stamp, a letterhead or a page number has fewer
+_COVERED = 0.6  # minimum share of a page that a scan covers
 _STRANGE = 0.3  # share of the characters; RAGFlow and others read a page again from here on
 _LETTERS = 100  # fewer letters tell nothing
 _SHIFTS = (-1, 1, -2, 2, -3, 3, 29, 31, -29, -31)
@@ -24,7 +38,16 @@ _TRIGRAMS = {
 _RARE, _COMMON = 0.02, 0.05  # shares of frequent trigrams: fewer is no language, more is one. English has 0.12
 
 
-def is_legible(words: Iterable[Word]) -> bool:
+def lack_of(page: PdfPage, words: Sequence[Word]) -> str:
+    """Return what the text of the page lacks: ``NO_TEXT``, ``PICTURE``, ``ILLEGIBLE`` or ``""``."""
+    if not words:
+        return NO_TEXT
+    if not is_legible(words):
+        return ILLEGIBLE
+    return PICTURE if len(words) < _FEW_WORDS and covered_by_pictures(page) >= _COVERED else ""
+
+
+def is_legible(words: Sequence[Word]) -> bool:
     """Return whether the words are text, as far as their characters tell."""
     text = "".join(word.text for word in words)
     strange = sum(map(_is_strange, text))
@@ -47,6 +70,6 @@ def _moved(character: str, shift: int) -> str:
 
 
 def _share(text: str) -> float:
-    """Return the share of frequent trigrams among all."""
+    """Return the share of the trigrams of the text that are frequent in a language."""
     lower = text.lower()
     return sum(lower[start : start + 3] in _TRIGRAMS for start in range(len(lower) - 2)) / max(len(lower) - 2, 1)

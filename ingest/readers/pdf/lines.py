@@ -34,12 +34,12 @@ from ingest.readers.pdf.drawing import (
 )
 from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
-from ingest.readers.pdf.legibility import is_legible
-from ingest.readers.pdf.pictures import covered_by_pictures
+from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
 from ingest.readers.pdf.shifts import joined_with_raised, may_be_shifted, with_shifts
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
+from ingest.readers.pdf.turned import from_top_to_bottom
 from ingest.readers.pdf.visibility import hidden_words
-from ingest.readers.pdf.words import Word
+from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -57,9 +57,6 @@ _FIGURE_END = "0123456789)%—–-"
 
 _WIDE_GAP = 1.0  # line heights: words with a wider gap belong to different cells
 _RULED_GAP = 0.2  # line heights: the same for words with a drawn line between them
-_ON_ONE_LINE = 0.8  # minimum vertical overlap of words on one line, as a share of their height
-
-_DOWNWARDS = 0.6  # share of the lines of a turned page that are below the line before, if they are in order
 
 _ANGLES_READ = 200  # sampled characters per page that determine its rotation
 
@@ -117,14 +114,6 @@ Recognise = Callable[[int, str, Sequence[Line], int, Callable[[], bytes]], list[
 Takes the page number, what its own text lacks (``""`` for nothing), the lines of that text, a resolution in dpi, and a
 function that renders the page in that resolution. Returns the lines to use.
 """
-NO_TEXT, PICTURE, ILLEGIBLE = (
-    "without text",
-    "covered by a picture, with few words of text,",
-    "whose fonts have no usable character map",
-)
-"""What a page lacks, after its number in a warning."""
-_FEW_WORDS = 40  # a stamp, a letterhead or a page number has fewer
-_COVERED = 0.6  # minimum share of a page that a scan covers
 
 
 def joined(words: Iterable[Word]) -> str:
@@ -154,7 +143,7 @@ def read_lines(data: bytes, path: Path, recognise: Recognise, inspect: Inspect =
 def _lines(page: PdfPage, number: int, recognise: Recognise, inspect: Inspect, hidden: dict[int, int]) -> list[Line]:
     try:
         lines, hidden[number] = _written_lines(page, number)
-        lack = _lack(page, lines)
+        lack = lack_of(page, [word for line in lines for word in line.words])
         if lack == ILLEGIBLE:
             lines = []
         inspect(page, number, lines)
@@ -170,16 +159,6 @@ def _has_objects(page: PdfPage) -> bool:
     import pypdfium2.raw as pdfium
 
     return bool(pdfium.FPDFPage_CountObjects(page.raw))
-
-
-def _lack(page: PdfPage, lines: Sequence[Line]) -> str:
-    """Return what the text of the page lacks."""
-    words = [word for line in lines for word in line.words]
-    if not words:
-        return NO_TEXT
-    if not is_legible(words):
-        return ILLEGIBLE
-    return PICTURE if len(words) < _FEW_WORDS and covered_by_pictures(page) >= _COVERED else ""
 
 
 def _resolution(page: PdfPage) -> int:
@@ -231,34 +210,6 @@ def _turn(text_page: ctypes.c_void_p) -> int:
     return -quarters.most_common(1)[0][0] % 4 if quarters else 0
 
 
-def from_top_to_bottom(lines: Iterable[list[tuple[int, Word]]]) -> list[list[tuple[int, Word]]]:
-    """Return the lines of a turned page in reading order. PDFium returns some upside down, and cells as lines.
-
-    Lines that already run from top to bottom keep their order: they may be columns.
-    """
-    found = list(lines)
-    tops = [max(word.top for _, word in line) for line in found]
-    steps = [later < earlier for earlier, later in pairwise(tops)]
-    if not steps or sum(steps) >= _DOWNWARDS * len(steps):
-        return [_from_left(line) for line in found]
-    rows: list[list[tuple[int, Word]]] = []
-    for word in sorted((word for line in found for word in line), key=lambda word: -word[1].top):
-        row = next((row for row in reversed(rows[-2:]) if _overlaps(row[0][1], word[1], _ON_ONE_LINE)), None)
-        if row is None:
-            rows.append([word])
-        else:
-            row.append(word)
-    return [_from_left(row) for row in rows]
-
-
-def _from_left(line: list[tuple[int, Word]]) -> list[tuple[int, Word]]:
-    """Return the words of a line from left to right, or as they are in a script that runs from right to left."""
-    directions = Counter(unicodedata.bidirectional(character) for _, word in line for character in word.text)
-    if directions["R"] + directions["AL"] > directions["L"]:
-        return line
-    return sorted(line, key=lambda word: word[1].x0)
-
-
 def _word_lines(
     words: Iterable[tuple[int, Word, bool]], visible: tuple[float, float, float, float]
 ) -> Iterator[list[tuple[int, Word]]]:
@@ -278,7 +229,7 @@ def _word_lines(
             line[-1] = line[-1][0], whole
             ended = ends_line
             continue
-        if line and not (_continues(line[-1][1], word) if ended else _overlaps(line[-1][1], word)):
+        if line and not (_continues(line[-1][1], word) if ended else overlaps(line[-1][1], word)):
             yield line
             line = []
         line.append((index, word))
@@ -293,15 +244,9 @@ def _is_inside(word: Word, box: tuple[float, float, float, float]) -> bool:
     return word.x0 < right and word.x1 > left and word.bottom < top and word.top > bottom
 
 
-def _overlaps(last: Word, word: Word, share: float = 0.3) -> bool:
-    """Return whether two words overlap vertically."""
-    overlap = min(last.top, word.top) - max(last.bottom, word.bottom)
-    return overlap > share * min(last.top - last.bottom, word.top - word.bottom)
-
-
 def _continues(last: Word, word: Word) -> bool:
     """Return whether the word is on the same line, to the right of the last word."""
-    return word.x0 >= last.x1 and _overlaps(last, word, _ON_ONE_LINE)
+    return word.x0 >= last.x1 and overlaps(last, word, ON_ONE_LINE)
 
 
 def _words(text_page: ctypes.c_void_p, turn: int) -> Iterator[tuple[int, Word, bool]]:

@@ -19,7 +19,8 @@ from xml.etree import ElementTree
 from ingest.errors import CorruptDocument, EmptyDocument
 from ingest.heartbeat import still_working
 from ingest.reader import OcrMode, ParserOptions
-from ingest.readers.pdf.lines import ILLEGIBLE, NO_TEXT, PICTURE, Line, split_cells
+from ingest.readers.pdf.legibility import ILLEGIBLE, NO_TEXT, PICTURE
+from ingest.readers.pdf.lines import Line, split_cells
 from ingest.readers.pdf.words import Word
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import PICTURED_PAGES, Scalar, page_ranges

@@ -1,4 +1,4 @@
-"""Writes form that carries meaning as characters, in one way for all formats: raised, lowered and struck text, links.
+"""Writes formatting that carries meaning as characters: raised, lowered and struck text, note marks, links.
 
 The convention is documented for users in ``docs/formats.md``, section "Form that carries meaning".
 """
@@ -20,7 +20,7 @@ _SUFFIX = re.compile(r"\.(\w{1,5})$")
 
 
 class Piece(NamedTuple):
-    """Text of one form: its shift (``raised``, ``lowered`` or ``""``), and the address of the link around it."""
+    """Text with one formatting. ``shift`` is ``raised``, ``lowered`` or ``""``; ``address`` is a link target."""
 
     text: str
     shift: str = ""
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 def write_pieces(pieces: Iterable[Piece]) -> str:
-    """Write text whose form changes. Adjacent pieces of one form are formed together: ``10`` and ``^-3``."""
+    """Write a sequence of pieces. Joins adjacent pieces of the same formatting: ``-`` and ``3`` give ``^-3``."""
     links = groupby(pieces, key=lambda piece: piece.address)
     return "".join(linked(_write_forms(group), address) for address, group in links)
 
@@ -104,11 +104,11 @@ def host_of(address: str) -> str:
 def is_useful_link(address: str, own_host: str = "") -> bool:
     """Return whether a reader of the text can use the address: it leads to a file, a mailbox or another site.
 
-    Addresses of other pages of the same site only navigate. ``#name``, the address of a note, stays as well.
+    Addresses of other pages of the same site, and of places in the document itself, only navigate.
     """
     address = address.strip()
-    if address.startswith("#") or address.lower().startswith(("mailto:", "tel:")):
-        return len(address) > 1
+    if address.lower().startswith(("mailto:", "tel:")):
+        return True
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -232,7 +232,7 @@ def _level_points(level: ElementTree.Element) -> dict[int, str]:
 
 
 def _joined_levels(levels: Sequence[Mapping[int, str]]) -> dict[int, str]:
-    """Join the levels of categories, of which the first is the innermost. An outer one covers all until the next."""
+    """Join the levels of category labels, innermost first. An outer label applies until the next label of its level."""
     labels: dict[int, str] = {}
     for index in sorted(set().union(*levels)):
         covering = [level[max(start)] for level in levels[1:] if (start := [each for each in level if each <= index])]

@@ -1,1 +1,1 @@
-"""Reads spreadsheets: the cells as shown, charts, comments, text boxes, headers and footers."""
+"""Reads spreadsheets: cells as displayed, charts, comments, text boxes, headers and footers."""

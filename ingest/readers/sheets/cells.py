@@ -25,14 +25,14 @@ _SHIFTS = {"superscript": raised, "subscript": lowered}
 
 
 class Figure(str):
-    """A cell that is not text: a number, a date, a truth value, as shown."""
+    """The displayed text of a cell that is a number, a date or a Boolean."""
 
     __slots__ = ()
 
 
 @dataclass
 class Sheet:
-    """A sheet: its name, its rows, and what its program computes only when it opens the file."""
+    """A sheet: its name, its part, its rows, and counts of missing values and errors."""
 
     name: str
     part: str

@@ -35,7 +35,7 @@ class Numbering:
     lists: Mapping[str, str]
     """The abstract list of each list."""
     levels: Mapping[str, Mapping[int, _Level]]
-    """The levels of each list, with what it overrides."""
+    """The levels of each list, including its overrides."""
     restarts: dict[tuple[str, int], int]
     counts: dict[str, dict[int, int]] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""The styles of a Word document: what a paragraph or a run inherits from the styles that it is based on."""
+"""The styles of a Word document, and the formatting that paragraphs and runs inherit from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHIFTS = {"superscript": "raised", "subscript": "lowered"}
 
 
 class Look(NamedTuple):
-    """The form of characters that carries meaning. None means: as inherited."""
+    """Formatting of characters that carries meaning. None means inherited."""
 
     shift: str | None = None
     is_struck: bool | None = None
@@ -22,13 +22,13 @@ class Look(NamedTuple):
     font: str | None = None
 
     def over(self, base: Look) -> Look:
-        """Return this look where it says something, and the look below it elsewhere."""
+        """Return this formatting, with unset values taken from ``base``."""
         return base._replace(**{name: value for name, value in self._asdict().items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A style without what it inherits."""
+    """A style without inherited values."""
 
     id: str
     name: str
@@ -55,7 +55,7 @@ class Styles:
             identity = style.base
 
     def look(self, identity: str) -> Look:
-        """Return the look that a style gives, with what it inherits."""
+        """Return the formatting of a style, including inherited values."""
         look = Look()
         for style in self.ancestry(identity):
             look = look.over(style.look)
@@ -83,7 +83,7 @@ def read_styles(package: Package, main: str) -> Styles:
 
 
 def look_of(properties: Element | None) -> Look:
-    """Return the look that run properties set themselves."""
+    """Return the formatting that run properties set directly."""
     if properties is None:
         return Look()
     shift = properties.find("{*}vertAlign")

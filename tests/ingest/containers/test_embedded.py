@@ -6,7 +6,9 @@ import struct
 import zipfile
 from pathlib import Path
 
-from ingest.containers.entries import ENTRIES, ContainerKind, container_kind
+import pytest
+
+from ingest.containers.entries import ENTRIES, ContainerKind, Exhausted, container_kind
 from support.compound import write_compound
 from support.workplace import Workplace
 
@@ -49,4 +51,6 @@ def test_objects_of_office_files_are_found_but_no_data_of_charts(tmp_path: Path)
             "word/charts/_rels/chart1.xml.rels", '<Relationship Target="../embeddings/Sheet2.xlsx" Id="rId1"/>'
         )
     assert container_kind(tmp_path / "a.docx") is ContainerKind.OFFICE
+    with pytest.raises(Exhausted, match="unpacks to more than 0 MB"):
+        list(ENTRIES[ContainerKind.OFFICE](tmp_path / "a.docx", 1000))
     assert _unpacked(tmp_path / "a.docx") == {"Sheet1.xlsx": b"PK", "contract.txt": data}

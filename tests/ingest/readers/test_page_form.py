@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.readers.markup.html import write_page
+from ingest.readers.markup.markdown import write_markdown
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import is_useful_link, linked, lowered, note_mark, raised, struck
 
@@ -73,6 +74,7 @@ def test_much_hidden_text_is_a_warning() -> None:
         ("page.html", "", False),
         ("mailto:a@example.org", "", True),
         ("#", "", False),
+        ("#install", "", False),
         ("javascript:void(0)", "", False),
         ("http://[broken", "", False),
     ],
@@ -95,3 +97,10 @@ def test_the_convention() -> None:
     assert (lowered("2"), note_mark("1"), struck("a\n\nb ")) == ("_2", "[1]", "~~a~~\n\n~~b~~ ")
     assert linked("example.org/a", "https://example.org/a/") == "example.org/a"
     assert linked("here ", "https://example.org/a") == "here (https://example.org/a) "
+
+
+def test_links_inside_the_document_have_no_address() -> None:
+    into = DocumentBuilder()
+    write_markdown('See [the set-up](#install) and <a href="#use">its use</a>.', into)
+    assert into.text == "See the set-up and its use."
+    assert _text('<p>See <a href="#install">the set-up</a>.</p>') == "See the set-up."
