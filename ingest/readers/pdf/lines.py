@@ -37,6 +37,7 @@ from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
 from ingest.readers.pdf.shifts import joined_with_raised, may_be_shifted, with_shifts
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
+from ingest.readers.pdf.tables.stored import in_rows
 from ingest.readers.pdf.turned import from_top_to_bottom
 from ingest.readers.pdf.visibility import hidden_words
 from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
@@ -194,6 +195,7 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         groups = list(_word_lines(shown, rotate_box(left, bottom, right, top, turn)))
         if turn or page.get_rotation():
             groups = from_top_to_bottom(groups)
+        groups = in_rows(groups)
         return [_line(text_page.raw, line, drawing, number, turn) for line in groups], len(hidden)
     finally:
         text_page.close()

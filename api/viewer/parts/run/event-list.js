@@ -59,17 +59,31 @@ export class EventList {
 
   filter() {
     this.words = this.search.value.trim().toLowerCase();
-    this.found = this.live.model.events.filter((event) => this.matches(event));
+    this.find();
     this.at = -1;
     this.view.scrollTop = 0;
     this.highlighter.search(this.words);
+    this.draw();
+  }
+
+  find() {
+    this.found = this.live.model.events.filter((event) => this.matches(event));
     this.resize();
+  }
+
+  /** Search in other texts, and stay at the chosen event. */
+  searchAgain() {
+    const chosen = this.found[this.at];
+    this.texts = new WeakMap();
+    this.find();
+    this.at = this.found.indexOf(chosen);
     this.draw();
   }
 
   async loadJournal() {
     this.errorBox.replaceChildren();
     this.journal = null;
+    this.view.setAttribute("aria-busy", "true");
     if (this.prompts.checked) {
       try {
         const entries = await this.live.journal();
@@ -79,8 +93,8 @@ export class EventList {
         this.errorBox.replaceChildren(failure(error));
       }
     }
-    this.texts = new WeakMap();
-    this.filter();
+    this.view.removeAttribute("aria-busy");
+    this.searchAgain();
   }
 
   matches(event) {

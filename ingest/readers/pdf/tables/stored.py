@@ -1,0 +1,211 @@
+"""Puts the cells of a table into rows. Some PDFs store a table by its columns, or its labels before its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, product
+from statistics import median
+
+from ingest.readers.pdf.words import Word
+
+Stored = list[tuple[int, Word]]
+"""A line as the PDF stores it: its words, each with the index of its first character."""
+
+_BELOW = 2.5  # line heights: maximum space between the lines of one block
+_INDENT = 2.0  # line heights: maximum distance of the edges of such lines, unless one is centred
+_EDGE = 0.3  # line heights: maximum distance of two edges of one column
+_LARGER = 1.2  # ratio from which a line below is larger than the line above
+_RUNNING = 7  # minimum gaps in a line of running text
+_PROSE_WORDS = 4  # minimum words in the median line of prose
+_FULL = 0.75  # share of the width of a block that a full line of prose has at least
+_FULL_LINES = 0.6  # minimum share of full lines in prose
+_SHORT = 2  # maximum words of a cell without a digit
+_CELLS = 0.6  # minimum share of the lines of a block that are cells
+_MATCHED = 0.7  # minimum share of lines with a line beside them
+_BESIDE = 0.6  # minimum vertical overlap of two lines of one row, as a share of their height
+_FIGURES = 3  # minimum rows of a table with figures
+_MANY = 5  # minimum rows of a table without figures
+
+
+def in_rows(lines: Sequence[Stored]) -> list[Stored]:
+    """Return the lines with the cells of each table row in one line, from top to bottom.
+
+    Only the lines of tables that are stored in another order are moved. Columns of running text keep their order.
+    """
+    found: list[Stored] = []
+    blocks = _blocks(lines)
+    at = 0
+    while at < len(blocks):
+        end = _region_end(blocks, at)
+        members = [line for block in blocks[at:end] for line in block.lines]
+        found += [line.words for line in members] if end == at + 1 else _rows(members)
+        at = end
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    words: Stored
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    @property
+    def height(self) -> float:
+        return max(self.top - self.bottom, 1.0)
+
+
+@dataclass(slots=True)
+class _Block:
+    """Lines directly below each other."""
+
+    lines: list[_Line] = field(default_factory=list)
+
+    @property
+    def left(self) -> float:
+        return min(line.left for line in self.lines)
+
+    @property
+    def right(self) -> float:
+        return max(line.right for line in self.lines)
+
+    @property
+    def bottom(self) -> float:
+        return min(line.bottom for line in self.lines)
+
+    @property
+    def top(self) -> float:
+        return max(line.top for line in self.lines)
+
+
+def _measured(words: Stored) -> _Line:
+    return _Line(
+        words,
+        min(word.x0 for _, word in words),
+        max(word.x1 for _, word in words),
+        min(word.bottom for _, word in words),
+        max(word.top for _, word in words),
+    )
+
+
+def _blocks(lines: Sequence[Stored]) -> list[_Block]:
+    blocks: list[_Block] = []
+    for line in map(_measured, lines):
+        if blocks and _is_below(blocks[-1].lines[-1], line):
+            blocks[-1].lines.append(line)
+        else:
+            blocks.append(_Block([line]))
+    return blocks
+
+
+def _is_below(above: _Line, line: _Line) -> bool:
+    if _is_running(above) != _is_running(line) or line.height > _LARGER * above.height:
+        return False
+    space = above.bottom - line.top
+    height = max(above.height, line.height)
+    if not -height / 2 < space < _BELOW * height or line.left >= above.right or above.left >= line.right:
+        return False
+    sides = abs(line.left - above.left), abs(line.right - above.right)
+    is_centred = abs(line.left + line.right - above.left - above.right) < 2 * height
+    return is_centred or min(sides) < _INDENT * height or _share_an_edge(above, line)
+
+
+def _share_an_edge(above: _Line, line: _Line) -> bool:
+    """Return whether a cell begins or ends at the same place in both lines."""
+    slack = _EDGE * line.height
+    pairs = product((word for _, word in above.words), (word for _, word in line.words))
+    return any(abs(one.x0 - two.x0) < slack or abs(one.x1 - two.x1) < slack for one, two in pairs)
+
+
+def _is_running(line: _Line) -> bool:
+    """Return whether the line is running text: words with even gaps."""
+    gaps = [after.x0 - before.x1 for (_, before), (_, after) in pairwise(line.words)]
+    return len(gaps) >= _RUNNING and max(gaps) < line.height and not _is_cell(line)
+
+
+def _region_end(blocks: Sequence[_Block], start: int) -> int:
+    """Return the end of the blocks from ``start`` that are columns of one table."""
+    if _is_prose(blocks[start]):
+        return start + 1
+    end, columns = start + 1, 1
+    left, bottom = blocks[start].left, blocks[start].bottom
+    for at in range(start + 1, len(blocks)):
+        block = blocks[at]
+        if _is_prose(block) or block.left < left or block.top < bottom:
+            break
+        is_column = _begins if end == start + 1 else _joins
+        if _has_cells(block) and any(is_column(block, other) for other in blocks[start:at]):
+            end, columns = at + 1, columns + 1
+            bottom = min(bottom, block.bottom)
+    has_labels = not all(map(_is_figure, blocks[start].lines))
+    return end if columns > 2 or has_labels else start + 1
+
+
+def _is_prose(block: _Block) -> bool:
+    """Return whether most lines of the block are full."""
+    if len(block.lines) < 3 or _has_cells(block) or median(len(line.words) for line in block.lines) < _PROSE_WORDS:
+        return False
+    width = block.right - block.left
+    full = sum(line.right - line.left >= _FULL * width for line in block.lines)
+    return full >= _FULL_LINES * len(block.lines)
+
+
+def _begins(block: _Block, other: _Block) -> bool:
+    """Return whether two blocks are columns of a table: one has figures, or many short lines, beside the other's lines.
+
+    Heads of a few lines may be stored by columns above rows that are not.
+    """
+    rows = _beside(block, other)
+    figures = sum(map(_is_figure, rows))
+    enough = figures >= _FIGURES and figures >= _CELLS * len(rows)
+    return _joins(block, other) and (enough or len(rows) >= _MANY)
+
+
+def _joins(block: _Block, other: _Block) -> bool:
+    """Return whether most lines of one block have a line of the other block beside them."""
+    return any(len(_beside(one, two)) >= _MATCHED * len(one.lines) for one, two in ((block, other), (other, block)))
+
+
+def _has_cells(block: _Block) -> bool:
+    """Return whether most lines are figures or short."""
+    return sum(map(_is_cell, block.lines)) >= _CELLS * len(block.lines)
+
+
+def _is_cell(line: _Line) -> bool:
+    with_digits = sum(any(map(str.isdigit, word.text)) for _, word in line.words)
+    return len(line.words) <= _SHORT or 2 * with_digits >= len(line.words)
+
+
+def _is_figure(line: _Line) -> bool:
+    """Return whether a line has at least as many digits as letters."""
+    text = "".join(word.text for _, word in line.words)
+    digits = sum(map(str.isdigit, text))
+    return digits > 0 and digits >= sum(map(str.isalpha, text))
+
+
+def _beside(block: _Block, other: _Block) -> list[_Line]:
+    """Return the lines of a block that have a line of the other block beside them."""
+    return [line for line in block.lines if any(_same_row(line, mate) and _apart(line, mate) for mate in other.lines)]
+
+
+def _apart(one: _Line, other: _Line) -> bool:
+    return one.left >= other.right or other.left >= one.right
+
+
+def _same_row(one: _Line, other: _Line) -> bool:
+    shared = min(one.top, other.top) - max(one.bottom, other.bottom)
+    return shared > _BESIDE * min(one.height, other.height)
+
+
+def _rows(lines: Sequence[_Line]) -> list[Stored]:
+    rows: list[list[_Line]] = []
+    for line in sorted(lines, key=lambda line: -line.bottom):
+        row = next((row for row in reversed(rows[-2:]) if _same_row(row[0], line)), None)
+        if row is None:
+            rows.append([line])
+        else:
+            row.append(line)
+    ordered = (sorted(row, key=lambda line: line.left) for row in rows)
+    return [[word for line in row for word in line.words] for row in ordered]
