@@ -197,7 +197,7 @@ TABLES = (
         _figures(("Urban", "Suburban", "Rural", "Remote"), 6, 29),
     ),
 )
-RULINGS = ("none", "rows", "grid", "frame", "one frame", "framed heads", "shaded rows")
+RULINGS = ("none", "rows", "grid", "boxes", "frame", "one frame", "framed heads", "shaded rows")
 ORDERS = ("rows", "columns", "labels first")
 
 
@@ -269,6 +269,8 @@ def _rule(pdf: FPDF, table: Drawn, boxes: Sequence[Box], ruling: str) -> None:
     pdf.set_line_width(0.2)
     for box in boxes:
         if ruling == "grid" or (ruling == "framed heads" and box.row < heads):
+            _frame(pdf, box.x, box.y, box.width, box.height)
+        elif ruling == "boxes":
             pdf.rect(box.x, box.y, box.width, box.height)
         elif ruling == "rows" and box.column == 0:
             pdf.line(left, box.y + box.height, right, box.y + box.height)
@@ -276,12 +278,17 @@ def _rule(pdf: FPDF, table: Drawn, boxes: Sequence[Box], ruling: str) -> None:
             pdf.set_fill_color(225)
             pdf.rect(left, box.y, right - left, box.height, style="F")
         elif ruling == "one frame" and box.row >= heads and box.row == len(table.heads):
-            pdf.rect(box.x, body, box.width, bottom - body)
+            _frame(pdf, box.x, body, box.width, bottom - body)
         elif ruling == "one frame" and box.row < heads:
-            pdf.rect(box.x, box.y, box.width, box.height)
+            _frame(pdf, box.x, box.y, box.width, box.height)
     if ruling == "frame":
         pdf.rect(left, top, right - left, bottom - top)
         pdf.line(left, body, right, body)
+
+
+def _frame(pdf: FPDF, x: float, y: float, width: float, height: float) -> None:
+    for x0, y0, x1, y1 in ((0, 0, 1, 0), (0, 1, 1, 1), (0, 0, 0, 1), (1, 0, 1, 1)):
+        pdf.line(x + x0 * width, y + y0 * height, x + x1 * width, y + y1 * height)
 
 
 def write(path: Path, table: Drawn, ruling: str, order: str) -> None:

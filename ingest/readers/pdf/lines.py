@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _SOFT_HYPHEN = "\x02"  # PDFium's character for a hyphen at a line end
 _LAM, _ALEFS = "ل", "اأإآ"
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
-_NUMBERING = re.compile(r"^\(?[0-9A-Za-z]{1,3}[.)]$")
+_NUMBERING = re.compile(r"^\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{2,4})[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
 _PERCENT = re.compile(r"^\)?%\)?$")
 _LEADERS = 4  # minimum number of dots in a dot leader

@@ -51,7 +51,7 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
     position = 0
     while position < len(lines):
         grid = find_grid(lines, position)
-        if grid is not None:
+        if grid is not None and not _is_head_of(grid, lines):
             tables.append(_framed_table(grid))
             position = grid.end
             continue
@@ -67,6 +67,13 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
         tables.append(_table(lines, start, core, end))
         position = tables[-1].end
     return tables
+
+
+def _is_head_of(grid: Grid, lines: Sequence[Line]) -> bool:
+    """Return whether the frames are only the heads of the rows below them, which have none."""
+    if holds_figures(grid.rows) or _core_end(lines, grid.end) == grid.end:
+        return False
+    return _has_figures(lines[grid.end]) and gap(lines[grid.end - 1], lines[grid.end]) < _LABEL_GAP
 
 
 def _rows_below(lines: Sequence[Line], start: int, end: int) -> tuple[int, int] | None:

@@ -9,7 +9,6 @@ from statistics import median
 from typing import NamedTuple
 
 from ingest.readers.pdf.lines import Line
-from ingest.readers.pdf.tables.grids import join_wrapped
 from ingest.readers.shared.header_rows import is_figure
 
 Band = tuple[float, float]
@@ -35,6 +34,13 @@ class _Part(NamedTuple):
     @property
     def has_values(self) -> bool:
         return any(self.cells[1:])
+
+
+def join_wrapped(above: str, below: str) -> str:
+    """Join two lines of a cell, and the halves of a word divided between them."""
+    if above.endswith("-") and below[:1].islower():
+        return above[:-1] + below
+    return f"{above} {below}".strip()
 
 
 def gap(one: Line, other: Line) -> float:

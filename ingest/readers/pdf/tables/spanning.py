@@ -189,22 +189,35 @@ def _repeated(heads: Cells, columns: Columns, below: Sequence[str] | None) -> li
 
 
 def _centred(heads: Cells, columns: Columns) -> list[Span] | None:
-    """Assign every column to the nearest head. Return the spans if each head is then centred above its columns."""
+    """Share all columns among the heads so that each is as central as possible. Return the spans if all are centred."""
     if len(heads) >= len(columns) - 1:
         return None
-    below: list[list[int]] = [[] for _ in heads]
-    for index in range(1, len(columns)):
-        distances = [abs(middle(columns[index]) - middle(extent(cell))) for cell in heads]
-        below[distances.index(min(distances))].append(index)
-    spans = [range(indexes[0], indexes[-1] + 1) if indexes else range(0) for indexes in below]
+    spans = _shared(heads, columns)
     return spans if all(_is_centred(cell, span, columns) for cell, span in zip(heads, spans, strict=True)) else None
 
 
+def _shared(heads: Cells, columns: Columns) -> list[Span]:
+    """Return the adjacent spans of least total distance between the centres of the heads and of their columns."""
+    best: dict[int, tuple[float, list[Span]]] = {1: (0.0, [])}
+    for cell in heads:
+        reached: dict[int, tuple[float, list[Span]]] = {}
+        for start, (total, spans) in best.items():
+            for end in range(start + 1, len(columns) + 1):
+                cost = total + _off_centre(cell, range(start, end), columns)
+                if end not in reached or cost < reached[end][0]:
+                    reached[end] = cost, [*spans, range(start, end)]
+        best = reached
+    return best[len(columns)][1]
+
+
+def _off_centre(cell: Cell, span: Span, columns: Columns) -> float:
+    """Return the distance between the centres of a head and of its columns."""
+    return abs(middle((columns[span[0]][0], columns[span[-1]][1])) - middle(extent(cell)))
+
+
 def _is_centred(cell: Cell, span: Span, columns: Columns) -> bool:
-    if not span:
-        return False
-    left, right = columns[span[0]][0], columns[span[-1]][1]
-    return abs(middle((left, right)) - middle(extent(cell))) <= _CENTRED * (right - left) / len(span)
+    width = columns[span[-1]][1] - columns[span[0]][0]
+    return _off_centre(cell, span, columns) <= _CENTRED * width / len(span)
 
 
 def _widened(cell: Cell, others: Sequence[Span], columns: Columns, *, is_last: bool) -> Span:

@@ -16,7 +16,7 @@ _BELOW = 2.5  # line heights: maximum space between the lines of one block
 _INDENT = 2.0  # line heights: maximum distance of the edges of such lines, unless one is centred
 _EDGE = 0.3  # line heights: maximum distance of two edges of one column
 _LARGER = 1.2  # ratio from which a line below is larger than the line above
-_RUNNING = 7  # minimum gaps in a line of running text
+_RUNNING = 7  # a line of running text has more words
 _PROSE_WORDS = 4  # minimum words in the median line of prose
 _FULL = 0.75  # share of the width of a block that a full line of prose has at least
 _FULL_LINES = 0.6  # minimum share of full lines in prose
@@ -120,9 +120,8 @@ def _share_an_edge(above: _Line, line: _Line) -> bool:
 
 
 def _is_running(line: _Line) -> bool:
-    """Return whether the line is running text: words with even gaps."""
-    gaps = [after.x0 - before.x1 for (_, before), (_, after) in pairwise(line.words)]
-    return len(gaps) >= _RUNNING and max(gaps) < line.height and not _is_cell(line)
+    """Return whether the line is running text."""
+    return len(line.words) > _RUNNING and not _is_cell(line)
 
 
 def _region_end(blocks: Sequence[_Block], start: int) -> int:
@@ -174,8 +173,13 @@ def _has_cells(block: _Block) -> bool:
 
 
 def _is_cell(line: _Line) -> bool:
+    """Return whether a line is short, has mostly figures, or has wide gaps."""
     with_digits = sum(any(map(str.isdigit, word.text)) for _, word in line.words)
-    return len(line.words) <= _SHORT or 2 * with_digits >= len(line.words)
+    return len(line.words) <= _SHORT or 2 * with_digits >= len(line.words) or max(_gaps(line)) > line.height
+
+
+def _gaps(line: _Line) -> list[float]:
+    return [after.x0 - before.x1 for (_, before), (_, after) in pairwise(line.words)]
 
 
 def _is_figure(line: _Line) -> bool:
