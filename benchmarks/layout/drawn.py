@@ -1,4 +1,4 @@
-"""Measure tables of generated PDFs, whose cells are known: 13 tables, each with every ruling and in every storage order.
+"""Measure tables of generated PDFs with known cells: 13 tables, each with every ruling and in every storage order.
 
     python -m benchmarks.layout.drawn              the share of cells that were read, by table, ruling and order
     python -m benchmarks.layout.drawn --failures   also list the cells that were missed
@@ -351,8 +351,9 @@ def main() -> None:
             if arguments.failures:
                 missed = [each for each in results if not each.under_all_heads]
                 if missed:
+                    first = missed[0]
                     console.print(
-                        f"{missed[0].cell.document}: {len(missed)} of {len(results)}; {missed[0].cell!r} {missed[0].read}"
+                        f"{first.cell.document}: {len(missed)} of {len(results)}, {first.cell!r} {first.read}"
                     )
     shown = RichTable("", "", "cells", "row", "head", "all heads")
     for (kind, name), results in sums.items():

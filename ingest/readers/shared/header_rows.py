@@ -12,7 +12,9 @@ from itertools import pairwise
 
 Row = Sequence[str]
 
-_FIGURE = re.compile(r"^[(+\-–−—]?[$€£¥₹]? ?[(+\-–−—]?\d[\d.,:  ]*%?\)?(?:\^[\w*†‡]+|\[\w+\])?$|^[$€£¥₹]? ?[-–—]$")
+_UNIT = r"(?:%|[kKMBTx]|bn|mn|bps|pp)?"
+_NOTE = r"(?:\^[\w*†‡]+|\[\w+\])?"
+_FIGURE = re.compile(rf"^[(+\-–−—]?[$€£¥₹]? ?[(+\-–−—]?\d[\d.,:\u00a0\u202f ]*{_UNIT}\)?{_NOTE}$|^[$€£¥₹]? ?[-–—]$")
 _YEAR = re.compile(r"^(?:19|20)\d\d$")
 _COUNTED = re.compile(r"^[$€£¥₹(]*\d")  # also matches "11.3 years"
 _LABELS = 3  # maximum consecutive lines of labels without heads inside a header
@@ -43,6 +45,11 @@ def header_height(rows: Sequence[Row], known: int = 0) -> int:
             break
         height, named = index + 1, named or bool(row[0])
     return height
+
+
+def heads_words(rows: Sequence[Row]) -> bool:
+    """Return whether the figures of the first row are heads, such as versions: no column has a figure below them."""
+    return len(rows) > 2 and not any(is_figure(cell) for row in rows[1:] for cell in row[1:])
 
 
 def merged_height(rows: Sequence[Row]) -> int:

@@ -17,7 +17,14 @@ from ingest.readers.pdf.tables.header_lines import fits_size, header_start
 from ingest.readers.pdf.tables.rows import gap, join_rows, near, overlap
 from ingest.readers.pdf.tables.spanning import place_heads
 from ingest.readers.pdf.words import Word
-from ingest.readers.shared.header_rows import header_height, holds_figures, is_figure, is_header, merge_headers
+from ingest.readers.shared.header_rows import (
+    header_height,
+    heads_words,
+    holds_figures,
+    is_figure,
+    is_header,
+    merge_headers,
+)
 
 _ROWS = 3  # minimum rows of a table
 _ROWS_OF_MANY_CELLS = 2  # the same if a row has more than two cells
@@ -90,7 +97,7 @@ def _rows_below(lines: Sequence[Line], start: int, end: int) -> tuple[int, int] 
 
 
 def _framed_table(grid: Grid) -> PageTable:
-    height = grid.header_rows if is_header(grid.rows[0]) else 0
+    height = grid.header_rows if is_header(grid.rows[0]) or heads_words(grid.rows) else 0
     header = [tuple(merge_headers(grid.rows[:height]))] if height else []
     return PageTable(grid.start, grid.end, (*header, *grid.rows[height:]), has_header=height > 0)
 
@@ -240,6 +247,8 @@ def _table(lines: Sequence[Line], start: int, core: int, end: int) -> PageTable:
     heads = place_heads(table[:first], columns)
     plain = [*heads, *(row_of(cells_in(line, columns), columns) for line in table[len(heads) :])]
     height = header_height(plain, known) if numeric or first < 2 else first
+    if height == 0 and (heads_words(plain) or _is_styled_alone(table)):
+        height = 1
     limit = columns[0][1]
     if height > 1:
         body = join_rows(table[height:], plain[height:], limit)
@@ -258,6 +267,11 @@ def _styled(table: Sequence[Line]) -> int:
     height = next(same)
     closely = all(gap(*pair) < _HEADER_GAP for pair in pairwise(table[:height]))
     return height if closely and 1 < height < len(table) / 2 else 0
+
+
+def _is_styled_alone(table: Sequence[Line]) -> bool:
+    """Return whether the first line is bold and no other line is, so that its figures are heads."""
+    return len(table) > 2 and table[0].style.bold and not any(line.style.bold for line in table[1:])
 
 
 def _alike(one: float, other: float) -> bool:

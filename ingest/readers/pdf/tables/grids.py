@@ -87,7 +87,7 @@ def _rows_at(at: int, cells: Sequence[_Cell], lefts: Sequence[float]) -> Iterabl
 
 
 def _holds_rows(cells: Sequence[_Cell]) -> bool:
-    """Return whether the cells hold several rows: labels beside figures below figures, or as many lines in all cells."""
+    """Return whether the cells hold several rows: labels beside stacked figures, or equal lines in all cells."""
     labels = next((cell.parts for cell in cells if cell.columns.start == 0), [])
     figures = max((sum(is_figure(part.text) for part in cell.parts) for cell in cells if cell.columns.start), default=0)
     heights = {len(cell.parts) for cell in cells}
