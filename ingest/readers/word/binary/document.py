@@ -16,7 +16,7 @@ from ingest.readers.word.binary.tables import Paragraph, blocks
 
 _TEXT, _NOTES, _HEADERS, _MACROS, _COMMENTS, _ENDNOTES, _BOXES, _HEADER_BOXES = range(8)
 _SPECIAL, _SYMBOL, _IN_DATA = 0x0855, 0x6A09, 0x6A03
-_PICTURE, _UNDEFINED = "\x01", 25
+_PICTURE, _UNDEFINED, _LARGEST_FIELD = "\x01", 25, 1 << 16
 _SECTIONS, _HEADER_PLACES, _SETTINGS, _AUTHORS, _TITLE_PAGE = 6, 11, 31, 36, 0x300A
 _HEADER_USES = (("header", "even"), ("header", "default"), ("footer", "even"), ("footer", "default"),
                 ("header", "first"), ("footer", "first"))  # fmt: skip
@@ -101,23 +101,22 @@ class _Document:
             has_mark = mark in "\r\x07\x0c"
             *_, last = self._file.runs(found.end() - 1, found.end())
             is_end_deleted = mark == "\r" and is_deleted(last.properties)
-            content = "".join(self._runs(found.start(), found.end() - has_mark, style))
+            content = "".join(self._runs(found.start(), found.end() - has_mark))
             own = paragraph_properties(properties, style, is_end_deleted=is_end_deleted)
             yield Paragraph(f"<w:p>{own}{content}</w:p>", mark, properties)
 
-    def _runs(self, start: int, end: int, style: int) -> Iterator[str]:
-        anchors = (
-            self._order[bisect_left(self._order, start) : bisect_left(self._order, end + 1)] if self._order else []
-        )
+    def _runs(self, start: int, end: int) -> Iterator[str]:
         for run in self._file.runs(start, end):
             at = run.start
-            for anchor in [each for each in anchors if run.start <= each < run.end]:
+            for anchor in self._anchors(run.start, run.end):
                 yield self._run(run._replace(start=at, end=anchor), "")
                 yield self._run(run._replace(start=anchor, end=anchor + 1), self._anchored[anchor])
                 at = anchor + 1
             yield self._run(run._replace(start=at), "")
-        if anchors and anchors[-1] == end:
-            yield f"<w:r>{self._anchored[end]}</w:r>"
+        yield from (f"<w:r>{self._anchored[anchor]}</w:r>" for anchor in self._anchors(end, end + 1))
+
+    def _anchors(self, start: int, end: int) -> list[int]:
+        return self._order[bisect_left(self._order, start) : bisect_left(self._order, end)]
 
     def _run(self, run: Run, anchored: str) -> str:
         if is_deleted(run.properties) or run.start >= run.end:
@@ -136,7 +135,8 @@ class _Document:
             name = self._file.fonts[font] if font < len(self._file.fonts) else "Symbol"
             return f'<w:sym w:font={quoted(name)} w:char="{code:04X}"/>'
         if token == _PICTURE and _IN_DATA in run.properties and self._fields and self._fields[-1]:
-            return _form_field(self._file.data[int.from_bytes(run.properties[_IN_DATA], "little") :])
+            at = int.from_bytes(run.properties[_IN_DATA], "little")
+            return _form_field(self._file.data[at : at + _LARGEST_FIELD])
         if token < " ":
             return _CHARACTERS.get(token, "")
         whole = token.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

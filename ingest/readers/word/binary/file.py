@@ -12,6 +12,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 WORD_97 = 193
@@ -78,7 +79,7 @@ class WordFile:
         count = max((len(data) - 4) // (4 + size), 0)
         places = struct.unpack_from(f"<{count + 1}I", data) if data else ()
         start = 4 * (count + 1)
-        return list(places), [data[start + size * n : start + size * (n + 1)] for n in range(count)]
+        return list(accumulate(places, max)), [data[start + size * n : start + size * (n + 1)] for n in range(count)]
 
     @cached_property
     def text(self) -> str:
@@ -112,7 +113,8 @@ class WordFile:
     def runs(self, start: int, end: int) -> Iterator[Run]:
         """Yield the formatting of the characters from ``start`` to ``end``."""
         index = max(bisect_right(self._pieces, start, key=lambda piece: piece.start) - 1, 0)
-        for piece in self._pieces[index:]:
+        for number in range(index, len(self._pieces)):
+            piece = self._pieces[number]
             at, until = max(start, piece.start), min(end, piece.end)
             if piece.start >= end:
                 return
