@@ -6,7 +6,6 @@ table cell, another tab ends each row, and the field codes of numbered captions 
 
 from __future__ import annotations
 
-import io
 import re
 import struct
 from dataclasses import replace
@@ -16,6 +15,7 @@ from ingest.readers.other_formats import read_nodes
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.kreuzberg_library import LIBRARY
+from ingest.readers.shared.old_properties import read_properties
 from ingest.readers.text import write_text
 from ingest.readers.word.binary.document import converted
 from ingest.readers.word.binary.file import WORD_97, WordFile
@@ -33,7 +33,7 @@ def read_legacy_word(request: ReadRequest, into: DocumentBuilder) -> dict[str, S
     try:
         file = WordFile(request.data)
         package = converted(file) if file.version >= WORD_97 else b""
-        properties = _properties(request.data)
+        properties = read_properties(request.data)
     except _DAMAGE as error:
         into.warn(f"The file is damaged ({error}): its text was read without notes, tables and tracked changes.")
         package = b""
@@ -41,26 +41,6 @@ def read_legacy_word(request: ReadRequest, into: DocumentBuilder) -> dict[str, S
         return read_nodes(request, into, lambda text: write_flat_text(text, into))
     read_word(replace(request, data=package), into)
     return properties
-
-
-def _properties(data: bytes) -> dict[str, Scalar]:
-    import olefile
-
-    with olefile.OleFileIO(io.BytesIO(data)) as file:
-        found = file.get_metadata()
-    encoding = f"cp{found.codepage}" if found.codepage and found.codepage > 0 else "cp1252"
-    texts = {"title": found.title, "subject": found.subject, "authors": found.author}
-    properties = {key: _decoded(value, encoding) for key, value in texts.items() if isinstance(value, bytes)}
-    times = {"created_at": found.create_time, "modified_at": found.last_saved_time}
-    properties |= {key: value.isoformat() for key, value in times.items() if value and value.year > 1601}
-    return {key: value for key, value in properties.items() if value}
-
-
-def _decoded(value: bytes, encoding: str) -> str:
-    try:
-        return value.decode("utf-8" if encoding == "cp65001" else encoding, "replace").strip("\0 ")
-    except LookupError:
-        return value.decode("cp1252", "replace").strip("\0 ")
 
 
 def write_flat_text(text: str, into: DocumentBuilder) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
-from xml.sax.saxutils import escape
 
+from ingest.readers.shared.package_writer import Related, escaped, quoted, write_package
 from ingest.readers.word.binary.file import Run, WordFile, properties_of, word
-from ingest.readers.word.binary.parts import is_deleted, lists, paragraph_properties, quoted, run_properties, styles
+from ingest.readers.word.binary.parts import is_deleted, lists, paragraph_properties, run_properties, styles
 from ingest.readers.word.binary.tables import Paragraph, blocks
 
 _TEXT, _NOTES, _HEADERS, _MACROS, _COMMENTS, _ENDNOTES, _BOXES, _HEADER_BOXES = range(8)
@@ -24,7 +22,6 @@ _PARAGRAPH = re.compile("[^\r\x07\x0c]*[\r\x07\x0c]|[^\r\x07\x0c]+")
 _TOKEN = re.compile("[^\0-\x1f]+|[\0-\x1f]")
 _FIELD_MARKS = {"\x13": "begin", "\x14": "separate", "\x15": "end"}
 _CHARACTERS = {"\t": "<w:tab/>", "\x0b": "<w:br/>", "\x1e": "<w:noBreakHyphen/>"}
-_UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def converted(file: WordFile) -> bytes:
@@ -40,15 +37,11 @@ def converted(file: WordFile) -> bytes:
         "comments": document.remarks("comment", _COMMENTS, 4, 5),
         **document.headers,
     }
-    relations = "".join(
-        f'<Relationship Id="{name}" Type="/{name.rstrip("0123456789")}" Target="{name}.xml"/>' for name in parts
+    related = [Related(name, name.rstrip("0123456789"), f"word/{name}.xml") for name in parts]
+    return write_package(
+        {f"word/{name}.xml": f'<w:{name} xmlns:w="word">{xml}</w:{name}>' for name, xml in parts.items()},
+        {"word/document.xml": related},
     )
-    package = io.BytesIO()
-    with zipfile.ZipFile(package, "w") as into:
-        into.writestr("word/_rels/document.xml.rels", f"<Relationships>{relations}</Relationships>")
-        for name, xml in parts.items():
-            into.writestr(f"word/{name}.xml", f'<w:{name} xmlns:w="word">{xml}</w:{name}>')
-    return package.getvalue()
 
 
 class _Document:
@@ -139,9 +132,8 @@ class _Document:
             return _form_field(self._file.data[at : at + _LARGEST_FIELD])
         if token < " ":
             return _CHARACTERS.get(token, "")
-        whole = token.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         name = "instrText" if self._fields and self._fields[-1] else "t"
-        return f"<w:{name}>{escape(_UNPRINTABLE.sub('', whole))}</w:{name}>"
+        return f"<w:{name}>{escaped(token)}</w:{name}>"
 
     def _turn_field(self, mark: str) -> None:
         if mark == "\x13":
@@ -201,7 +193,7 @@ def _form_field(data: bytes) -> str:
             at += 4 + 2 * word(data, at + 2)
         choices = list(_texts(data[at + 8 :]))[: word(data, at + 4)]
         shown = choices[chosen] if chosen < len(choices) else ""
-    return f'<w:fldChar w:fldCharType="separate"/><w:t>{escape(_UNPRINTABLE.sub("", shown))}</w:t>'
+    return f'<w:fldChar w:fldCharType="separate"/><w:t>{escaped(shown)}</w:t>'
 
 
 def _texts(data: bytes) -> Iterator[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from xml.sax.saxutils import quoteattr
 
+from ingest.readers.shared.package_writer import quoted
 from ingest.readers.word.binary.file import Properties, WordFile, properties_of, word
 
 _STYLES, _LISTS, _LIST_USES = 1, 73, 74
@@ -145,8 +145,3 @@ class _Levels:
             + (f'<w:lvlRestart w:val="{restart}"/>' if flags & 8 else "")
             + "</w:lvl>"
         )
-
-
-def quoted(text: str) -> str:
-    """Return the value of an attribute, without characters that XML does not allow."""
-    return quoteattr("".join(each for each in text if each.isprintable()))
