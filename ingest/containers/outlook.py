@@ -7,6 +7,7 @@ which may hold the HTML. Old messages store text in a code page: their own, that
 from __future__ import annotations
 
 import io
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,6 +55,7 @@ _CODE_PAGES = {65001: "utf-8", 20127: "ascii", 20866: "koi8-r", 21866: "koi8-u",
                50221: "iso-2022-jp", 50222: "iso-2022-jp", 50225: "iso2022_kr", 51932: "euc_jp", 51949: "cp949",
                51936: "gb18030", 54936: "gb18030", 52936: "hz", 10000: "mac_roman"}  # fmt: skip
 _EPOCH, _LAST_YEAR = datetime(1601, 1, 1, tzinfo=UTC), 4500  # Outlook stores a later year for "no date"
+_OLD_TEXT = re.compile(r"__substg1\.0_[0-9A-F]{4}001E")
 _BETWEEN = "\f"
 _MAX_ATTACHMENTS = 10_000
 
@@ -169,7 +171,7 @@ class _Item:
     def _old_texts(self) -> Mapping[_Path, str]:
         """Decode all texts of the message that are not Unicode at once, so that a guess has enough to go by."""
         storages = [self._own.storage, *self._storages(_RECIPIENT), *self._storages(_ATTACHMENT)]
-        streams = [(each, name) for each in storages for name in self._file.members[each] if name.endswith("001E")]
+        streams = [(each, name) for each in storages for name in self._file.members[each] if _OLD_TEXT.fullmatch(name)]
         separator = _BETWEEN.encode()
         data = b"\n\f\n".join(self._file.read(*each).replace(b"\0", b"").replace(separator, b"") for each in streams)
         label = _label(self._code_page)

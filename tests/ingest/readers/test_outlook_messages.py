@@ -117,6 +117,14 @@ def test_kinds_of_recipients_and_senders_for_others_are_told_apart(parser: Parse
     assert document.metadata["created_at"] == "2025-04-01T08:30:00+00:00"
 
 
+def test_a_message_to_many_is_read(parser: Parser, tmp_path: Path) -> None:
+    people = {
+        f"__recip_version1.0_#{number:08X}": recipient(f"P{number}", f"{number}@x.org", 1) for number in range(33)
+    }
+    path = write_compound(tmp_path / "a.msg", {**fixed(32), **text(x1000="To all."), **people})
+    assert parser.parse(path).text.count("@x.org") == 33  # the storage of number 30 is called …0000001E
+
+
 @pytest.mark.parametrize(
     ("code_page", "words"), [(932, "契約は2024年4月1日"), (28592, "Zażółć gęślą"), (20866, "Сумма"), (65001, "Žluť")]
 )
