@@ -1,4 +1,4 @@
-"""Reads messages (.eml): header fields, text and invitations. Attachments become separate documents.
+"""Reads messages (.eml, .msg): header fields, text and invitations. Attachments become separate documents.
 
 kreuzberg ignores declared character sets of East Asia, HTML beside plain text, tables of HTML, and invitations.
 """
@@ -6,21 +6,24 @@ kreuzberg ignores declared character sets of East Asia, HTML beside plain text, 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from email.message import Message
 
-from ingest.containers import mail
+from ingest.containers import mail, outlook
 from ingest.decoding import decode, decode_declared
 from ingest.errors import CorruptDocument
-from ingest.reader import Reader, ReadRequest
+from ingest.reader import Reader, ReaderRegistry, ReadRequest
 from ingest.readers.calendar import write_entries
 from ingest.readers.markup.html import write_page
 from ingest.readers.markup.tree import decode_html
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.kreuzberg_library import LIBRARY
 from ingest.readers.text import write_text
 from vectorstore.models import Scalar
 
-_FIELDS = {"Subject": "subject", "From": "from_email", "To": "to_emails", "Cc": "", "Date": "created_at"}
+_FIELDS = {"Subject": "subject", "From": "from_email", "To": "to_emails", "Cc": "", "Bcc": "", "Date": "created_at"}
 """The fields that are part of the text, with their names as properties."""
+_PAGES = ("text/html", "text/rtf")
 _FLOWED = re.compile(r"(?<!^--) \n(?!>)", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _STUB = 0.8  # share of the words of the HTML that a text of the same message has if it is no stub
@@ -29,13 +32,19 @@ _STUB = 0.8  # share of the words of the HTML that a text of the same message ha
 def read_mail(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the message's fields and text to the builder; return its fields as properties."""
     try:
-        message = mail.parse(request.data)
+        message = _parsed(request, into)
     except ValueError as error:
         raise CorruptDocument(f"{request.path} is damaged: {error}. Export it again.") from error
     fields = {name: value for name in _FIELDS if (value := mail.field(message, name))}
     into.prose("\n".join(f"{name}: {value}" for name, value in fields.items()))
     _Body(request, into).write(message)
     return {key: fields[name] for name, key in _FIELDS.items() if key and name in fields}
+
+
+def _parsed(request: ReadRequest, into: DocumentBuilder) -> Message:
+    if request.data.startswith(outlook.SIGNATURE):
+        return outlook.parse(request.data, request.path, into.warn)
+    return mail.parse(request.data)
 
 
 class _Body:
@@ -74,18 +83,26 @@ class _Body:
         return [*(plain[:1] or pages[-1:] or [part for part in parts if part.is_multipart()][-1:]), *others]
 
     def _text_of(self, part: Message) -> str:
-        """Return the text that a part with HTML would add."""
+        """Return the text that a part with HTML or RTF would add."""
         inside = DocumentBuilder()
         page = _text_part(part)
         if page is not None:
-            write_page(self._decoded(page), inside)
+            self._write_page(page, inside)
         return inside.text
 
+    def _write_page(self, part: Message, into: DocumentBuilder) -> None:
+        if part.get_content_type() == "text/html":
+            write_page(self._decoded(part), into)
+        else:
+            rtf = replace(self._request, data=_data(part), mime_type="application/rtf")
+            ReaderRegistry().find(rtf.mime_type, rtf.path).read(rtf, into)
+
     def _write_text(self, part: Message, kind: str) -> None:
+        if kind in _PAGES:
+            self._write_page(part, self._into)
+            return
         text = self._decoded(part)
-        if kind == "text/html":
-            write_page(text, self._into)
-        elif kind in ("text/calendar", "text/vcard", "text/x-vcard", "text/directory"):
+        if kind in ("text/calendar", "text/vcard", "text/x-vcard", "text/directory"):
             write_entries(text, self._into)
         else:
             if part.get_param("format") == "flowed":
@@ -93,8 +110,7 @@ class _Body:
             write_text(text, self._into)
 
     def _decoded(self, part: Message) -> str:
-        payload = part.get_payload(decode=True)
-        data = payload if isinstance(payload, bytes) else b""
+        data = _data(part)
         charset = part.get_param("charset")
         text = decode_declared(data, charset, self._into.warn) if isinstance(charset, str) else None
         if text is not None:
@@ -103,14 +119,21 @@ class _Body:
         return by_content(data, self._request.path, self._into.warn)
 
 
+def _data(part: Message) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
 def _parts(part: Message) -> list[Message]:
     payload = part.get_payload()
     return [each for each in payload if isinstance(each, Message)] if isinstance(payload, list) else []
 
 
 def _text_part(part: Message) -> Message | None:
-    """Return the HTML in a part, which may come with its pictures, or None."""
-    return next((each for each in part.walk() if each.get_content_type() == "text/html"), None)
+    """Return the HTML or RTF in a part, which may come with its pictures, or None."""
+    return next((each for each in part.walk() if each.get_content_type() in _PAGES), None)
 
 
-READER = Reader(name="mail", version=1, read=read_mail, mime_types=("message/rfc822",))
+READER = Reader(
+    name="mail", version=2, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
+)

@@ -310,7 +310,8 @@ def number(value: str | None, default: int = 0) -> int:
 
 def comment_line(author: str, when: str, text: str) -> str:
     """Format a comment on one line with its author and date."""
-    return f"Comment ({', '.join(part for part in (author, when) if part)}): {' '.join(text.split())}"
+    about = ", ".join(part for part in (author, when) if part)
+    return f"Comment{f' ({about})' if about else ''}: {' '.join(text.split())}"
 
 
 def description(properties: ElementTree.Element | None) -> str:

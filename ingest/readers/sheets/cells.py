@@ -105,11 +105,12 @@ def _text(item: Element) -> str:
         if local_name(child) == "t":
             parts.append(child.text or "")
         elif local_name(child) == "r":
-            parts.append(_formed(child.findtext("{*}t", ""), *_font(child.find("{*}rPr"))))
+            parts.append(formed(child.findtext("{*}t", ""), *_font(child.find("{*}rPr"))))
     return "".join(parts)
 
 
-def _formed(text: str, is_struck: bool, shift: str) -> str:
+def formed(text: str, is_struck: bool, shift: str) -> str:
+    """Return text with the form of its font: struck out, and ``superscript`` or ``subscript``."""
     text = _SHIFTS[shift](text) if shift in _SHIFTS else text
     return struck(text) if is_struck else text
 
@@ -184,8 +185,8 @@ class _Cells:
             text = f"={formula.text or '…'}"
         else:
             return ""
-        formed = _formed(text, style.is_struck, style.shift if formula is None else "")
-        return Figure(formed) if isinstance(text, Figure) else formed
+        shown = formed(text, style.is_struck, style.shift if formula is None else "")
+        return Figure(shown) if isinstance(text, Figure) else shown
 
     def _shown(self, kind: str, value: str, style: _Style, sheet: Sheet) -> str:
         match kind:
@@ -258,6 +259,15 @@ def _place(reference: str) -> tuple[int, int] | None:
     for letter in found[1]:
         column = column * 26 + ord(letter) - ord("A") + 1
     return int(found[2]) - 1, column - 1
+
+
+def place_name(row: int, column: int) -> str:
+    """Return the name of a cell, such as ``B12``."""
+    letters = ""
+    while column >= 0:
+        letters = chr(ord("A") + column % 26) + letters
+        column = column // 26 - 1
+    return f"{letters}{row + 1}"
 
 
 def warnings_about(sheets: Sequence[Sheet]) -> Iterator[str]:

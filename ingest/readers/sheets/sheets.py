@@ -1,7 +1,7 @@
 """Reads spreadsheets. Each sheet becomes a heading and a table, followed by its charts and comments.
 
-Headers and footers come last. calamine reads the cells of .xls, .xlsb and .ods; ``cells.py`` those of .xlsx, in which
-this module also reads charts, text boxes and comments.
+Headers and footers come last. calamine reads the cells of .xlsb and .ods, ``old_cells.py`` those of .xls, and
+``cells.py`` those of .xlsx, in which this module also reads charts, text boxes and comments.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from ingest.readers.shared.number_format import format_number, general
 from ingest.readers.shared.ooxml import Package, comment_line, number, texts
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from ingest.readers.sheets.cells import Figure, read_sheets, warnings_about
+from ingest.readers.sheets.old_cells import read_old_sheets
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
+_OLD = b"\xd0\xcf\x11\xe0"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 """The name of the stream in which Office stores an encrypted file."""
 
@@ -48,8 +50,10 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
     """Add a heading and a table per sheet to the builder. Return the workbook's properties."""
     data, path = request.data, request.path
     if not _has_parts(data):
-        for name, rows in _sheets(_open(data, path), path):
-            _write_sheet(name, rows, into)
+        _refuse_encrypted(data, path)
+        if not (data.startswith(_OLD) and _write_old_sheets(data, into)):
+            for name, rows in _sheets(_open(data, path), path):
+                _write_sheet(name, rows, into)
         return {}
     package = Package(data, path)
     main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
@@ -66,6 +70,21 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
     return package.properties()
 
 
+def _write_old_sheets(data: bytes, into: DocumentBuilder) -> bool:
+    """Write the sheets of a .xls as Excel shows them. Return whether the library could read the file."""
+    try:
+        sheets = read_old_sheets(data)
+    except ValueError as error:
+        into.warn(f"Numbers and dates are shown as they are stored: the formats of the cells were not read ({error}).")
+        return False
+    for sheet, comments in sheets:
+        _write_sheet(sheet.name, _without_margin(sheet.rows), into)
+        into.prose("\n".join(comments))
+    for warning in warnings_about([sheet for sheet, _ in sheets]):
+        into.warn(warning)
+    return True
+
+
 def _write_sheet(name: str, rows: Sequence[Sequence[str]], into: DocumentBuilder) -> None:
     into.heading(name, _SHEET_LEVEL)
     for table in _tables(rows):
@@ -77,12 +96,15 @@ def _has_parts(data: bytes) -> bool:
     return data.startswith(b"PK") and b"xl/workbook.xml" in data
 
 
-def _open(data: bytes, path: Path) -> CalamineWorkbook:
-    import python_calamine
-
+def _refuse_encrypted(data: bytes, path: Path) -> None:
     if _ENCRYPTED in data:
         raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
     require_unencrypted(data, path)
+
+
+def _open(data: bytes, path: Path) -> CalamineWorkbook:
+    import python_calamine
+
     with _translate_errors(path):
         return python_calamine.load_workbook(io.BytesIO(data))
 
@@ -248,7 +270,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=4,
+    version=5,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

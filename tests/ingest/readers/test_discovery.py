@@ -64,7 +64,7 @@ def test_readers_have_unique_names_and_patterns() -> None:
         ("text/x-source-code", "a.ADOC", "asciidoc"),
         ("application/vnd.ms-word.document.macroEnabled.12", "a.docm", "word"),
         ("application/msword", "a.doc", "legacy_word"),
-        ("application/vnd.ms-powerpoint", "a.ppt", "other_formats"),
+        ("application/vnd.ms-powerpoint", "a.ppt", "legacy_slides"),
         ("application/vnd.ms-powerpoint.slideshow.macroEnabled.12", "a.ppsm", "slides"),
         ("application/vnd.oasis.opendocument.spreadsheet", "a.ods", "sheets"),
         ("application/epub+zip", "a.epub", "epub"),

@@ -1,0 +1,124 @@
+"""Reads the cells of .xls files as Excel shows them: number formats, raised and struck text, hidden parts, comments.
+
+calamine gives the stored numbers, and neither hidden rows and columns nor comments.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ingest.readers.shared.form import linked
+from ingest.readers.shared.number_format import GENERAL, format_number
+from ingest.readers.shared.ooxml import comment_line
+from ingest.readers.sheets.cells import Figure, Sheet, formed, place_name
+
+if TYPE_CHECKING:
+    from xlrd.book import Book
+    from xlrd.sheet import Sheet as OldSheet
+
+_EMPTY, _TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = range(6)
+_SHIFTS = {1: "superscript", 2: "subscript"}
+_MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
+
+
+def read_old_sheets(data: bytes) -> list[tuple[Sheet, list[str]]]:
+    """Return the sheets of a workbook with their comments. Raises ValueError for files that the library cannot read."""
+    import xlrd
+    from xlrd.compdoc import CompDocError
+    from xlrd.formula import FormulaError
+
+    damage = (
+        xlrd.XLRDError, CompDocError, FormulaError, struct.error, LookupError, AssertionError, TypeError,
+        AttributeError, ArithmeticError, OSError,
+    )  # fmt: skip
+    try:
+        book = xlrd.open_workbook(file_contents=data, formatting_info=True, ragged_rows=True, logfile=io.StringIO())
+        return [(_Cells(book, sheet).read(), list(_comments(sheet))) for sheet in book.sheets()]
+    except damage as error:
+        raise ValueError(str(error) or type(error).__name__) from error
+
+
+def _comments(sheet: OldSheet) -> Iterator[str]:
+    for (row, column), note in sorted(sheet.cell_note_map.items()):
+        yield f"{place_name(row, column)}: {comment_line((note.author or '').strip(), '', note.text)}"
+
+
+class _Cells:
+    """Reads the cells of one sheet into rows."""
+
+    def __init__(self, book: Book, sheet: OldSheet) -> None:
+        self._book = book
+        self._sheet = sheet
+        self._found = Sheet(sheet.name + " (hidden sheet)" * (sheet.visibility != 0), "", [])
+
+    def read(self) -> Sheet:
+        width = max((self._sheet.row_len(row) for row in range(self._sheet.nrows)), default=0)
+        for row in range(self._sheet.nrows):
+            cells = [self._cell(row, column) for column in range(self._sheet.row_len(row))]
+            self._found.rows.append(cells + [""] * (width - len(cells)))
+        self._copy_merged()
+        self._name_hidden()
+        return self._found
+
+    def _cell(self, row: int, column: int) -> str:
+        cell = self._sheet.cell(row, column)
+        style = self._book.xf_list[cell.xf_index]
+        font = self._book.font_list[style.font_index]
+        shift = _SHIFTS.get(font.escapement, "")
+        if cell.ctype == _TEXT:
+            link = self._sheet.hyperlink_map.get((row, column))
+            text = self._rich_text(cell.value, row, column) or formed(cell.value, bool(font.struck_out), shift)
+            return linked(text, link.url_or_path) if link and isinstance(link.url_or_path, str) else text
+        shown = self._shown(cell.ctype, cell.value, style.format_key)
+        return Figure(formed(shown, bool(font.struck_out), shift)) if shown else ""
+
+    def _rich_text(self, text: str, row: int, column: int) -> str:
+        """Return a text with the form of its parts, or ``""`` if it has only one."""
+        runs = self._sheet.rich_text_runlist_map.get((row, column), [])
+        style = self._book.xf_list[self._sheet.cell_xf_index(row, column)]
+        starts = [(0, style.font_index), *runs] if runs else []
+        ends = [start for start, _ in starts[1:]] + [len(text)]
+        fonts = [(start, end, self._book.font_list[font]) for (start, font), end in zip(starts, ends, strict=False)]
+        return "".join(
+            formed(text[start:end], bool(font.struck_out), _SHIFTS.get(font.escapement, ""))
+            for start, end, font in fonts
+        )
+
+    def _shown(self, kind: int, value: float, format_key: int) -> str:
+        if kind == _BOOLEAN:
+            return "true" if value else "false"
+        if kind == _ERROR:
+            from xlrd.biffh import error_text_from_code
+
+            error: str = error_text_from_code.get(int(value), "#ERROR")
+            self._found.errors[error] = self._found.errors.get(error, 0) + 1
+            return error
+        if kind not in (_NUMBER, _DATE):
+            return ""
+        code = self._book.format_map[format_key].format_str or GENERAL
+        try:
+            return format_number(value, code, from_1904=self._book.datemode == 1)
+        except (ValueError, ArithmeticError):  # a number beyond what can be shown
+            return str(value)
+
+    def _copy_merged(self) -> None:
+        rows = self._found.rows
+        for top, bottom, left, right in self._sheet.merged_cells:
+            if top < len(rows) and left < len(rows[top]) and (bottom - top) * (right - left) <= _MAX_COPIES:
+                for row in rows[top:bottom]:
+                    row[left:right] = [rows[top][left]] * len(row[left:right])
+
+    def _name_hidden(self) -> None:
+        rows = self._found.rows
+        for number, about in self._sheet.rowinfo_map.items():
+            if about.hidden and number < len(rows):
+                first = next((index for index, text in enumerate(rows[number]) if text), None)
+                if first is not None:
+                    rows[number][first] += " (hidden row)"
+        for column, about in self._sheet.colinfo_map.items():
+            hidden = next((row for row in rows if column < len(row) and row[column]), None)
+            if (about.hidden or about.width == 0) and hidden is not None:
+                hidden[column] += " (hidden column)"
