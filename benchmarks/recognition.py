@@ -3,8 +3,9 @@
     python -m benchmarks.recognition report.pdf letter.pdf --pages 3
 
 The text of the PDFs is the truth. Each page is read as it is, then tilted by 1.2 degrees, pale and covered with noise,
-as a worn scanner does it. Words are compared without their order; each Chinese or Japanese character is a word. Engines: the
-program Tesseract and the library of Candor, and RapidOCR after `pip install rapidocr onnxruntime`. All use one core.
+as a worn scanner does it. Words are compared without their order; each Chinese or Japanese character is a word.
+Engines: the program Tesseract, the library of Candor, and RapidOCR after `pip install rapidocr onnxruntime`. All use
+one core.
 """
 
 from __future__ import annotations
