@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from api.services.documents.contents import find_text, page_number, text_part
+from api.services.research.quote_place import describe_place
 from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
 from ingest.errors import PageNotShown
@@ -74,7 +75,12 @@ def test_a_passage_a_quote_and_a_search_hit_have_the_printed_number() -> None:
     assert show_location(chunk, [8]) == "a.pdf, page 8 (printed iv)"
     quote = Quote.of(evidence_in(chunk, 0, 6, "seven.", pages=(7,)), "a.pdf")
     assert quote.printed_pages == "iii"
+    assert describe_place(quote) == "a.pdf, page 7 (printed iii)"
     assert "printed_pages" not in quote.model_copy(update={"printed_pages": ""}).model_dump()
+
+
+def test_pages_that_were_stored_without_labels_are_read() -> None:
+    assert PAGES.validate_json(b'[{"number": 3, "start": 0, "end": 9}]') == (PageSpan(number=3, start=0, end=9),)
 
 
 def test_a_range_of_labelled_and_other_pages() -> None:
