@@ -7,7 +7,7 @@ stores: ``parsed_text[chunk.start:chunk.end] == chunk.text``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -51,12 +51,31 @@ class ChunkKind(StrEnum):
     CODE = "code"
 
 
+def _is_empty(value: Sized) -> bool:
+    return not value
+
+
+PageLabels = Annotated[
+    dict[int, str],
+    Field(exclude_if=_is_empty, description="Numbers printed on the pages, such as 'iii', where they differ."),
+]
+"""The labels of a document's pages by page number. Absent in JSON if there are none."""
+
+PrintedPages = Annotated[
+    str, Field(exclude_if=_is_empty, description="numbers printed on the pages, such as 'iii to iv', if they differ")
+]
+"""What ``printed_pages`` returns. Absent in JSON if it is empty."""
+
+
 class PageSpan(FrozenModel):
     """The part [start, end) of the parsed text on page ``number``, counted from 1."""
 
     number: int = Field(ge=1)
     start: int = Field(ge=0)
     end: int = Field(ge=0)
+    label: str = Field(
+        default="", exclude_if=_is_empty, description="number printed on it, such as 'iii', if it is not ``number``"
+    )
 
 
 class SectionStart(FrozenModel):
@@ -180,6 +199,23 @@ class Chunk(FrozenModel):
     def pages_of(self, start: int, end: int) -> tuple[int, ...]:
         """Return the numbers of the pages that contain the span [start, end), ascending."""
         return tuple(page.number for page in self.page_spans if page.start < end and start < page.end)
+
+    def printed(self, pages: Sequence[int]) -> str:
+        """Return the printed numbers of these pages of the passage, as ``printed_pages`` does."""
+        return printed_pages(page_labels(self.page_spans), pages)
+
+
+def page_labels(spans: Iterable[PageSpan]) -> dict[int, str]:
+    """Return the printed numbers of the pages that have one which differs from the page number."""
+    return {span.number: span.label for span in spans if span.label}
+
+
+def printed_pages(labels: Mapping[int, str], pages: Sequence[int]) -> str:
+    """Return the printed numbers of pages, such as ``iii to iv``. Empty if they are the page numbers."""
+    if labels.keys().isdisjoint(pages):
+        return ""
+    ends = (pages[0], pages[-1]) if len(pages) > 1 else pages
+    return " to ".join(labels.get(page, str(page)) for page in ends)
 
 
 def page_ranges(pages: Iterable[int]) -> str:

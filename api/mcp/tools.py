@@ -36,7 +36,7 @@ from multi_agent.values.bus import Subscriber
 from multi_agent.values.document_filter import DocumentFilter
 from multi_agent.values.events import Event
 from multi_agent.values.request import LONGEST, RagResult, Request
-from vectorstore.models import Hit, Origin, SearchMode, UnreadableCollection
+from vectorstore.models import Hit, Origin, PrintedPages, SearchMode, UnreadableCollection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -89,6 +89,7 @@ class Passage(FrozenModel):
     name: str
     section: str
     pages: tuple[int, ...]
+    printed_pages: PrintedPages = ""
     start: int = Field(description="where in the document's text it begins")
     text: str
     score: float
@@ -309,7 +310,8 @@ def _passage(hit: Hit) -> Passage:
     chunk = hit.chunk
     return Passage(
         document=chunk.document_id, name=chunk.name, section=" › ".join(chunk.section), pages=chunk.pages,
-        start=chunk.start, text=chunk.reading_text, score=hit.score, respelt=hit.respelt,
+        printed_pages=chunk.printed(chunk.pages), start=chunk.start, text=chunk.reading_text, score=hit.score,
+        respelt=hit.respelt,
     )  # fmt: skip
 
 

@@ -191,7 +191,7 @@ class _Chunking:
         """Return the parts of pages that the span covers."""
         first = max(bisect_right(self._page_starts, start) - 1, 0)
         return tuple(
-            PageSpan(number=page.number, start=max(page.start, start), end=min(page.end, end))
+            page.model_copy(update={"start": max(page.start, start), "end": min(page.end, end)})
             for page in self._parsed.pages[first : bisect_right(self._page_starts, end - 1)]
             if page.start < end and start < page.end
         )

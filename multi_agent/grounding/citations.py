@@ -81,7 +81,7 @@ def _evidence(first: Unit, last: Unit, why: str) -> Evidence:
     return evidence_in(chunk, start, end, quote, pages=pages, why=why, picture=picture)
 
 
-def evidence_in(chunk: Chunk, start: int, end: int, quote: str, **fields: Any) -> Evidence:
+def evidence_in(chunk: Chunk, start: int, end: int, quote: str, *, pages: tuple[int, ...], **fields: Any) -> Evidence:
     """Return evidence from the passage, with number 1. ``fields`` sets the remaining fields."""
     return Evidence(
         number=1,
@@ -89,6 +89,8 @@ def evidence_in(chunk: Chunk, start: int, end: int, quote: str, **fields: Any) -
         document_id=chunk.document_id,
         name=chunk.name,
         chunk_id=chunk.id,
+        pages=pages,
+        printed_pages=chunk.printed(pages),
         section=chunk.section_of(start),
         start=start,
         end=end,

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.values.context import ResearchContext
-from vectorstore.models import Chunk, page_ranges
+from vectorstore.models import Chunk, page_labels, page_ranges, printed_pages
 
 _OUTLINED = 3  # documents; those with the most passages in the context
 _LINES = 25  # maximum of one outline
@@ -57,5 +57,8 @@ def _show_section(path: tuple[str, ...], chunks: Sequence[Chunk], read: Collecti
 
 def _show_pages(chunks: Iterable[Chunk]) -> str:
     """Return the pages of the passages, such as 'pages 2, 5-7'; empty if the format has no pages."""
-    pages = {page for chunk in chunks for page in chunk.pages}
-    return f"page{'s' * (len(pages) > 1)} {page_ranges(pages)}" if pages else ""
+    labels = {page: label for chunk in chunks for page, label in page_labels(chunk.page_spans).items()}
+    pages = sorted({page for chunk in chunks for page in chunk.pages})
+    printed = printed_pages(labels, pages)
+    shown = f"page{'s' * (len(pages) > 1)} {page_ranges(pages)}" if pages else ""
+    return f"{shown} (printed {printed})" if printed else shown

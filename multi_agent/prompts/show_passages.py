@@ -75,7 +75,8 @@ def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Col
     has_title = title not in _letters(chunk.name) and title not in without
     section = [each for each in chunk.section if _letters(each) not in (*without, title)]
     name = f"{chunk.name} ({chunk.title})" if has_title else chunk.name
-    parts = [name, " › ".join(section), show_pages(chunk.pages if pages is None else pages)]
+    shown = chunk.pages if pages is None else pages
+    parts = [name, " › ".join(section), show_pages(shown, chunk.printed(shown))]
     return ", ".join(part for part in parts if part)
 
 
@@ -112,11 +113,12 @@ def _letters(text: str) -> str:
     return _NO_LETTERS.sub("", text.casefold())
 
 
-def show_pages(pages: Sequence[int]) -> str:
-    """Return 'page 3', 'pages 3-4' or an empty text."""
+def show_pages(pages: Sequence[int], printed: str = "") -> str:
+    """Return 'page 3', 'pages 3-4', 'page 3 (printed iii)' or an empty text."""
     if not pages:
         return ""
-    return f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]}-{pages[-1]}"
+    shown = f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]}-{pages[-1]}"
+    return f"{shown} (printed {printed})" if printed else shown
 
 
 def bullets(items: Sequence[str]) -> str:

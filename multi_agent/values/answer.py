@@ -14,7 +14,7 @@ from base.models import FrozenModel
 from multi_agent.model import Usage
 from multi_agent.values.context import Claim, Computation, Evidence, Layout, PictureSource, ResearchContext, Synthesis
 from multi_agent.values.document_filter import Selection
-from vectorstore.models import Origin, Scalar
+from vectorstore.models import Origin, PrintedPages, Scalar
 
 
 class Status(StrEnum):
@@ -46,6 +46,7 @@ class Quote(FrozenModel):
     document_id: str
     chunk_id: str
     pages: tuple[int, ...]
+    printed_pages: PrintedPages = ""
     section: tuple[str, ...] = Field(default=(), description="headings above the quote, outermost first")
     start: int
     end: int

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.library import within
-from vectorstore.models import Chunk, Origin, Scalar
+from vectorstore.models import Chunk, Origin, PrintedPages, Scalar
 
 
 class Understanding(FrozenModel):
@@ -83,6 +83,7 @@ class Evidence(FrozenModel):
     name: str
     chunk_id: str
     pages: tuple[int, ...] = ()
+    printed_pages: PrintedPages = ""
     section: tuple[str, ...] = Field(default=(), description="headings above the quote, outermost first")
     start: int
     end: int

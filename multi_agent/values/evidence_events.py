@@ -9,7 +9,7 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.values.context import Claim, Evidence
-from vectorstore.models import Chunk, Hit, Origin
+from vectorstore.models import Chunk, Hit, Origin, PrintedPages
 
 _MAX_PASSAGES = 24  # passages of a search that its event contains
 _EXCERPT = 200  # characters
@@ -23,6 +23,7 @@ class FoundPassage(FrozenModel):
     name: str = Field(description="name of the document")
     section: tuple[str, ...] = Field(default=(), description="headings above the passage, outermost first")
     pages: tuple[int, ...] = Field(default=(), description="pages of the excerpt; empty if the format has none")
+    printed_pages: PrintedPages = ""
     start: int = Field(ge=0, description="offset of the excerpt in the parsed text of its document")
     end: int = Field(gt=0)
     excerpt: str = Field(description="the first words of the passage, at most 200 characters")
@@ -38,9 +39,10 @@ class FoundPassage(FrozenModel):
             before, *after = excerpt[: _EXCERPT + 1].rsplit(maxsplit=1)
             excerpt = before if after else excerpt[:_EXCERPT]
         end = chunk.start + len(excerpt)
+        pages = chunk.pages_of(chunk.start, end)
         return cls(
             chunk_id=chunk.id, document_id=chunk.document_id, name=chunk.name, section=chunk.section,
-            pages=chunk.pages_of(chunk.start, end), start=chunk.start, end=end, excerpt=excerpt,
+            pages=pages, printed_pages=chunk.printed(pages), start=chunk.start, end=end, excerpt=excerpt,
             origin=chunk.origin, words=hit.words, cosine=hit.cosine,
         )  # fmt: skip
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
+from api.cli.ingest import run_ingest
 from support.panel import Panel
 from support.viewer import COLD, HOSTILE, SOUND, WARRANTY, OpenPage, Site, answered
 
@@ -75,6 +78,34 @@ def test_pages_are_shown_as_pictures_and_as_text(open_page: OpenPage, site: Site
     page.get_by_label("Page number").fill("1")
     page.get_by_role("button", name="Go").click()
     expect(page.get_by_role("region", name="Text of page 1")).to_contain_text(SOUND)
+
+
+def test_printed_page_numbers_stand_beside_the_page_numbers(open_page: OpenPage, site: Site) -> None:
+    report = Path(__file__).parents[1] / "ingest" / "cases" / "32-page-labels" / "q12_labels.pdf"
+    run_ingest(site.candor, [report], "reports", progress=False)
+    page = open_page(f"documents/reports/{site.candor.documents.find('q12_labels.pdf', 'reports').id}/page/3")
+    bar = page.locator(".page-bar")
+    expect(bar).to_contain_text("of 4 (printed 1)")
+    page.get_by_label("Page number").fill("ii")
+    page.get_by_role("button", name="Go").click()
+    expect(bar).to_contain_text("of 4 (printed ii)")
+    find(page, "fee is 42")
+    expect(page.get_by_role("region", name="Found")).to_contain_text("Page 3 (printed 1)")
+    page.get_by_role("button", name="Search passages").click()
+    expect(page.get_by_role("region", name="Found").locator(".source")).to_contain_text("pages 1–4 (printed i to 2)")
+
+
+def test_a_labelled_page_is_named_beside_a_quote(open_page: OpenPage, site: Site) -> None:
+    report = Path(__file__).parents[1] / "ingest" / "cases" / "32-page-labels" / "q12_labels.pdf"
+    run_ingest(site.candor, [report], "reports", progress=False)
+    site.responder = Panel("42 EUR")
+    page = open_page()
+    page.locator("select[name=collection]").select_option("reports")
+    answered(page)
+    page.locator(".claims .mark").first.click()
+    panel = page.locator("#panel")
+    expect(panel.locator(".facts")).to_contain_text("page 3 (printed 1)")
+    expect(panel.locator(".page-view")).to_contain_text("page 3 of 4 (printed 1)")
 
 
 def test_answers_that_cite_a_document_lead_to_it_and_back(open_page: OpenPage, site: Site) -> None:

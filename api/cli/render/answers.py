@@ -101,7 +101,7 @@ def _from_picture(picture: PictureSource) -> str:
 def show_kept(console: Console, kept: KeptText) -> None:
     """Print the source of the evidence, the text around it with the quote highlighted, and a link to the source."""
     source = capitalized(describe_origin(kept.origin)) if kept.origin else kept.name
-    where = ", ".join(part for part in (source, show_pages(kept.pages)) if part)
+    where = ", ".join(part for part in (source, show_pages(kept.pages, kept.printed_pages)) if part)
     console.print(Text(f"[{kept.number}] {where}", style="bold"), soft_wrap=True)
     start, end = max(0, kept.start - _AROUND), min(len(kept.text), kept.end + _AROUND)
     shown = Text("… " if start else "")

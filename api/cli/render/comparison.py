@@ -10,7 +10,14 @@ from rich.text import Text
 
 from api.cli.render.replay import difference_lines
 from api.cli.render.text import duration, excerpt, show_paragraph, show_table
-from api.services.research.compare import ComparedClaim, ComparedRun, Items, RunComparison
+from api.services.research.compare import (
+    ComparedClaim,
+    ComparedPassage,
+    ComparedQuote,
+    ComparedRun,
+    Items,
+    RunComparison,
+)
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.values.plan import Plan
 
@@ -31,8 +38,8 @@ def show_comparison(console: Console, compared: RunComparison) -> None:
                 show_paragraph(console, detail)
     _show_plans(console, compared)
     _show_items(console, "Queries", compared.queries, str)
-    _show_items(console, "Passages", compared.passages, lambda each: _place(each.name, each.pages, each.excerpt))
-    _show_items(console, "Evidence", compared.evidence, lambda each: _place(each.document, each.pages, each.quote))
+    _show_items(console, "Passages", compared.passages, lambda each: _place(each.name, each, each.excerpt))
+    _show_items(console, "Evidence", compared.evidence, lambda each: _place(each.document, each, each.quote))
     _show_claims(console, compared.claims)
 
 
@@ -84,5 +91,5 @@ def _plan(plan: Plan) -> str:
     return f"{plan.mode}: {' → '.join(steps)}"
 
 
-def _place(name: str, pages: tuple[int, ...], words: str) -> str:
-    return f"{', '.join(filter(None, (name, show_pages(pages))))}: {words}"
+def _place(name: str, source: ComparedPassage | ComparedQuote, words: str) -> str:
+    return f"{', '.join(filter(None, (name, show_pages(source.pages, source.printed_pages))))}: {words}"

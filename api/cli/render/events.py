@@ -166,7 +166,7 @@ def _found(body: evidence_events.Searched) -> str:
 
 def passage_line(passage: evidence_events.FoundPassage) -> str:
     """Return the document, the pages and the first words of a passage that a search found."""
-    place = ", ".join(filter(None, (passage.name, show_pages(passage.pages))))
+    place = ", ".join(filter(None, (passage.name, show_pages(passage.pages, passage.printed_pages))))
     return f"{place}: {textwrap.shorten(passage.excerpt, _PASSAGE_LENGTH, placeholder=' …')}"
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from base.models import FrozenModel
 from ingest.errors import PageNotShown
 from ingest.ledger.records import DocumentRecord, DocumentText
-from vectorstore.models import Chunk, ChunkFilter, PageSpan
+from vectorstore.models import Chunk, ChunkFilter, PageLabels, PageSpan, PrintedPages, page_labels
 from vectorstore.store import Collection
 
 _AROUND = 60  # characters shown before and after a found text
@@ -23,6 +23,7 @@ class TextPart(DocumentText):
     start: int = Field(default=0, description="Offset of the part in the whole text.")
     length: int = Field(description="Length of the whole text.")
     page_count: int = Field(description="Number of the last page with text. 0 for documents without pages.")
+    page_labels: PageLabels = Field(default_factory=dict)
 
 
 class Place(FrozenModel):
@@ -31,6 +32,7 @@ class Place(FrozenModel):
     start: int
     end: int
     page: int | None = Field(description="Null for documents without pages.")
+    printed_pages: PrintedPages = ""
     before: str = Field(description="The text before the match.")
     text: str
     after: str = Field(description="The text after the match.")
@@ -48,6 +50,19 @@ def text_part(text: DocumentText, start: int = 0, limit: int | None = None) -> T
     first = min(start, len(text.text))
     last = len(text.text) if limit is None else min(first + limit, len(text.text))
     return _cut(text, first, last)
+
+
+def page_number(text: DocumentText, wanted: str) -> int:
+    """Return the page with this number or, if there is none, with this printed number. Raises PageNotShown."""
+    number = int(wanted) if wanted.isdecimal() else 0
+    if number and (number <= max((span.number for span in text.pages), default=number)):
+        return number
+    for span in text.pages:
+        if span.label.casefold() == wanted.casefold():
+            return span.number
+    if number:
+        return number  # page_text names the existing pages
+    raise PageNotShown(f"No page has the printed number {wanted!r}. Give the number of a page, from 1.")
 
 
 def page_text(document: DocumentRecord, text: DocumentText, page: int) -> TextPart:
@@ -72,6 +87,7 @@ def _cut(text: DocumentText, first: int, last: int) -> TextPart:
         start=first,
         length=len(text.text),
         page_count=text.pages[-1].number if text.pages else 0,
+        page_labels=page_labels(text.pages),
     )
 
 
@@ -86,18 +102,20 @@ def find_text(text: DocumentText, wanted: str, first: int, limit: int) -> Places
 
 def _place(text: DocumentText, span: tuple[int, int], page_starts: Sequence[int]) -> Place:
     start, end = span
+    page = _page_at(text.pages, page_starts, start)
     return Place(
         start=start,
         end=end,
-        page=_page_at(text.pages, page_starts, start),
+        page=page.number if page else None,
+        printed_pages=page.label if page else "",
         before=text.text[max(0, start - _AROUND) : start],
         text=text.text[start:end],
         after=text.text[end : end + _AROUND],
     )
 
 
-def _page_at(pages: Sequence[PageSpan], starts: Sequence[int], offset: int) -> int | None:
-    return pages[max(0, bisect_right(starts, offset) - 1)].number if pages else None
+def _page_at(pages: Sequence[PageSpan], starts: Sequence[int], offset: int) -> PageSpan | None:
+    return pages[max(0, bisect_right(starts, offset) - 1)] if pages else None
 
 
 def passages(opened: Collection, document: DocumentRecord, first: int, limit: int) -> list[Chunk]:

@@ -21,6 +21,7 @@ from multi_agent.values.context import Claim
 from multi_agent.values.events import Event, PlanMade, PlanRevised
 from multi_agent.values.evidence_events import FoundPassage, Searched
 from multi_agent.values.plan import Plan
+from vectorstore.models import PrintedPages
 
 T = TypeVar("T")
 
@@ -38,6 +39,7 @@ class ComparedPassage(FrozenModel):
 
     name: str = Field(description="name of the document")
     pages: tuple[int, ...]
+    printed_pages: PrintedPages = ""
     excerpt: str
 
 
@@ -46,6 +48,7 @@ class ComparedQuote(FrozenModel):
 
     document: str
     pages: tuple[int, ...]
+    printed_pages: PrintedPages = ""
     quote: str
 
 
@@ -139,11 +142,14 @@ def _passages(events: Iterable[Event]) -> list[ComparedPassage]:
 
 
 def _passage(found: FoundPassage) -> ComparedPassage:
-    return ComparedPassage(name=found.name, pages=found.pages, excerpt=found.excerpt)
+    return ComparedPassage(name=found.name, pages=found.pages, printed_pages=found.printed_pages, excerpt=found.excerpt)
 
 
 def _evidence(answer: Answer) -> list[ComparedQuote]:
-    return [ComparedQuote(document=each.document, pages=each.pages, quote=each.quote) for each in answer.evidence]
+    return [
+        ComparedQuote(document=each.document, **each.model_dump(include={"pages", "printed_pages", "quote"}))
+        for each in answer.evidence
+    ]
 
 
 def _quotes(claim: Claim, answer: Answer) -> set[tuple[str, str]]:

@@ -17,7 +17,7 @@ from multi_agent.values.answer import Quote
 from multi_agent.values.events import RunStarted
 from multi_agent.values.sources import given_passages
 from vectorstore.joined import part_of
-from vectorstore.models import Chunk, Origin
+from vectorstore.models import Chunk, Origin, PrintedPages
 
 
 class KeptText(FrozenModel):
@@ -30,6 +30,7 @@ class KeptText(FrozenModel):
     start: int
     end: int
     pages: tuple[int, ...] = Field(default=(), description="Pages of the quote, for a document with pages.")
+    printed_pages: PrintedPages = ""
     path: str = Field(default="", description="Path of the document's file, only on the command line.")
 
 
@@ -101,5 +102,5 @@ def _kept(quote: Quote, text: str) -> KeptText:
         raise EvidenceNotFound(f"The source of evidence {quote.number} has changed and no longer contains the quote.")
     return KeptText(
         number=quote.number, name=quote.name, origin=quote.origin, text=text, start=quote.start, end=quote.end,
-        pages=quote.pages,
+        pages=quote.pages, printed_pages=quote.printed_pages,
     )  # fmt: skip

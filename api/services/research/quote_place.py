@@ -14,4 +14,4 @@ def describe_place(quote: Quote) -> str:
         return describe_origin(quote.origin)
     section = f"§ {' › '.join(quote.section)}" if quote.section and not quote.pages else ""
     given = describe_origin(quote.origin) if quote.origin else ""
-    return ", ".join(filter(None, (quote.name, show_pages(quote.pages), section, given)))
+    return ", ".join(filter(None, (quote.name, show_pages(quote.pages, quote.printed_pages), section, given)))

@@ -25,7 +25,7 @@ from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Quote
 from vectorstore.joined import part_of
-from vectorstore.models import PageSpan
+from vectorstore.models import PageLabels, PageSpan, page_labels
 
 _AROUND = 1800  # characters before and after the quote
 LOCATE_S = 3.0  # time limit for locating quotes; quotes that were not located in time are returned without positions
@@ -58,6 +58,7 @@ class Surroundings(FrozenModel):
     length: int = Field(default=0, description="Length of the whole text.")
     pages: tuple[PageSpan, ...] = Field(default=(), description="The pages of the text.")
     page_count: int = Field(default=0, description="0 without pages.")
+    page_labels: PageLabels = Field(default_factory=dict)
     marked: tuple[MarkedPage, ...] = Field(default=(), description="Positions on pages, if requested and located.")
 
 
@@ -112,6 +113,7 @@ class _Sources:
             length=len(text),
             pages=tuple(span for span in source.pages if span.start < end and start < span.end),
             page_count=source.pages[-1].number if source.pages else 0,
+            page_labels=page_labels(source.pages),
         )
 
     def _source(self, quote: Quote) -> DocumentText | None:

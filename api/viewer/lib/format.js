@@ -26,14 +26,21 @@ export function formatTime(iso) {
   return new Date(iso).toLocaleString(undefined, {dateStyle: "medium", timeStyle: "short"});
 }
 
-export function pages(numbers) {
+/** Return the pages, with the numbers that are printed on them if these differ. */
+export function pages(numbers, printed) {
   if (!numbers?.length) return "";
-  return numbers.length === 1 ? `page ${numbers[0]}` : `pages ${numbers[0]}–${numbers.at(-1)}`;
+  const shown = numbers.length === 1 ? `page ${numbers[0]}` : `pages ${numbers[0]}–${numbers.at(-1)}`;
+  return `${shown}${printedAs(printed)}`;
+}
+
+/** Return the addition to a page number for a printed number, which may be missing. */
+export function printedAs(label) {
+  return label ? ` (printed ${label})` : "";
 }
 
 /** Return the place of a quote in its document: its pages or, without pages, the headings above it. */
 export function placeIn(quote) {
-  if (quote.pages?.length) return pages(quote.pages);
+  if (quote.pages?.length) return pages(quote.pages, quote.printed_pages);
   return quote.section?.length ? `§ ${quote.section.join(" › ")}` : "";
 }
 

@@ -20,8 +20,8 @@ function view(compared) {
       difference ? differenceView(difference, side("First run", first.run), side("Second run", second.run)) : h("p", {}, "All events are the same, apart from times.")),
     plans(compared),
     items("Queries", compared.queries, (each) => each),
-    items("Passages", compared.passages, (each) => placed(each.name, each.pages, each.excerpt)),
-    items("Evidence", compared.evidence, (each) => placed(each.document, each.pages, each.quote)),
+    items("Passages", compared.passages, (each) => placed(each.name, each, each.excerpt)),
+    items("Evidence", compared.evidence, (each) => placed(each.document, each, each.quote)),
     claims(compared.claims),
   ];
 }
@@ -67,6 +67,6 @@ function claims(compared) {
       h("tbody", {}, compared.map((each) => h("tr", {}, cell(each.first), cell(each.second)))))));
 }
 
-function placed(name, on, words) {
-  return [h("strong", {}, [name, pages(on)].filter(Boolean).join(" ")), " ", h("span", {class: "text"}, words)];
+function placed(name, source, words) {
+  return [h("strong", {}, [name, pages(source.pages, source.printed_pages)].filter(Boolean).join(" ")), " ", h("span", {class: "text"}, words)];
 }

@@ -18,7 +18,7 @@ from ingest.pages.renderer import draw_for_model
 from ingest.parser import Parser
 from ingest.pipeline.model.asked_model import IngestModel, ModelParser
 from ingest.readers.shared.document_builder import BETWEEN_BLOCKS, clean
-from vectorstore.models import DESCRIBED_PAGE, PICTURED_PAGES, PageSpan, Scalar, pages_in
+from vectorstore.models import DESCRIBED_PAGE, PICTURED_PAGES, PageSpan, Scalar, page_labels, pages_in
 
 DESCRIPTIONS = "figure_descriptions"
 """Metadata key for the page, start and end of each description, such as ``3:1200-1450, 7:1452-1600``."""
@@ -65,7 +65,8 @@ class DescribingParser(ModelParser):
                 Block(kind=BlockKind.HEADING, start=start, end=middle, level=1),
                 Block(kind=BlockKind.PROSE, start=middle + len(BETWEEN_BLOCKS), end=len(text)),
             ]
-            pages.append(PageSpan(number=page, start=start, end=len(text)))
+            label = page_labels(parsed.pages).get(page, "")
+            pages.append(PageSpan(number=page, start=start, end=len(text), label=label))
             places.append(f"{page}:{start}-{len(text)}")
         metadata = parsed.metadata | ({DESCRIPTIONS: ", ".join(places)} if places else {})
         described = {"text": text, "blocks": tuple(blocks), "pages": tuple(pages), "metadata": metadata}

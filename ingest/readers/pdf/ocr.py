@@ -1,26 +1,25 @@
 """Recognises text on page images with Tesseract and returns lines like those of ``lines.py``.
 
-Selects the pages, runs the Tesseract program once per page image, and warns about unread pages. Nothing is downloaded.
-``pdf.py`` converts the lines to headings, paragraphs and tables.
+Selects the pages and warns about unread pages. ``tesseract.py`` runs Tesseract, ``pdf.py`` converts the lines to
+headings, paragraphs and tables.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
-from ingest.errors import CorruptDocument, EmptyDocument
+from ingest.errors import EmptyDocument
 from ingest.heartbeat import still_working
 from ingest.reader import OcrMode, ParserOptions
 from ingest.readers.pdf.legibility import ILLEGIBLE, NO_TEXT, PICTURE
 from ingest.readers.pdf.lines import Line, split_cells
+from ingest.readers.pdf.page_images import page_images
+from ingest.readers.pdf.tesseract import HOCR, Tesseract, describe_lack, find_tesseract
 from ingest.readers.pdf.words import Word
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import PICTURED_PAGES, Scalar, page_ranges
@@ -28,12 +27,9 @@ from vectorstore.models import PICTURED_PAGES, Scalar, page_ranges
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_INSTALL = "the program Tesseract is not installed (`apt-get install tesseract-ocr`, `brew install tesseract`)"
 _AGAIN = "Correct this, then ingest the file again."
-_MAX_DEFAULT_LANGUAGES = 4  # more languages make recognition slower and less accurate
 _MIN_CONFIDENCE = 30  # per cent: words with lower confidence are specks and drawings
 _DEFAULT_DPI = 300  # for images that do not state their resolution
-_HOCR = "{http://www.w3.org/1999/xhtml}"
 _NUMBERS = r"-?[\d.]+(?: -?[\d.]+)*"
 
 
@@ -60,7 +56,7 @@ class ScanReader:
             if lack:
                 self._unread.setdefault(lack, []).append(number)
             return list(written)
-        lines = next(iter(self._pages(render(), dpi)), [])
+        lines = self._lines(render(), dpi)
         is_more = _count(lines) > (_count(written) if lack == PICTURE else 0)
         if lines and is_more:
             self._recognised.append(number)
@@ -72,7 +68,8 @@ class ScanReader:
         if self._unavailable():
             self._unread.setdefault(NO_TEXT, []).append(1)
             return []
-        pages = [[*_numbered(lines, number)] for number, lines in enumerate(self._pages(data, dpi=None), start=1)]
+        images = enumerate(page_images(data, self._path), start=1)
+        pages = [[*_numbered(self._lines(*image), number)] for number, image in images]
         self._recognised += [number for number, lines in enumerate(pages, start=1) if lines]
         return pages
 
@@ -109,66 +106,30 @@ class ScanReader:
         """Return why recognition is not possible, or ``""`` if it is possible."""
         if self._options.ocr is OcrMode.NEVER:
             return "text recognition is switched off (choose 'auto' for ocr)"
-        if shutil.which("tesseract") is None:
-            return _INSTALL
-        missing = [code for code in self._languages() or ["eng"] if code not in _installed_languages()]
-        if missing:
-            packages = " ".join(f"tesseract-ocr-{code.lower().replace('_', '-')}" for code in missing)
-            return f"Tesseract lacks the data of the language {', '.join(missing)} (`apt-get install {packages}`)"
-        return ""
+        return "" if self._tesseract else describe_lack(self._options.ocr_languages)
+
+    @cached_property
+    def _tesseract(self) -> Tesseract | None:
+        return find_tesseract(self._options.ocr_languages)
 
     def _languages(self) -> Sequence[str]:
-        return self._options.ocr_languages or _usual_languages(_installed_languages())
+        return self._options.ocr_languages or (self._tesseract.usual_languages if self._tesseract else ())
 
-    def _pages(self, image: bytes, dpi: int | None) -> Iterator[list[Line]]:
+    def _lines(self, image: bytes, dpi: int) -> list[Line]:
+        """Return the lines of a picture of a page."""
         self._images += 1
-        hocr = _run_tesseract(image, self._path, self._languages(), dpi)
+        if not self._tesseract:
+            return []
+        hocr = self._tesseract.read(image, self._path, self._languages(), dpi)
         still_working()
-        for page in hocr.iter(f"{_HOCR}div"):
-            if page.get("class") == "ocr_page":
-                yield [*_lines(page)]
-
-
-def _run_tesseract(image: bytes, path: Path, languages: Sequence[str], dpi: int | None) -> Element:
-    """Return the hOCR of the image. Uses one core, because several parsers run in parallel."""
-    segmentation = "1" if "osd" in _installed_languages() else "3"  # 1 rotates pages if needed
-    command = [
-        "env",
-        "OMP_THREAD_LIMIT=1",
-        "tesseract",
-        "stdin",
-        "stdout",
-        "-l",
-        "+".join(languages),
-        "--psm",
-        segmentation,
-    ]
-    command += ["--dpi", str(dpi)] if dpi else []
-    result = subprocess.run([*command, "hocr"], input=image, capture_output=True, check=False)
-    if result.returncode != 0:
-        output = result.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
-        raise CorruptDocument(
-            f"Tesseract cannot read a page image of {path}: {output[-1]}. Save the file again, as PNG or PDF."
-        )
-    return ElementTree.fromstring(result.stdout)
-
-
-@cache
-def _installed_languages() -> tuple[str, ...]:
-    listed = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
-    return tuple(sorted(listed.split("\n")[1:-1]))
-
-
-def _usual_languages(installed: Sequence[str]) -> Sequence[str]:
-    """Return all installed languages, or only English if there are many."""
-    languages = sorted((code for code in installed if code not in ("osd", "equ")), key=lambda code: code != "eng")
-    return languages if len(languages) <= _MAX_DEFAULT_LANGUAGES else languages[:1]
+        pages = (each for each in hocr.iter(f"{HOCR}div") if each.get("class") == "ocr_page")
+        return [line for page in pages for line in _lines(page)]
 
 
 def _lines(page: Element) -> Iterator[Line]:
     height = _values(page, "bbox")[3]
     dpi = (_values(page, "scan_res") or (_DEFAULT_DPI,))[0] or _DEFAULT_DPI
-    for span in page.iter(f"{_HOCR}span"):
+    for span in page.iter(f"{HOCR}span"):
         if not span.get("class", "").startswith("ocrx") and (words := [*_words(span, height, 72 / dpi)]):
             size = (_values(span, "x_size") or (10 * dpi / 72,))[0] * 72 / dpi
             cells = split_cells(words)
@@ -185,7 +146,7 @@ def _lines(page: Element) -> Iterator[Line]:
 def _words(line: Element, page_height: float, scale: float) -> Iterator[Word]:
     """Yield the words of a line, in points from the lower left corner of the page. Each is as high as the line."""
     _, top, _, bottom = _values(line, "bbox")
-    for span in line.iter(f"{_HOCR}span"):
+    for span in line.iter(f"{HOCR}span"):
         text = "".join(span.itertext()).strip()
         if span.get("class") == "ocrx_word" and text and _values(span, "x_wconf")[0] >= _MIN_CONFIDENCE:
             left, _, right, _ = _values(span, "bbox")

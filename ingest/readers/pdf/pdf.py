@@ -100,6 +100,7 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         if has_figure(page, lines):
             figures.append(number)
         annotations[number] = read_annotations(page)
+        into.label_page(number, page.pdf.get_page_label(number - 1))
 
     document = read_lines(request.data, request.path, scans.page, inspect)
     recognised = {number: document.pages[number - 1] for number in scans.recognised}

@@ -17,6 +17,7 @@ PageBreaks = Sequence[tuple[int, int]]
 """Page breaks inside a block: the index of the first line or row of a page, and the page's number."""
 
 BETWEEN_BLOCKS = "\n\n"
+_MAX_LABEL = 40  # characters of a page label
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff\ufffe\uffff]")
 _LINE_ENDS = re.compile(r"\r\n?")
 _TRAILING = re.compile(r"(?<![ \t])[ \t]+$", re.MULTILINE)  # from the first blank of a row only: linear time
@@ -35,6 +36,7 @@ class DocumentBuilder:
         self._length = 0
         self._blocks: list[Block] = []
         self._page_starts: list[tuple[int, int]] = []
+        self._labels: dict[int, str] = {}
         self._warnings: list[str] = []
 
     @property
@@ -54,6 +56,12 @@ class DocumentBuilder:
     def page(self, number: int) -> None:
         """Start page ``number``."""
         self._page_starts.append((number, self._length))
+
+    def label_page(self, number: int, label: str) -> None:
+        """Set what is printed as the number of page ``number``. Nothing is stored if that is the number itself."""
+        label = " ".join(clean(label).split())[:_MAX_LABEL]
+        if label and label != str(number):
+            self._labels[number] = label
 
     def heading(self, text: str, level: int) -> None:
         """Add a heading, on one line. ``level`` 1 is the outermost."""
@@ -156,7 +164,7 @@ class DocumentBuilder:
         """Return the pages. Each ends where the next one begins. Pages without text are omitted."""
         following = [*self._page_starts[1:], (0, self._length)]
         return tuple(
-            PageSpan(number=number, start=start, end=end)
+            PageSpan(number=number, start=start, end=end, label=self._labels.get(number, ""))
             for (number, start), (_, end) in zip(self._page_starts, following, strict=False)
             if end > start
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,23 @@ def test_a_missing_page_is_refused_with_the_number_of_pages(run: Run, home: Path
     assert (beyond.code != 0, "'sheet.pdf' has 2 pages; 3 is not one." in " ".join(beyond.err.split())) == (True, True)
     without = run("show", "note.md", "--page", "1", "--home", home)
     assert (without.code != 0, "'note.md' has no pages." in " ".join(without.err.split())) == (True, True)
+
+
+def test_a_page_is_printed_by_the_number_that_stands_on_it(
+    run: Run, make_candor: Callable[..., Candor], tmp_path: Path
+) -> None:
+    candor = make_candor()
+    case = Path(__file__).parents[2] / "ingest" / "cases" / "32-page-labels" / "q12_labels.pdf"
+    shutil.copy(case, tmp_path / "report.pdf")
+    run_ingest(candor, [tmp_path / "report.pdf"], "papers", progress=False)
+    preface = run("show", "report.pdf", "--page", "ii", "--home", candor.settings.home)
+    assert ("Preface two" in preface.out, "Page 2 (printed ii)" in preface.err) == (True, True)
+    third = run("show", "report.pdf", "--page", "3", "--home", candor.settings.home)
+    assert ("fee is 42 EUR" in third.out, "Page 3 (printed 1)" in third.err) == (True, True)
+    missing = run("show", "report.pdf", "--page", "iii", "--home", candor.settings.home)
+    assert (missing.code != 0, "No page has the printed number 'iii'" in missing.err) == (True, True)
+    hits = run("search", "What is the fee?", "--home", candor.settings.home)
+    assert "report.pdf, pages 1-4 (printed i to 2)" in hits.out
 
 
 def test_a_citation_has_its_page_and_a_link(

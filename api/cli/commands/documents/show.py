@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import CollectionOption, Home, Json, command, make_candor, make_console, print_json, print_text
+from api.cli.common import (
+    CollectionOption,
+    Home,
+    Json,
+    command,
+    make_candor,
+    make_console,
+    print_json,
+    print_message,
+    print_text,
+)
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
@@ -24,7 +34,10 @@ def show(
     ] = None,
     text: Annotated[bool, typer.Option("--text", help="Print the parsed text. Spans are offsets in it.")] = False,
     page: Annotated[
-        int | None, typer.Option("--page", min=1, help="Print only the text of this page.", show_default=False)
+        str | None,
+        typer.Option(
+            "--page", help="Print only the text of this page (number, or printed number).", show_default=False
+        ),
     ] = None,
     collection: CollectionOption = None,
     as_json: Json = False,
@@ -35,7 +48,7 @@ def show(
     With a run id and a number, show the text around this item of evidence in the document, the web page or the tool
     result, with a link to its source.
 
-    Examples: candor show report.pdf --page 3; candor show run_3f2a 1
+    Examples: candor show report.pdf --page 3; candor show report.pdf --page iii; candor show run_3f2a 1
     """
     candor = make_candor(home)
     if number is not None:
@@ -55,12 +68,18 @@ def show(
         show_document(make_console(), found)
 
 
-def _text(candor: Candor, document: DocumentRecord, page: int | None) -> str:
+def _text(candor: Candor, document: DocumentRecord, page: str | None) -> str:
     """Return the parsed text, or the text of a page followed by a newline. Raises IngestError."""
-    from api.services.documents.contents import page_text
+    from api.services.documents.contents import page_number, page_text
+    from vectorstore.models import page_labels
 
     parsed = candor.documents.text(document)
-    return parsed.text if page is None else page_text(document, parsed, page).text.rstrip("\n") + "\n"
+    if page is None:
+        return parsed.text
+    number = page_number(parsed, page)
+    if label := page_labels(parsed.pages).get(number):
+        print_message(f"Page {number} (printed {label})")
+    return page_text(document, parsed, number).text.rstrip("\n") + "\n"
 
 
 def _show_evidence(candor: Candor, run_id: str, number: int, as_json: bool) -> None:

@@ -85,7 +85,7 @@ async function fillPage(container, part, what) {
     .filter((each) => each.document_id === quote.document_id && each.pages.includes(page))
     .map(async (each) => ({boxes: await boxesOn(page, each, collection, runId), title: `[${each.number}] ${each.quote}`, current: each === quote, isRegion: Boolean(each.picture)})));
   const view = new PageView({
-    document: quote.document_id, collection, page: quote.pages[0], count: part.page_count, marksOn,
+    document: quote.document_id, collection, page: quote.pages[0], count: part.page_count, marksOn, labels: part.page_labels,
     uncertain: quote.picture ? "The model did not state the position on this page." : NOT_LOCATED,
   });
   container.replaceChildren(view.element);

@@ -3,6 +3,7 @@
 import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
+import {printedAs} from "../../lib/format.js";
 
 const ZOOMS = [1, 1.5, 2, 3]; // relative to the available width
 let zoom = 0; // index of the last choice
@@ -11,10 +12,10 @@ export class PageView {
   /**
    * View of the `count` pages of a document, starting at `page`. `marksOn(page)` returns the marks of a page: {boxes,
    * title, current, isRegion}. `uncertain` is shown if the current mark has no boxes. `turns`: whether it has buttons to
-   * turn pages.
+   * turn pages. `labels` are the printed numbers of pages.
    */
-  constructor({document, collection, page, count, marksOn, uncertain, turns = true}) {
-    Object.assign(this, {document, collection, page, count, marksOn});
+  constructor({document, collection, page, count, marksOn, uncertain, turns = true, labels = {}}) {
+    Object.assign(this, {document, collection, page, count, marksOn, labels});
     this.sheet = h("div", {class: "sheet"});
     this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": "Page of the document"}, this.sheet);
     this.number = h("span", {role: "status", class: turns ? "" : "hidden"});
@@ -29,7 +30,7 @@ export class PageView {
   /** Show the page. Throws Problem if there is no image. */
   async show() {
     const {document, collection, page} = this;
-    this.number.textContent = `page ${page} of ${this.count}`;
+    this.number.textContent = `page ${page} of ${this.count}${printedAs(this.labels[page])}`;
     this.sheet.replaceChildren(loading());
     const [image, marks] = await Promise.all([api.pageImage(document, collection, page), this.marksOn(page)]);
     if (page !== this.page) return; // another page was chosen meanwhile

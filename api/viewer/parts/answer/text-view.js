@@ -2,6 +2,7 @@
 
 import {failure, h} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
+import {printedAs} from "../../lib/format.js";
 import {offsetsIn, segments} from "../../lib/spans.js";
 
 const STEP = 7200; // characters that are added at once
@@ -45,7 +46,7 @@ export function hasText(part, start, end, text) {
 export function textNodes(part, marks) {
   const place = placeIn(part);
   const local = ({start, end}) => ({start: place(start), end: place(end)});
-  const breaks = part.pages.filter((page) => page.start > part.start).map((page) => ({...local({...page, end: page.start}), page: page.number}));
+  const breaks = part.pages.filter((page) => page.start > part.start).map((page) => ({...local({...page, end: page.start}), page: `${page.number}${printedAs(page.label)}`}));
   const headings = (part.blocks ?? []).filter((block) => block.kind === "heading").map((block) => ({...local(block), heading: true}));
   const quotes = marks.map((mark) => ({...local(mark), quote: mark})).filter((mark) => mark.end > mark.start);
   return segments(part.text, 0, part.text.length, [...quotes, ...headings, ...breaks]).map((segment) => {

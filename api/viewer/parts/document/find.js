@@ -2,7 +2,7 @@
 
 import * as api from "../../lib/api.js";
 import {h} from "../../lib/dom.js";
-import {pages, plural, shorten} from "../../lib/format.js";
+import {pages, plural, printedAs, shorten} from "../../lib/format.js";
 import {tryAction} from "../forms.js";
 import {keepFocus, pagerBar} from "../pager.js";
 
@@ -75,7 +75,7 @@ export class Finder {
     const place = this.places[this.at];
     keepFocus(this.pager, () => this.pager.replaceChildren(pagerBar("place", this.at, this.total, (by) => this.go(by))));
     this.found.replaceChildren(
-      h("p", {class: "note"}, place.page && `Page ${place.page}: `, "…", place.before, h("mark", {}, place.text), place.after, "…"));
+      h("p", {class: "note"}, place.page && `Page ${place.page}${printedAs(place.printed_pages)}: `, "…", place.before, h("mark", {}, place.text), place.after, "…"));
     this.show(place.start, place.end);
   }
 
@@ -96,7 +96,9 @@ export class Finder {
 
 /** A passage with its section and pages; a press shows it. */
 export function passageButton(passage, show) {
-  const where = [pages(passage.page_spans.map((span) => span.number)), passage.section.join(" › ")].filter(Boolean).join(", ");
+  const spans = passage.page_spans;
+  const printed = spans.some((span) => span.label) ? [...new Set([spans[0], spans.at(-1)].map((span) => span.label ?? span.number))].join(" to ") : "";
+  const where = [pages(spans.map((span) => span.number), printed), passage.section.join(" › ")].filter(Boolean).join(", ");
   return h("button", {type: "button", class: "source", on: {click: show}},
     h("span", {class: "where"}, where || `Passage ${passage.index + 1}`), h("span", {class: "words"}, shorten(passage.text, 240)));
 }

@@ -3,6 +3,7 @@
 import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {Problem, RequestError} from "../../lib/errors.js";
+import {printedAs} from "../../lib/format.js";
 import {PageView} from "../answer/page-view.js";
 import {revealMark, showPart, textNodes} from "../answer/text-view.js";
 
@@ -13,7 +14,7 @@ let asText = false; // the last choice between page and text
 export class Reader {
   /** `turned(page)` is called when the reader turns to a page. */
   constructor(record, collection, turned) {
-    Object.assign(this, {record, collection, turned, count: 0, page: 1, mark: null, requests: 0});
+    Object.assign(this, {record, collection, turned, count: 0, labels: {}, page: 1, mark: null, requests: 0});
     this.bar = h("div", {class: "page-bar"});
     this.body = h("div", {});
     this.element = h("div", {class: "reader"}, this.bar, this.body);
@@ -39,6 +40,7 @@ export class Reader {
     try {
       const part = await fetch();
       if (request !== this.requests) return;
+      this.labels = part.page_labels ?? {};
       this.count = Math.max(part.page_count, part.page_count && this.record.pages);
       if (this.count) await this.open(page ?? pageAt(part, this.mark.start), request);
       else this.showText(part, (start, limit) => api.documentText(this.record.id, this.collection, {start, limit}));
@@ -106,14 +108,15 @@ export class Reader {
 
   /** Draw the choice between page and text, the page number, and the buttons that turn the page. */
   drawBar() {
-    const input = h("input", {type: "number", min: 1, max: this.count, value: this.page, required: true, "aria-label": "Page number"});
+    const labelled = Object.keys(this.labels).length > 0; // then the person may enter a printed number
+    const input = h("input", {...labelled ? {type: "text", size: 5} : {type: "number", min: 1, max: this.count}, value: this.page, required: true, "aria-label": "Page number"});
     const turn = (by, label, sign) => h("button", {type: "button", class: "quiet", "aria-label": label, disabled: this.page + by < 1 || this.page + by > this.count, on: {click: () => this.go(this.page + by)}}, sign);
     this.bar.replaceChildren(...[
       this.hasPictures && h("div", {class: "filter", role: "group", "aria-label": "Shown as"}, this.choice("Page", false), this.choice("Text", true)),
       h("form", {class: "inline", on: {submit: (event) => {
         event.preventDefault();
-        this.go(Number(input.value));
-      }}}, turn(-1, "Previous page", "‹"), h("label", {}, "Page ", input, ` of ${this.count.toLocaleString("en")}`), h("button", {type: "submit", class: "quiet"}, "Go"), turn(1, "Next page", "›")),
+        this.go(this.pageOf(input.value.trim()));
+      }}}, turn(-1, "Previous page", "‹"), h("label", {}, "Page ", input, ` of ${this.count.toLocaleString("en")}${printedAs(this.labels[this.page])}`), h("button", {type: "submit", class: "quiet"}, "Go"), turn(1, "Next page", "›")),
     ].filter(Boolean));
   }
 
@@ -122,6 +125,14 @@ export class Reader {
       asText = text;
       this.act(() => this.open(this.page));
     }}}, label);
+  }
+
+  /** Return the page with this number or, if there is none, with this printed number; else the current page. */
+  pageOf(text) {
+    const number = Number(text);
+    if (number >= 1 && number <= this.count) return Math.floor(number);
+    const found = Object.entries(this.labels).find(([, label]) => label.toLowerCase() === text.toLowerCase());
+    return Number(found?.[0] ?? this.page);
   }
 
   go(page) {

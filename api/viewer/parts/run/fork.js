@@ -62,7 +62,7 @@ function evidenceField(evidence, key) {
   const boxes = evidence.map(({number}) => h("input", {type: "checkbox", checked: true, value: number}));
   return {
     element: evidence.length > 0 && fold(`fork ${key} evidence`, `Evidence (${evidence.length})`, () => h("fieldset", {}, h("legend", {class: "note"}, "Evidence that this step and later ones may use"),
-      evidence.map((each, at) => h("label", {class: "check"}, boxes[at], h("span", {}, `[${each.number}] ${[each.name, pages(each.pages)].filter(Boolean).join(" ")}: `, h("span", {class: "text"}, each.quote)))))),
+      evidence.map((each, at) => h("label", {class: "check"}, boxes[at], h("span", {}, `[${each.number}] ${[each.name, pages(each.pages, each.printed_pages)].filter(Boolean).join(" ")}: `, h("span", {class: "text"}, each.quote)))))),
     change: () => (boxes.every((box) => box.checked) ? {} : {evidence: boxes.filter((box) => box.checked).map((box) => Number(box.value))}),
   };
 }

@@ -37,7 +37,7 @@ function content(live) {
     h("p", {class: "note"}, `${plural(search.chunks_found, "passage")} in ${plural(search.documents_found, "document")}${within(search.documents)}`, repeated(search)),
     h("ul", {class: "sources"}, search.passages.map((each) => h("li", {},
       h("button", {type: "button", class: "source", "data-key": `found ${each.number}`, on: {click: () => openQuote(quotes, each.number, live.collection, {label: "Passage"})}},
-        h("span", {class: "where"}, [each.name, pages(each.pages), each.section.at(-1)].filter(Boolean).join(", ")),
+        h("span", {class: "where"}, [each.name, pages(each.pages, each.printed_pages), each.section.at(-1)].filter(Boolean).join(", ")),
         h("span", {class: "words"}, shorten(each.excerpt, 200)), reason(each)))))));
 }
 
@@ -52,6 +52,6 @@ function repeated({passages, chunks_found: found}) {
   return found > 0 && passages.length === 0 ? ", all found by an earlier search" : "";
 }
 
-function asQuote({number, name, document_id: id, pages: on, start, end, excerpt, origin}) {
-  return {number, document: name, document_id: id, pages: on, start, end, quote: excerpt, origin};
+function asQuote({number, name, document_id: id, pages: on, printed_pages, start, end, excerpt, origin}) {
+  return {number, document: name, document_id: id, pages: on, printed_pages, start, end, quote: excerpt, origin};
 }

@@ -1,11 +1,13 @@
-"""Page images are read with Tesseract. If it is not installed, a warning or an error says how to install it."""
+"""Page images are read with Tesseract: the program, else the library. A warning or an error says what is missing."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+import numpy
 import pytest
+from PIL import Image, ImageOps
 
 from ingest.document import BlockKind
 from ingest.errors import CorruptDocument, EmptyDocument
@@ -20,8 +22,18 @@ with_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="T
 
 
 @pytest.fixture
-def without_tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def without_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.fixture
+def only_library(without_program: None) -> None:
+    pytest.importorskip("tesserocr")
+
+
+@pytest.fixture
+def without_tesseract(monkeypatch: pytest.MonkeyPatch, without_program: None) -> None:
+    monkeypatch.setattr("ingest.readers.pdf.tesseract._data_folder", lambda: None)
 
 
 @pytest.fixture
@@ -46,6 +58,81 @@ def test_a_scan_is_read_with_its_headings_and_tables(written: Path, tmp_path: Pa
     ]
     assert str(document.metadata["recognised"]).startswith("page 1 by Tesseract (")
     assert document.warnings == ()
+
+
+@pytest.mark.usefixtures("only_library")
+def test_without_the_program_the_library_reads_scans_of_all_kinds(written: Path, tmp_path: Path) -> None:
+    assert shutil.which("tesseract") is None
+    for name in ("scan.pdf", "scan.png", "scan.jpg", "scan.tiff"):
+        document = make_parser().parse(write_scan(tmp_path / name, [written]))
+        assert [block.kind for block in document.blocks] == [BlockKind.HEADING, BlockKind.PROSE, BlockKind.TABLE]
+        assert "| Amos Kirui | 2:03:11 |" in document.text
+        assert (document.metadata["recognised"], document.warnings) == ("page 1 by Tesseract (eng+deu)", ())
+
+
+@pytest.mark.usefixtures("only_library")
+def test_the_library_reads_other_languages_and_turned_pages(tmp_path: Path) -> None:
+    german = "Die Gebühr für größere Änderungen beträgt fünf Euro und ist spätestens im März zu überweisen."
+    written = write_pdf(tmp_path / "written.pdf", parts=[german, german])
+    with Image.open(write_scan(tmp_path / "scan.png", [written])) as scan:
+        scan.rotate(180).save(tmp_path / "turned.png")
+    text = " ".join(make_parser().parse(tmp_path / "turned.png").text.split())
+    assert text.count("größere Änderungen beträgt fünf Euro") == 2
+
+
+@pytest.mark.usefixtures("only_library")
+def test_the_library_reads_in_an_isolated_process_without_messages(
+    written: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scan = write_scan(tmp_path / "scan.pdf", [written])
+    with IsolatedParser("default", workers=1, timeout_s=60, memory_mb=2048) as parser:
+        assert "2:19:40" in parser.parse(scan).text
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_library_reads_what_the_program_has_no_language_for(
+    written: Path, tmp_path: Path, slow_tesseract: None
+) -> None:
+    parser = load_parser("default", ParserOptions(ocr_languages=("deu",)))
+    document = parser.parse(write_scan(tmp_path / "scan.png", [written]))
+    assert "The course was flat" in document.text
+    assert document.metadata["recognised"] == "page 1 by Tesseract (deu)"
+
+
+@with_tesseract
+@pytest.mark.parametrize("how", ["small", "transparent", "16 bits", "bilevel", "palette"])
+def test_images_of_all_kinds_are_read_with_their_tables(written: Path, tmp_path: Path, how: str) -> None:
+    with Image.open(write_scan(tmp_path / "scan.png", [written], dpi=72 if how == "small" else 200)) as scan:
+        changed = _changed(scan.convert("L"), how)
+        changed.save(tmp_path / "changed.tiff", **({"compression": "group4"} if how == "bilevel" else {}))
+    document = make_parser().parse(tmp_path / "changed.tiff")
+    assert "The course was flat and the morning cold." in document.text
+    assert "| Amos Kirui | 2:03:11 |" in document.text
+
+
+def _changed(scan: Image.Image, how: str) -> Image.Image:
+    match how:
+        case "transparent":
+            ink = Image.new("RGBA", scan.size, (0, 0, 0, 0))
+            ink.putalpha(ImageOps.invert(scan))
+            return ink
+        case "16 bits":
+            return Image.fromarray(numpy.asarray(scan).astype("uint16") * 257)
+        case "bilevel":
+            return scan.convert("1")
+        case "palette":
+            return scan.quantize(16)
+    return scan
+
+
+@with_tesseract
+def test_all_pages_of_a_tiff_are_read(written: Path, tmp_path: Path) -> None:
+    other = write_pdf(tmp_path / "other.pdf", parts=["Entirely different words."])
+    images = [Image.open(write_scan(tmp_path / f"{page.stem}.png", [page])) for page in (written, other)]
+    images[0].save(tmp_path / "fax.tiff", save_all=True, append_images=images[1:])
+    document = make_parser().parse(tmp_path / "fax.tiff")
+    assert [page.number for page in document.pages] == [1, 2]
+    assert document.text.endswith("Entirely different words.")
 
 
 @with_tesseract
@@ -129,7 +216,7 @@ def test_without_tesseract_a_warning_names_the_unread_pages(written: Path, tmp_p
     document = make_parser().parse(tmp_path / "mixed.pdf")
     assert "The course was flat" in document.text
     (warning,) = document.warnings
-    assert warning.startswith("pages 2-4 without text not read: the program Tesseract is not installed")
+    assert warning.startswith("pages 2-4 without text not read: Tesseract is not installed (`pip install")
 
 
 @with_tesseract
