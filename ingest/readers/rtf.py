@@ -128,26 +128,23 @@ class _Decoder:
 
     def _control(self, word: str, number: str | None, text: str) -> None:
         self._flush()
-        state = self._states[-1]
-        if word == "u" and number:
-            self._add(
-                chr(int(number) % 0x10000) if not self._is_symbol() else symbol(self._font()[1], int(number) % 0x10000)
-            )
-            self._skip = state.fallback
-            return
         self._skip = 0
-        if word == "uc":
-            self._states[-1] = state._replace(fallback=min(int(number or 1), 9))
-            return
-        if word == "f" and number:
-            self._states[-1] = state._replace(font=int(number))
-            return
-        if word == "plain":
-            self._states[-1] = state._replace(font=self._states[0].font)
-        if word in _INSTEAD and number != "0" and (word not in ("dn", "up") or number):
-            text = f"{_INSTEAD[word]} "
-        if text.strip():
-            self._out.append(text)
+        state = self._states[-1]
+        match word:
+            case "u":
+                code = int(number or 0) % 0x10000
+                self._add(symbol(self._font()[1], code) if self._is_symbol() else chr(code))
+                self._skip = state.fallback
+            case "uc":
+                self._states[-1] = state._replace(fallback=min(int(number or 1), 9))
+            case "f":
+                self._states[-1] = state._replace(font=int(number or 0))
+            case _ if word in _INSTEAD and number != "0" and (number or word not in ("dn", "up")):
+                self._out.append(f"{_INSTEAD[word]} ".lstrip())
+            case _:
+                if word == "plain":
+                    self._states[-1] = state._replace(font=self._states[0].font)
+                self._out.append(text)
 
     def _font(self) -> tuple[int, str]:
         return self._fonts.get(self._states[-1].font, (1, ""))

@@ -15,11 +15,12 @@ from vectorstore.models import Scalar
 
 _FORMATS = {".rst": "rst", ".org": "org", ".mediawiki": "mediawiki", ".typ": "typst"}
 _NAMES = {"rst": "reStructuredText", "org": "Org", "mediawiki": "MediaWiki"}
+_CSV_TABLE = r"\.\. csv-table::[^\n]*\n(?:[ \t]+:(?!file:)[\w-]+:[^\n]*\n){0,20}[ \t]+"
 _CHANGES: dict[str, tuple[tuple[re.Pattern[str], str], ...]] = {
     "rst": (
         (re.compile(r"^([ \t]*\.\. [\w-]+):([\w-]+)(?::([\w-]+))?::", re.MULTILINE), r"\1-\2\3::"),
         (re.compile(r"^([ \t]*)(\.\. \|[^|\n]+\| date::.*)$", re.MULTILINE), r"\1.. (\2)"),
-        (re.compile(r"^([ \t]+):file:", re.MULTILINE), r"\1:from-file:"),
+        (re.compile(rf"^([ \t]*{_CSV_TABLE}):file:", re.MULTILINE), r"\1:from-file:"),
     ),
     "org": (
         (re.compile(r"\A"), "#+OPTIONS: p:t arch:t\n"),
@@ -37,7 +38,9 @@ _NOTES = {
     ),
 }
 """Notes, and the marks that lead to them. pandoc drops notes without a mark."""
-_FILES = re.compile(r"^[ \t]*(?:\.\. literalinclude::|:file:)[ \t]*(\S+)|^#include[ \t]+\"([^\"\n]+)\"", re.MULTILINE)
+_FILES = re.compile(
+    rf"^[ \t]*(?:\.\. literalinclude::|{_CSV_TABLE}:file:)[ \t]*(\S+)|^#include[ \t]+\"([^\"\n]+)\"", re.MULTILINE
+)
 
 
 def read_converted(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:

@@ -1,7 +1,16 @@
 -- Keeps what pandoc's HTML leaves out: citations, parts in other markup, captions in attributes, check boxes.
 -- Writes notes as Candor does: [1] where they stand, and [1] before their text at the end.
 
-local NOT_TEXT = {index = true, toctree = true, contents = true, meta = true}
+local function set(names)
+  local found = {}
+  for name in names:gmatch("%S+") do
+    found[name] = true
+  end
+  return found
+end
+
+local NOT_TEXT = set "contents currentmodule index meta rst-class tabularcolumns toctree"
+local NAMED = set "deprecated seealso todo versionadded versionchanged versionremoved"  -- their name is their meaning
 local CHECK_BOXES = {["☐"] = "[ ]", ["☒"] = "[x]"}
 local notes = pandoc.List()
 
@@ -50,7 +59,12 @@ function DefinitionList(list)  -- a short description stands beside its term
 end
 
 function Div(div)
-  return NOT_TEXT[div.classes[1]] and {} or nil
+  local name, first = div.classes[1], div.content[1]
+  if NAMED[name] and first and first.t == "Para" then
+    first.content:insert(1, pandoc.Str(name .. ": "))
+    return div
+  end
+  return NOT_TEXT[name] and {} or nil
 end
 
 function Header(header)  -- properties of a heading in Org

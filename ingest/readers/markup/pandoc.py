@@ -6,6 +6,7 @@ pandoc reads no other file here and runs no code of a document. ``pandoc.lua`` k
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -18,6 +19,7 @@ _FOLDER = Path(__file__).parent
 _TIMEOUT_S = 30  # pandoc takes about 0.02 s
 _MEMORY = ("+RTS", "-M768m", "-RTS")
 _HEAP_EXHAUSTED = 251  # exit status
+_COMMA = re.compile(r"(?<=\d),[\u2002-\u200a](?=\d)")  # in numbers of formulas: 1,000
 _NARROW_BLANKS = dict.fromkeys([*range(0x2002, 0x200B), 0x202F, 0x205F], " ")  # pandoc writes them in formulas
 
 Message = Mapping[str, Any]
@@ -57,4 +59,4 @@ def to_html(source: str, markup: str) -> Page:
     if done.returncode != 0:
         raise Refused(" ".join(output.partition("\n[")[0].split())[:200] or f"status {done.returncode}")
     html = done.stdout.decode("utf-8", "replace").replace("<title>-</title>", "", 1)  # of a document without a title
-    return Page(html.translate(_NARROW_BLANKS), json.loads(output[output.find("[\n") :]))
+    return Page(_COMMA.sub(",", html).translate(_NARROW_BLANKS), json.loads(output[output.find("[\n") :]))

@@ -15,30 +15,33 @@ from ingest.readers.text import write_text
 from vectorstore.models import Scalar
 
 _PICTURE = re.compile(r"\\begin\{(\w+)\}.*\\end\{\1\}", re.DOTALL)
-_COMMAND = re.compile(r"\\([A-Za-z@]+)\*?(.*)", re.DOTALL)
+_COMMAND = re.compile(r"\\([A-Za-z]+)\*?(.*)", re.DOTALL)
 _ARGUMENT = re.compile(r"#(\d)(~?)")
 _BODIES = {
     "EUR": "#1~€", "bibitem": r"\par{[#1]}~", "captionof": "#2", "checkmark": "✓", "degree": "°", "dh": "ð", "DH": "Ð",
-    "dj": "đ", "DJ": "Đ", "footnotetext": r"\footnote{#1}", "marginpar": "#1", "multicolumn": "#3", "multirow": "#3",
-    "pageref": "[#1]", "raisebox": "#2", "resizebox": "#3", "rotatebox": "#2", "scalebox": "#2", "textperthousand": "‰",
+    "dj": "đ", "DJ": "Đ", "footnotetext": r"\footnote{#1}", "framesubtitle": r"\subparagraph{#1}",
+    "frametitle": r"\paragraph{#1}", "marginpar": "#1", "multicolumn": "#3", "multirow": "#3", "pageref": "[#1]",
+    "raisebox": "#2", "resizebox": "#3", "rotatebox": "#2", "scalebox": "#2", "textperthousand": "‰",
     "texttrademark": "™", "th": "þ", "TH": "Þ", "tnote": r"\textsuperscript{#1}",
 }  # fmt: skip
 """What stands for commands that pandoc skips, if it is not all their arguments."""
 _LAYOUT = """
-addcontentsline addlinespace addtocounter addtolength appendix backmatter begin bgroup bibliographystyle bigskip
-bottomrule bye cellcolor centering cleardoublepage clearpage color columnbreak columncolor csname doublespacing egroup
-else end endcsname endfoot endhead expandafter fancyfoot fancyhead fi flushbottom fontsize footnotemark footnotesize
-frontmatter glossary glsresetall hfill hline hphantom hrulefill hspace huge Huge hypersetup ifdefined ifx ignorespaces
-indent index label large Large LARGE lfoot lhead linebreak linespread linewidth listoffigures listoftables mainmatter
-makeatletter makeatother makeglossaries makeindex maketitle markboth markright medskip midrule newgeometry newpage
-nobreak noindent nolinebreak nopagebreak normalsize null onecolumn onehalfspacing pagebreak pagenumbering pagestyle par
-parskip phantom phantomsection printbibliography printglossaries printindex protect quad qquad raggedbottom raggedleft
-raggedright relax renewcommand restoregeometry rfoot rhead rowcolor rule scriptsize selectfont selectlanguage setcounter
-setlength setstretch singlespacing sisetup sloppy small smallskip strut tableofcontents textheight textwidth
-thispagestyle tiny toprule twocolumn unskip vfill vphantom vspace
+addcontentsline addlinespace addtocounter addtolength appendix backmatter begin bf bfseries bgroup bibliographystyle
+bigskip bottomrule bye cellcolor centering cleardoublepage clearpage color column columnbreak columncolor csname
+doublespacing egroup else end endcsname endfoot endhead expandafter fancyfoot fancyhead fi flushbottom fontsize
+footnotemark footnotesize frontmatter glossary glsresetall hfill hline hphantom hrulefill hspace Huge huge hypersetup
+ifdefined ifx ignorespaces indent index it itshape label LARGE Large large lfoot lhead linebreak linespread linewidth
+listoffigures listoftables mainmatter makeatletter makeatother makecvtitle makeglossaries makeindex maketitle markboth
+markright mdseries medskip midrule newgeometry newpage nobreak noindent nolinebreak nopagebreak normalfont normalsize
+null onecolumn onehalfspacing pagebreak pagenumbering pagestyle par parskip pause phantom phantomsection
+printbibliography printglossaries printindex protect qquad quad raggedbottom raggedleft raggedright relax renewcommand
+restoregeometry rfoot rhead rm rmfamily rowcolor rule sc scriptsize scshape selectfont selectlanguage setcounter
+setlength setstretch sf sffamily singlespacing sisetup sl sloppy slshape small smallskip strut tableofcontents
+textheight textwidth thispagestyle tiny titlepage toprule tt ttfamily twocolumn unskip upshape vfill vphantom vspace
 """
 _WITHOUT_TEXT = frozenset(_LAYOUT.split())
 """Commands without text, which pandoc skips."""
+_MOST_ARGUMENTS = 8
 _NAMED = 20  # commands in a warning
 _ROUNDS = 5  # in each, unknown commands in the arguments of unknown commands come to light
 
@@ -73,7 +76,8 @@ def _converted(source: str) -> tuple[Page, dict[str, str]]:
     definitions: dict[str, str] = {}
     for _ in range(_ROUNDS):
         page = to_html(rf"\def\today{{}}{''.join(definitions.values())}{source}", "latex")
-        unknown = dict(_definitions(page, start))
+        found = dict(_definitions(page, start))
+        unknown = {name: found[name] for name in found if rf"\begin{{{name}}}" not in source}  # it would end their text
         if unknown.keys() <= definitions.keys():
             break
         definitions = unknown | definitions
@@ -91,7 +95,7 @@ def _definitions(page: Page, start: int) -> Iterator[tuple[str, str]]:
             and message.get("line", 0) >= start
             and found[1] not in _WITHOUT_TEXT
         ):
-            use = (_count_groups(found[2]), found[2].startswith("["))
+            use = (min(_count_groups(found[2]), _MOST_ARGUMENTS), found[2].startswith("["))
             fewest[found[1]] = min(use, fewest.get(found[1], use))
     for name, (count, has_option) in fewest.items():
         yield name, _definition(name, count, has_option)

@@ -16,12 +16,17 @@ _LONG = {"longtabu", "longtblr", "longtable", "xltabular", "supertabular"}
 _COLUMNS_KEY = re.compile(rf"colspec\s*=\s*({_GROUP})")
 _ROW_IN_CELL = re.compile(rf"\\(?:makecell|thead|shortstack){_OPTION}({_GROUP})")
 _NO_TEXT = re.compile(
-    r"\\(?:cmidrule|cline)\s?(?:\([^)]{0,40}\))?\s?\{[\d\s-]{0,9}\}|(?<=\\begin\{thebibliography\})\{[^{}]{0,40}\}"
+    r"\\(?:cmidrule|cline)\s?(?:\([^)]{0,40}\))?\s?\{[\d\s-]{0,9}\}|\\frame(?=\s?\{)"
+    r"|(?<=\\begin\{thebibliography\})\{[^{}]{0,40}\}"
 )
+_INPUT = re.compile(r"\\(input|include)[ \t]+([\w./-]{1,200})")
+_DEGREE = re.compile(r"\^\s?(?:\\circ(?![A-Za-z])|\{\s?\\circ\s?\})")
 _DOTLESS = re.compile(r"""(\\["'`^~])\s?\{?\\([ij])(?![A-Za-z])\s?\}?""")
 _BOX_TITLE = re.compile(
     r"(\\begin\{\w+\})\[(?:[^\]=]{0,99}=[^\]=]{0,99},)?\s*title\s*=\s*([^\],]{1,200})[^\]]{0,200}\]"
 )
+_SLIDE = re.compile(r"(\\begin\{(?:frame|block|alertblock|exampleblock)\})(?:<[^<>]{0,20}>)?(?:\[[^\]]{0,80}\])?\{")
+_OVERLAY = re.compile(r"(\\(?:item|only|onslide|uncover|visible|alert|textbf))<[\d,+.-]{1,12}>")
 _SUBFIGURE = re.compile(r"\\sub(?:float|figure)\s?\[([^\]]{0,200})\]")
 _TERMS = re.compile(r"(\\(?:begin|end)\{description\})")
 _ITEM = re.compile(r"\\item\s?\[([^\]]{1,40})\]")
@@ -39,6 +44,8 @@ _COLUMN = re.compile(rf"[A-Za-z](?:{_GROUP})*")
 def prepare(source: str) -> str:
     """Return the source as pandoc reads it whole."""
     source = _DOTLESS.sub(r"\1{\2}", _BOX_TITLE.sub(r"\1 \2\\par ", _NO_TEXT.sub("", source)))
+    source = _DEGREE.sub("°", _INPUT.sub(r"\\\1{\2}", source))
+    source = _OVERLAY.sub(r"\1", _SLIDE.sub(r"\1\\frametitle{", source))
     source = _ROW_IN_CELL.sub(lambda found: found[1].replace(r"\\", " "), _SUBFIGURE.sub(r" \1 ", source))
     source = _START.sub(
         lambda found: rf"\begin{{enumerate}}[{found[1]}{found[3]}]\setcounter{{enumi}}{{{int(found[2]) - 1}}}", source

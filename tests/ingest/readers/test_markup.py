@@ -118,6 +118,16 @@ def test_tex_lists_keep_their_labels(parser: Parser, tmp_path: Path) -> None:
     assert tex(parser, tmp_path, body).text == "c. one\nd. (x) two\n\nValve: closed"
 
 
+def test_tex_slides_have_titles_and_formulas_have_numbers(parser: Parser, tmp_path: Path) -> None:
+    body = (
+        r"\begin{frame}{Costs}\begin{itemize}\item<1-> $1,000$ at $20^\circ$C \pause\end{itemize}\end{frame}"
+        "\n\\input chapter1"
+    )
+    document = tex(parser, tmp_path, body)
+    assert document.text == "Costs\n\n- 1,000 at 20°C"
+    assert document.warnings == ("Files that it includes were not read: chapter1.tex. Ingest them as well.",)
+
+
 def test_tex_says_what_it_does_not_read(parser: Parser, tmp_path: Path) -> None:
     drawing = tex(parser, tmp_path, r"Words. \begin{tikzpicture}\draw (0,0) node {P7};\end{tikzpicture}")
     assert (drawing.text, drawing.warnings) == ("Words.", ("Drawings in LaTeX were not read: tikzpicture.",))
@@ -152,6 +162,13 @@ def test_rst_directives_of_sphinx_keep_their_text(parser: Parser, tmp_path: Path
 
 .. literalinclude:: a.py
 
+.. deprecated:: 3.1
+   Use stop.
+
+.. code-block:: rst
+
+   :file: x
+
 .. |day| date::
 
 .. [1] A note without a mark.
@@ -161,7 +178,8 @@ On |day| see :func:`stop` and :doc:`Guide <guide>` [2]_.
 .. [2] A note.
 """
     document = read(parser, tmp_path / "a.rst", source)
-    for passage in ("start(pump)\n\nStarts it.", "arg\n\nBody.", "Listing 1\n\nx = 1", "[1] A note without a mark.",
+    for passage in ("start(pump)\n\nStarts it.", "arg\n\nBody.", "Listing 1\n\nx = 1", ":file: x",
+                    "deprecated: 3.1 Use stop.", "[1] A note without a mark.",
                     "On |day| see stop and Guide[1].", "[1] A note."):  # fmt: skip
         assert passage in document.text
     assert document.warnings == ("Files that it includes were not read: stock.csv, a.py. Ingest them as well.",)
