@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
@@ -14,10 +14,24 @@ from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from vectorstore.models import Scalar
 
 _HEADING = re.compile(r"(={1,6}) +(\S.*)$")
-_ATTRIBUTE = re.compile(r":([\w-]+):[ \t]*(.*)$")
+_ATTRIBUTE = re.compile(r":(!?[\w-]+!?):[ \t]*(.*)$")
+_REFERENCE = re.compile(r"(\\?)\{([\w-]+)\}")
+_LONGEST_VALUE = 1000  # characters of an attribute: values of values must not grow without end
+_CHARACTERS = {
+    "nbsp": "\xa0",
+    "sp": " ",
+    "empty": "",
+    "zwsp": "",
+    "amp": "&",
+    "lt": "<",
+    "gt": ">",
+    "plus": "+",
+    "deg": "°",
+}
 _BLOCK_ATTRIBUTES = re.compile(r"\[[^\]]*\]\s*$")
 _CAPTION = re.compile(r"\.([^\s.].*)$")
 _MACRO = re.compile(r"(image|video|audio|include|toc)::([^\[]*)\[(.*)\]\s*$")
+_INCLUDE = re.compile(r"include::([^\[]+)\[")
 _ITEM = re.compile(r"(\s*)([*-]+|\.+|\d{1,3}\.)\s+(\S.*)$")
 _VERBATIM = re.compile(r"(-{4,}|\.{4,}|`{3,}|/{4,}|\+{4,})\s*$")
 _FRAME = re.compile(r"(={4,}|\*{4,}|_{4,}|--)\s*$")
@@ -45,7 +59,11 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.properties: dict[str, Scalar] = {}
+        self._attributes = dict(_CHARACTERS)
         self._position = 0
+        for line in takewhile(str.strip, self.lines):  # the title may use attributes that stand below it
+            if attribute := _ATTRIBUTE.match(line):
+                self._define(attribute[1], attribute[2])
         self._paragraph: list[str] = []
         self._items: list[str] = []
 
@@ -53,8 +71,13 @@ class _Writer:
         while self._position < len(self.lines):
             line = self.lines[self._position]
             self._position += 1
-            self._read(line)
+            self._read(line if _VERBATIM.match(line) else self._filled(line))
         self._flush()
+        self.into.warn_of_other_files(found[1] for line in self.lines if (found := _INCLUDE.match(line)))
+
+    def _filled(self, line: str) -> str:
+        """Return a line with the values of attributes. Those that the file does not define stand as they are."""
+        return _REFERENCE.sub(lambda use: use[0][1:] if use[1] else self._attributes.get(use[2].lower(), use[0]), line)
 
     def _flush(self) -> None:
         self.into.list_items(self._items)
@@ -71,7 +94,7 @@ class _Writer:
             self._heading(len(heading[1]), _plain(heading[2]))
         elif _FENCE.match(line):
             self._flush()
-            self.into.table(repeat_merged(_rows(list(self._until(line)))))
+            self.into.table(repeat_merged(_rows([self._filled(row) for row in self._until(line)])))
         elif fence := _VERBATIM.match(line):
             self._flush()
             content = "\n".join(self._until(line))
@@ -97,12 +120,23 @@ class _Writer:
     def _heading(self, level: int, text: str) -> None:
         self._flush()
         if level == 1:
+            self._attributes.setdefault("doctitle", text)
             self.properties.setdefault("title", text)
         self.into.heading(text, level)
 
     def _property(self, name: str, value: str) -> None:
+        while value.endswith(" \\") and self._position < len(self.lines):
+            value = f"{value[:-2]} {self._filled(self.lines[self._position]).strip()}"
+            self._position += 1
+        self._define(name, value.strip())
         if name in _PROPERTIES and value.strip():
             self.properties[_PROPERTIES[name]] = value.strip()
+
+    def _define(self, name: str, value: str) -> None:
+        if "!" in name or len(value) > _LONGEST_VALUE:
+            self._attributes.pop(name.strip("!").lower(), None)
+        else:
+            self._attributes[name.lower()] = value
 
     def _until(self, fence: str) -> Iterator[str]:
         """Yield the lines up to the fence that ends a block."""
@@ -161,7 +195,7 @@ def _plain(text: str) -> str:
 
 READER = Reader(
     name="asciidoc",
-    version=1,
+    version=2,
     read=read_asciidoc,
     mime_types=("text/x-source-code",),
     suffixes=(".adoc", ".asciidoc"),

@@ -15,6 +15,7 @@ from ingest.readers.markup.tree import html_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import linked, lowered, note_mark, raised, struck
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
+from ingest.readers.shared.numerals import format_count
 from ingest.readers.shared.ooxml import attribute, local_name
 
 TITLES = {"title", "article-title", "invention-title", "title-of-invention", "heading", "head"}
@@ -23,6 +24,7 @@ _ITEMS = {"li", "list-item", "listitem", "ref", "claim"}
 _ORDERED = {"ol", "orderedlist"}
 _ROWS = {"tr", "row"}
 _CELLS = {"td", "th", "entry"}
+_COUNTS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _VERBATIM = {"pre", "preformat", "programlisting", "screen"}
 _IGNORED = {
     "script", "style", "noscript", "template", "graphic", "processing-meta", "colspec", "journal-id", "subj-group",
@@ -39,9 +41,11 @@ _PHRASES = {
     "strikethrough", "strong", "sub", "subscript", "sup", "superscript", "tt", "u", "underline", "uri", "var", "xref",
 }  # fmt: skip
 _PARAGRAPHS = {"p", "para", "div", "section", "blockquote", "table", *_LISTS, *_VERBATIM}
+_HEADED = {"details", "summary", "fieldset", "legend", "figcaption"}
+"""Elements with a title, and their titles, which are no part of the sentence after them."""
 _APART = {
-    *_PARAGRAPHS, *_ITEMS, *_ROWS, *_CELLS, "dl", "dt", "dd", "caption", "figure", "figcaption", "header", "footer",
-    "article", "aside", "main", "summary", "details", "fieldset", "legend", "hr",
+    *_PARAGRAPHS, *_ITEMS, *_ROWS, *_CELLS, "dl", "dt", "dd", "caption", "figure", "header", "footer",
+    "article", "aside", "main", "hr", *_HEADED,
 }  # fmt: skip
 """Elements that a browser shows on lines of their own: their text never joins the words beside them."""
 _RAISED, _LOWERED, _STRUCK = {"sup", "superscript"}, {"sub", "subscript"}, {"del", "strike", "strikethrough"}
@@ -182,7 +186,7 @@ def _has_own_text(element: Element) -> bool:
 
 def _is_block(element: Element, is_mixed: bool) -> bool:
     name = element_name(element)
-    if name in _PARAGRAPHS or name in ("tgroup", "tbody", "thead") or _is_heading(name):
+    if name in _PARAGRAPHS or name in _HEADED or name in ("tgroup", "tbody", "thead") or _is_heading(name):
         return True
     if name in _PHRASES:
         return any(_is_block(child, is_mixed=True) for child in element)
@@ -281,6 +285,7 @@ def _item_lines(element: Element, depth: int) -> Iterator[str]:
     """Yield the lines of a list, nested ones indented."""
     ordered = element_name(element) in _ORDERED or element.get("list-type") == "order"
     number = _number(element, "start", 1) - 1
+    style = _COUNTS.get(element.get("type", ""), "")
     for item in element:
         if element_name(item) not in _ITEMS:
             continue
@@ -289,7 +294,7 @@ def _item_lines(element: Element, depth: int) -> Iterator[str]:
         own = Element("item")
         own.text = item.text
         own.extend(child for child in item if child not in nested)
-        yield "  " * depth + f"{f'{number}.' if ordered else '-'} {words(own)}"
+        yield "  " * depth + f"{f'{format_count(number, style)}.' if ordered else '-'} {words(own)}"
         for inner in nested:
             yield from _item_lines(inner, depth + 1)
 

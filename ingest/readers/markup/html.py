@@ -19,6 +19,7 @@ _META = {
     "og:description": "subject",
     "article:published_time": "created_at",
     "date": "created_at",
+    "dcterms.date": "created_at",
     "article:modified_time": "modified_at",
 }
 
@@ -57,4 +58,4 @@ def _head(root: Element) -> Iterator[tuple[str, Scalar]]:
     yield from found.items()
 
 
-READER = Reader(name="html", version=4, read=read_html, mime_types=("text/html", "application/xhtml+xml"))
+READER = Reader(name="html", version=5, read=read_html, mime_types=("text/html", "application/xhtml+xml"))

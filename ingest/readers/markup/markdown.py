@@ -176,4 +176,4 @@ def _without_tags(source: str) -> str:
     return html.unescape(_TAG.sub("", source))
 
 
-READER = Reader(name="markdown", version=2, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))
+READER = Reader(name="markdown", version=3, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

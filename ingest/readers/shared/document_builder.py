@@ -7,7 +7,7 @@ Owns the text format: blocks are separated by a blank line, headings are plain l
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ingest.document import Block, BlockKind, ParsedDocument
 from ingest.readers.shared.header_rows import merge_headers, merged_height
@@ -52,6 +52,11 @@ class DocumentBuilder:
     def warn(self, warning: str) -> None:
         """Add a warning for the user about how the document was read."""
         self._warnings.append(warning)
+
+    def warn_of_other_files(self, names: Iterable[str]) -> None:
+        """Warn that the document includes these files, which are never read with it."""
+        if listed := ", ".join(dict.fromkeys(names)):
+            self.warn(f"Files that it includes were not read: {listed}. Ingest them as well.")
 
     def page(self, number: int) -> None:
         """Start page ``number``."""

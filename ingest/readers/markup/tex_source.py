@@ -1,0 +1,94 @@
+"""Rewrites LaTeX that pandoc misreads: columns and heads of tables, labels and numbers of lists, titles of boxes."""
+
+from __future__ import annotations
+
+import re
+
+_GROUP = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}){0,400}\}"
+_OPTION = r"(?:\s?\[[^\]]{0,200}\])?"
+_TABLE = re.compile(
+    r"\\begin\{(tabular[*xy]?|NiceTabular|(?:long)?(?:tabu|tblr)|longtable|xltabular|supertabular)\}"
+    rf"{_OPTION}(?:\s*(?:to|spread)\s[^{{}}\n]{{0,40}})?({_GROUP})(?:\s?({_GROUP}))?"
+)
+_TABLE_END = re.compile(r"\\end\{(tabular[*xy]|NiceTabular|(?:long)?(?:tabu|tblr)|xltabular|supertabular)\}")
+_WIDE = {"tabular*", "tabularx", "tabulary", "xltabular"}
+_LONG = {"longtabu", "longtblr", "longtable", "xltabular", "supertabular"}
+_COLUMNS_KEY = re.compile(rf"colspec\s*=\s*({_GROUP})")
+_ROW_IN_CELL = re.compile(rf"\\(?:makecell|thead|shortstack){_OPTION}({_GROUP})")
+_NO_TEXT = re.compile(
+    r"\\(?:cmidrule|cline)\s?(?:\([^)]{0,40}\))?\s?\{[\d\s-]{0,9}\}|\\frame(?=\s?\{)"
+    r"|(?<=\\begin\{thebibliography\})\{[^{}]{0,40}\}"
+)
+_INPUT = re.compile(r"\\(input|include)[ \t]+([\w./-]{1,200})")
+_DEGREE = re.compile(r"\^\s?(?:\\circ(?![A-Za-z])|\{\s?\\circ\s?\})")
+_DOTLESS = re.compile(r"""(\\["'`^~])\s?\{?\\([ij])(?![A-Za-z])\s?\}?""")
+_BOX_TITLE = re.compile(
+    r"(\\begin\{\w+\})\[(?:[^\]=]{0,99}=[^\]=]{0,99},)?\s*title\s*=\s*([^\],]{1,200})[^\]]{0,200}\]"
+)
+_SLIDE = re.compile(r"(\\begin\{(?:frame|block|alertblock|exampleblock)\})(?:<[^<>]{0,20}>)?(?:\[[^\]]{0,80}\])?\{")
+_OVERLAY = re.compile(r"(\\(?:item|only|onslide|uncover|visible|alert|textbf))<[\d,+.-]{1,12}>")
+_SUBFIGURE = re.compile(r"\\sub(?:float|figure)\s?\[([^\]]{0,200})\]")
+_TERMS = re.compile(r"(\\(?:begin|end)\{description\})")
+_ITEM = re.compile(r"\\item\s?\[([^\]]{1,40})\]")
+_NUMBERS = re.compile(
+    r"\\begin\{enumerate\}\s?\[[^\]]{0,80}?label\s*=\s*\{?([^\\\],]{0,4})\\(\w+)\*([^\],}]{0,4})\}?[^\]]{0,80}\]"
+)
+_START = re.compile(r"\\begin\{enumerate\}\s?\[([^\]]{0,80}?)\bstart\s*=\s*(\d{1,4})([^\]]{0,80})\]")
+_FIRST = {"alph": "a", "Alph": "A", "roman": "i", "Roman": "I", "arabic": "1"}
+_HEADS = re.compile(r"\\end(firsthead|head|foot|lastfoot)\b")
+_REPEATED = re.compile(rf"\*\s*\{{(\d{{1,2}})\}}({_GROUP})")
+_NO_COLUMN = re.compile(rf"[@!><]\s*{_GROUP}|\[[^\]]{{0,200}}\]|[|\s]")
+_COLUMN = re.compile(rf"[A-Za-z](?:{_GROUP})*")
+
+
+def prepare(source: str) -> str:
+    """Return the source as pandoc reads it whole."""
+    source = _DOTLESS.sub(r"\1{\2}", _BOX_TITLE.sub(r"\1 \2\\par ", _NO_TEXT.sub("", source)))
+    source = _DEGREE.sub("°", _INPUT.sub(r"\\\1{\2}", source))
+    source = _OVERLAY.sub(r"\1", _SLIDE.sub(r"\1\\frametitle{", source))
+    source = _ROW_IN_CELL.sub(lambda found: found[1].replace(r"\\", " "), _SUBFIGURE.sub(r" \1 ", source))
+    source = _START.sub(
+        lambda found: rf"\begin{{enumerate}}[{found[1]}{found[3]}]\setcounter{{enumi}}{{{int(found[2]) - 1}}}", source
+    )
+    source = _NUMBERS.sub(
+        lambda found: rf"\begin{{enumerate}}[{found[1]}{_FIRST.get(found[2], '1')}{found[3]}]", source
+    )
+    source = _TABLE_END.sub(
+        lambda found: rf"\end{{{_plain_name(found[1])}}}", _without_repeated_heads(_with_labels(source))
+    )
+    return _TABLE.sub(_table_start, source)
+
+
+def _with_labels(source: str) -> str:
+    """Turn the labels of list items, which pandoc leaves out, into text. Those of descriptions are terms."""
+    kept, depth = [], 0
+    for part in _TERMS.split(source):
+        depth += part.startswith(r"\begin{description}") - part.startswith(r"\end{description}")
+        kept.append(part if depth > 0 else _ITEM.sub(r"\\item {\1} ", part))
+    return "".join(kept)
+
+
+def _plain_name(table: str) -> str:
+    return "longtable" if table in _LONG else "tabular"
+
+
+def _table_start(found: re.Match[str]) -> str:
+    """Return the start of a table with columns that pandoc knows."""
+    name, first, second = found.groups()
+    given, after = (second or "", "") if name in _WIDE else (first, second or "")
+    inner = _COLUMNS_KEY.search(given)
+    spec = _REPEATED.sub(lambda times: times[2][1:-1] * int(times[1]), (inner[1] if inner else given)[1:-1])
+    columns = _COLUMN.findall(_NO_COLUMN.sub("", spec))
+    return rf"\begin{{{_plain_name(name)}}}{{{'l' * len(columns)}}}{after}"
+
+
+def _without_repeated_heads(source: str) -> str:
+    r"""Drop the heads and feet that long tables repeat on each page, up to ``\endhead`` and ``\endfoot``."""
+    first, *others = _HEADS.split(source)
+    kept, text, before = [], first, ""
+    for mark, following in zip(others[::2], others[1::2], strict=True):
+        is_repeated = mark in ("foot", "lastfoot") or before == "firsthead"
+        if not is_repeated or r"\begin{" in text:
+            kept += [text, r"\endhead " if mark in ("head", "firsthead") and before != "firsthead" else ""]
+        text, before = following, mark
+    return "".join([*kept, text])

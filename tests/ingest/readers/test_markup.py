@@ -1,0 +1,296 @@
+"""LaTeX, reStructuredText, Org, MediaWiki, Typst, RTF and AsciiDoc: their text, and warnings of what is not in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.document import ParsedDocument
+from ingest.parser import Parser, load_parser
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+@pytest.fixture(scope="module")
+def parser() -> Parser:
+    return load_parser("default")
+
+
+def read(parser: Parser, path: Path, source: str) -> ParsedDocument:
+    path.write_text(source, encoding="utf-8")
+    return parser.parse(path)
+
+
+FILES = [
+    (
+        "44-tex/k03_main.tex",
+        ["Study of pumps\n\nA. Author\n\nResult", "Halvorsen Ltd delivers 12 kg at x^2 = 5 for 30 % and 10^6 units",
+         "[doe2020], see [tab:a]", "Prices\n\n| Part | 2024 | 2025 |", "| Bolt | 1.50 | 1.60 |\n| Sum | Sum | 9 |",
+         "[1] Footnote text 77.", "Müller, Élan, naïve, ß, ø, “quoted” – dash.", "a < b & c"],
+    ),
+    ("44-tex/k03_part1.tex", ["Part one\n\nThe first part says the limit is 44 bar."]),
+    ("44-tex/t2_plain.tex", ["The report says that the tariff is 0.31 EUR.\n\nIt holds until March 2027."]),
+    (
+        "44-tex/t3_macros.tex",
+        ["Halvorsen Ltd in Norvik sells 12 kg. The price is 45 €. Mass: 12 kg, 3 bar, 12345.6.",
+         "Straße, Müller, Öl, ça, Škoda, øre, å, Łódź, naïve."],
+    ),
+    (
+        "44-tex/t4_table.tex",
+        ["Prices\n\n| Part | 2024 | 2025 |", "| Nut | 0.80 | 0.90 |",
+         "| Name | Role |\n| --- | --- |\n| Anna | Chair |",
+         "1. Drain the tank.\n2. Close K9.", "E = mc^2"],
+    ),
+    ("44-tex/q1.tex", ["First line on the begin line. Second line.\n\nThird para."]),
+    ("44-tex/q3.tex", ["| Part | Price |\n| --- | --- |\n| Bolt | 1.50 |\n\nAfter."]),
+    (
+        "45-rst-directives/r1_notes.rst",
+        ["Warning\n\nNever exceed 3 bar.", "limit = 3", "Term: Definition: closed valve.", "Author: Anna Berg",
+         "Text with code and link and Site (https://example.org).", "- first\n- second", "1. one\n2. two"],
+    ),
+    (
+        "45-rst-directives/r2_tables.rst",
+        ["| Part | Price |\n| --- | --- |\n| Seal | 4.50 |", "Stock\n\n| Part | Qty |", "| Bolt | 120 |\n| Nut | 80 |",
+         "| A | B |\n| --- | --- |\n| 1 | 2 |", "Caption of the figure: pump P7.\n\nEnd."],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "passages"), FILES, ids=[file for file, _ in FILES])
+def test_the_text_says_what_the_file_says(parser: Parser, file: str, passages: list[str]) -> None:
+    text = parser.parse(CASES / file).text
+    assert [each for each in passages if each not in text] == []
+
+
+def test_files_that_a_document_includes_are_named(parser: Parser) -> None:
+    document = parser.parse(CASES / "44-tex/k03_main.tex")
+    assert document.warnings == (
+        "Files that it includes were not read: k03_part1.tex, sections/k03_part2.tex. Ingest them as well.",
+    )
+    assert (document.title, document.metadata["authors"]) == ("Study of pumps", "A. Author")
+
+
+def tex(parser: Parser, path: Path, body: str, preamble: str = "") -> ParsedDocument:
+    source = f"\\documentclass{{article}}\n{preamble}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
+    return read(parser, path / "a.tex", source)
+
+
+def test_tex_commands_of_other_files_keep_their_arguments(parser: Parser, tmp_path: Path) -> None:
+    body = r"\noindent \ourfirm{} sells \product{Bolt \grade{A}} at \price{12}{EUR}, \foo[key]{x}. \vspace{1cm}"
+    document = tex(parser, tmp_path, body)
+    assert document.text == r"\ourfirm sells Bolt A at 12 EUR, x."
+    assert document.warnings == (
+        r"Commands that this file does not define were written with their arguments: \foo, \grade, \ourfirm, \price, "
+        r"\product.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "row"),
+    [
+        ("{lS[table-format=3.2]r}", "A & B & C"),
+        ("{@{}l*{2}{c}@{}}", "A & B & C"),
+        (r"{>{\raggedright}p{3cm}YD{.}{.}{2}}", r"A & \makecell{B \\ x} & C"),
+    ],
+)
+def test_tex_tables_have_columns_of_any_package(parser: Parser, tmp_path: Path, columns: str, row: str) -> None:
+    body = (
+        rf"\begin{{tabular}}{columns} {row} \\ \cmidrule(lr){{2-3}} 1 & \multicolumn{{2}}{{c}}{{2}} \\ \end{{tabular}}"
+    )
+    text = tex(parser, tmp_path, body).text.replace("B x", "B")
+    assert text == "| A | B | C |\n| --- | --- | --- |\n| 1 | 2 | 2 |"
+
+
+def test_tex_long_tables_have_one_head(parser: Parser, tmp_path: Path) -> None:
+    body = r"""\begin{longtable}{lr}\caption{Parts}\\ Part & Price \\ \endfirsthead
+    \multicolumn{2}{c}{continued}\\ Part & Price \\ \endhead \multicolumn{2}{r}{see next page}\\ \endfoot
+    \endlastfoot 1 & 2 \\ \end{longtable}"""
+    text = tex(parser, tmp_path, body).text
+    assert text == "Parts\n\n| Part | Price |\n| --- | --- |\n| 1 | 2 |"
+
+
+def test_tex_lists_keep_their_labels(parser: Parser, tmp_path: Path) -> None:
+    body = (
+        r"\begin{enumerate}[label=(\alph*), start=3]\item one\item[(x)] two\end{enumerate}"
+        r"\begin{description}\item[Valve] closed\end{description}"
+    )
+    assert tex(parser, tmp_path, body).text == "c. one\nd. (x) two\n\nValve: closed"
+
+
+def test_tex_slides_have_titles_and_formulas_have_numbers(parser: Parser, tmp_path: Path) -> None:
+    body = (
+        r"\begin{frame}{Costs}\begin{itemize}\item<1-> $1,000$ at $20^\circ$C \pause\end{itemize}\end{frame}"
+        "\n\\input chapter1"
+    )
+    document = tex(parser, tmp_path, body)
+    assert document.text == "Costs\n\n- 1,000 at 20°C"
+    assert document.warnings == ("Files that it includes were not read: chapter1.tex. Ingest them as well.",)
+
+
+def test_tex_says_what_it_does_not_read(parser: Parser, tmp_path: Path) -> None:
+    drawing = tex(parser, tmp_path, r"Words. \begin{tikzpicture}\draw (0,0) node {P7};\end{tikzpicture}")
+    assert (drawing.text, drawing.warnings) == ("Words.", ("Drawings in LaTeX were not read: tikzpicture.",))
+    broken = tex(parser, tmp_path, r"The fee is 5 EUR. \begin{itemize}")
+    assert "The fee is 5 EUR." in broken.text
+    assert "It was read as plain text." in broken.warnings[0]
+
+
+def test_tex_keeps_what_stands_above_the_text(parser: Parser, tmp_path: Path) -> None:
+    body = r"\begin{abstract}It saves 7 percent.\end{abstract} Text."
+    document = tex(parser, tmp_path, body, r"\author{Ann}\date{\today}")
+    assert document.text == "Ann\n\nIt saves 7 percent.\n\nText."
+
+
+def test_rst_directives_of_sphinx_keep_their_text(parser: Parser, tmp_path: Path) -> None:
+    source = """
+.. py:function:: start(pump)
+
+   Starts it.
+
+.. unknown:: arg
+
+   Body.
+
+.. code-block:: python
+   :caption: Listing 1
+
+   x = 1
+
+.. csv-table:: Stock
+   :file: stock.csv
+
+.. literalinclude:: a.py
+
+.. deprecated:: 3.1
+   Use stop.
+
+.. code-block:: rst
+
+   :file: x
+
+.. |day| date::
+
+.. [1] A note without a mark.
+
+On |day| see :func:`stop` and :doc:`Guide <guide>` [2]_.
+
+.. [2] A note.
+"""
+    document = read(parser, tmp_path / "a.rst", source)
+    for passage in ("start(pump)\n\nStarts it.", "arg\n\nBody.", "Listing 1\n\nx = 1", ":file: x",
+                    "deprecated: 3.1 Use stop.", "[1] A note without a mark.",
+                    "On |day| see stop and Guide[1].", "[1] A note."):  # fmt: skip
+        assert passage in document.text
+    assert document.warnings == ("Files that it includes were not read: stock.csv, a.py. Ingest them as well.",)
+
+
+def test_org_keeps_deadlines_properties_and_what_it_does_not_export(parser: Parser, tmp_path: Path) -> None:
+    source = (
+        "* TODO Valve\nDEADLINE: <2026-05-12 Tue>\n:PROPERTIES:\n:Owner: Berg\n:END:\n+100+ 90 EUR\n- [X] done\n"
+        "* COMMENT Draft\nWords.\n* Old :noexport:\nMore.\n"
+    )
+    text = read(parser, tmp_path / "a.org", source).text
+    assert "TODO Valve\n\nowner: Berg\n\nDEADLINE: <2026-05-12 Tue>\n\n~~100~~ 90 EUR\n\n- [x] done" in text
+    assert "COMMENT: Draft\n\nWords." in text
+    assert text.endswith("\n\nMore.")
+
+
+def test_mediawiki_keeps_templates_and_tables(parser: Parser, tmp_path: Path) -> None:
+    table = "{|\n! Part !! Qty\n|-\n| Nut || 2\n|}"
+    source = f"== Bolt ==\nIt has 10<sup>6</sup> uses.<ref>Berg 2026</ref> {{{{Price|1.50}}}}\n{table}"
+    text = read(parser, tmp_path / "a.mediawiki", source).text
+    assert text == (
+        "Bolt\n\nIt has 10^6 uses.[1] {{Price|1.50}}\n\n| Part | Qty |\n| --- | --- |\n| Nut | 2 |\n\n[1] Berg 2026"
+    )
+
+
+def test_typst_runs_its_functions_or_is_read_simply(parser: Parser, tmp_path: Path) -> None:
+    source = '#let price(x) = [#x EUR]\n= Offer\n#include "terms.typ"\nIt costs #price(5).\n'
+    document = read(parser, tmp_path / "a.typ", source)
+    assert document.text == "Offer\n\nIt costs 5 EUR."
+    assert document.warnings == ("Files that it includes were not read: terms.typ. Ingest them as well.",)
+    unknown = read(parser, tmp_path / "b.typ", "= Offer\nIt costs #price[5].\n")
+    assert "It costs" in unknown.text
+    assert "could not be read as Typst whole" in unknown.warnings[0]
+
+
+def rtf(parser: Parser, path: Path, body: str) -> str:
+    fonts = r"{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial;}{\f2\fcharset2 Symbol;}{\f3\fcharset128 Gothic;}}"
+    return read(parser, path / "a.rtf", rf"{{\rtf1\ansi\ansicpg1252\deff0{fonts}{body}}}").text
+
+
+RTF = [
+    (r"10{\super 6} t of CO{\sub 2}, x{\up6 2}", "10^6 t of CO_2, x^2"),
+    (r"{\strike 4,500 EUR} 5,200 EUR{\v hidden}{\deleted gone}", "~~4,500 EUR~~ 5,200 EUR"),
+    (r"30\u8364?100 \u-10179?\u-8704? caf\'e9 {\uc2\u1055 ab}", "30€100 😀 café П"),
+    (r"{\f1 \'cf\'f0\'e8\'e2\'e5\'f2} {\b\f2\'a3} 5 {\f3\'83\'5c\'83A}", "Привет ≤ 5 ソア"),
+    (r'{\field{\*\fldinst SYMBOL 163 \\f "Symbol" \\s 12}{\fldrslt\f2}} 7', "≤ 7"),
+    (r"5{\super\chftn}{\footnote\chftn  A note.} million", "5[1] million\n\n[1] A note."),
+    (r"Sum{\*\annotation Too high?}\par", "Sum[1]\n\n[1] Comment: Too high?"),
+    (r"\trowd\cellx1\cellx2\intbl Part\cell Price\cell\row\trowd\cellx1\cellx2\intbl Bolt\cell 1.50\cell\row\pard",
+     "| Part | Price |\n| --- | --- |\n| Bolt | 1.50 |"),
+    (r"\pard Do:\par{\listtext\pard\plain 3.\tab}\pard\ls1 Drain\par{\listtext 4.\tab}Close\par"
+     r"\pard{\listtext\f2\'b7\tab}\ls2 Stop\par\pard End\par", "Do:\n3. Drain\n4. Close\n- Stop\n\nEnd"),
+    (r"{\header Page head\par}\pard Text\sect More{\pict 00ff00ff}\par", "Page head\n\nText\n\nMore"),
+    (r"{\info{\title Document1}}\pard Text\par", "Text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "text"), RTF)
+def test_rtf_keeps_form_and_characters(parser: Parser, tmp_path: Path, body: str, text: str) -> None:
+    assert rtf(parser, tmp_path, body) == text
+
+
+def test_asciidoc_fills_in_attributes_and_names_other_files(parser: Parser, tmp_path: Path) -> None:
+    source = r"""= Guide to {product}
+:product: Pump P7
+:long: one \
+two
+
+{Product} has {long}, {unknown} and \{product}.
+
+include::terms.adoc[]
+
+|===
+|Name |{product}
+|===
+
+----
+{product}
+----
+:!product:
+It is {product}.
+"""
+    document = read(parser, tmp_path / "a.adoc", source)
+    assert document.text == (
+        "Guide to Pump P7\n\nPump P7 has one two, {unknown} and {product}.\n\n| Name | Pump P7 |\n| --- | --- |\n\n"
+        "{product}\n\nIt is {product}."
+    )
+    assert document.warnings == ("Files that it includes were not read: terms.adoc. Ingest them as well.",)
+
+
+def test_values_of_attributes_do_not_grow_without_end(parser: Parser, tmp_path: Path) -> None:
+    lines = [f":a{number}: " + f"{{a{number - 1}}}" * 10 for number in range(1, 12)]
+    document = read(parser, tmp_path / "a.adoc", "\n".join([":a0: lol", *lines, "", "{a11}"]))
+    assert len(document.text) < 1000
+
+
+def test_the_summary_of_details_is_no_part_of_them(parser: Parser, tmp_path: Path) -> None:
+    source = "<p>Fees</p><details><summary>What is it?</summary>The fee is 5 EUR.</details><ol type='a'><li>x</ol>"
+    document = read(parser, tmp_path / "a.html", source)
+    assert document.text == "Fees\n\nWhat is it?\n\nThe fee is 5 EUR.\n\na. x"
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.tex", "\\def\\a{\\a\\a}\\begin{document}\\a\\end{document}"),
+        ("b.tex", "\\begin{longtable}{l}" + "\\endfirsthead " * 20_000),
+        ("a.rtf", "{\\rtf1 It was" + "{\\b x" * 20_000),
+    ],
+)
+def test_hostile_sources_are_read_simply(parser: Parser, tmp_path: Path, name: str, source: str) -> None:
+    document = read(parser, tmp_path / name, source)
+    assert document.text
+    assert document.warnings
