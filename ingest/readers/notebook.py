@@ -66,7 +66,7 @@ def _write_cell(cell: Record, into: DocumentBuilder) -> None:
         case "markdown":
             write_markdown(source, into)
         case "heading":
-            into.heading(source, int(_text(cell.get("level")) or 1))
+            into.heading(source, level=next((n for n in range(1, 7) if cell.get("level") == str(n)), 1))
         case "code":
             into.code(source)
         case _:

@@ -22,6 +22,8 @@ def toml_values(text: str, _: Warn) -> list[Value]:
 
 def _fields(container: Container) -> Iterator[tuple[str, Value]]:
     for key, item in container.body:
+        if isinstance(item, items.Whitespace | items.Null):
+            continue
         comment = item.trivia.comment.lstrip("# ")
         value = _value(item)
         if comment and key and isinstance(value, str):
@@ -39,10 +41,20 @@ def _value(item: object) -> Value:
         case items.AoT():
             return [_value(table) for table in item.body]
         case items.Array():
-            return [_value(each) for each in item]
+            return list(_items(item))
         case items.String():
             return str(item)
         case items.Item():
             return item.as_string()
         case _:
             return str(item)
+
+
+def _items(array: items.Array) -> Iterator[Value]:
+    for group in array._value:  # iterating over the array loses its comments
+        value = None if group.value is None else _value(group.value)
+        comment = f"{COMMENT} {group.comment.trivia.comment.lstrip('# ')}" if group.comment else ""
+        if isinstance(value, str):
+            yield f"{value} {comment}".strip()
+        else:
+            yield from (each for each in (value, comment) if each)

@@ -19,9 +19,12 @@ _MAX_COLUMNS = 20
 _FEW = 6  # fields of an inner record that are written among those of the outer one
 _FILLED = 0.5  # share of the cells of a table that have a value
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_MIN_ENCODED = 500  # characters
 _ENCODED = re.compile(
-    r"(?:data:[\w/+.;=-]{1,100},)?(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[A-Za-z0-9+/_\s-]{500,}={0,2}\s*"
+    r"(?:data:[\w/+.;=-]{1,100},)?(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)(?:[\w+/-]{40,}+\s*+)++[\w+/-]*={0,2}\s*",
+    re.ASCII,
 )
+"""A file in base64: runs of characters that are longer than words."""
 
 Fields: TypeAlias = list[tuple[str, str]]
 """Labels with their values."""
@@ -56,14 +59,14 @@ class _Writer:
         if depth > _MAX_DEPTH:
             raise ValueError(f"it is nested more than {_MAX_DEPTH} deep")
         if isinstance(value, Record):
-            return Record(tuple((" ".join(key.split()), self.shown(each, depth + 1)) for key, each in value.fields))
+            return Record(tuple((_label(key), self.shown(each, depth + 1)) for key, each in value.fields))
         if isinstance(value, list):
             return [self.shown(each, depth + 1) for each in value]
         return self._text(value) if isinstance(value, str) else "null" if value is None else str(value).lower()
 
     def _text(self, text: str) -> str:
         text = _LONE_SURROGATE.sub("\ufffd", text)
-        if len(text) >= 500 and _ENCODED.fullmatch(text):
+        if len(text) >= _MIN_ENCODED and _ENCODED.fullmatch(text):
             self._encoded += 1
             return "[...]"
         return plain_text(text)
@@ -83,20 +86,8 @@ class _Writer:
         if rows and len(rows) - 1 == len(record.fields) > 2:
             self._into.table(rows)
             return
-        sections: list[tuple[str, Value, Fields]] = []
-        fields: Fields = []
-        comments: Fields = []
-        for key, value in record.fields:
-            inner = _leaves(Record(((key, value),)), _FEW)
-            if key == COMMENT:
-                comments += inner or []
-                continue
-            if inner is None:
-                sections.append((key, value, comments))
-            else:
-                fields += comments + inner
-            comments = []
-        self._write_fields(fields + comments)
+        fields, sections = _split(record)
+        self._write_fields(fields)
         for key, value, comments in sections:
             self._into.heading(key or '""', level)
             self._write_fields(comments)
@@ -137,6 +128,28 @@ class _Writer:
                 write_text(text, self._into)
         else:
             self._into.list_items([f"- {text}" for text in texts])
+
+
+def _label(key: str) -> str:
+    return " ".join(_LONE_SURROGATE.sub("\ufffd", key).split())
+
+
+def _split(record: Record) -> tuple[Fields, list[tuple[str, Value, Fields]]]:
+    """Return the short values of a record, and the others. Each has the comments before it."""
+    fields: Fields = []
+    sections: list[tuple[str, Value, Fields]] = []
+    comments: Fields = []
+    for key, value in record.fields:
+        inner = _leaves(Record(((key, value),)), _FEW)
+        if key == COMMENT:
+            comments += inner or []
+            continue
+        if inner is None:
+            sections.append((key, value, comments))
+        else:
+            fields += comments + inner
+        comments = []
+    return fields + comments, sections
 
 
 def _is_long(text: str) -> bool:

@@ -48,6 +48,7 @@ def test_the_text_is_decoded(parser: Parser, name: str, text: str) -> None:
         ('{"to": {"city": "K\\u00f6ln", "geo": {"lat": 1}}}', "to.city: Köln\nto.geo.lat: 1"),
         ('{"tags": ["a", "b c"], "by": ["Berg, A", "Falk, T"]}', "tags: a, b c\nby: Berg, A; Falk, T"),
         ('{"x": "\\ud83d\\ude00 \\ud83d"}', "x: 😀 \ufffd"),
+        ('{"\\ud83d": 1}', "\ufffd: 1"),
         ('{"x": "<p>High at <b>noon</b>.</p>", "y": "1 <b and c> 2"}', "x: High at noon.\ny: 1 <b and c> 2"),
         ('{"x": "One.\\n\\nTwo.", "y": 1}', "x: One.\n\nTwo.\n\ny: 1"),
         ('[{"n": 1, "size": {"w": 2.50}}, {"n": 2, "size": {"w": 3}, "note": "x|y"}]',
@@ -154,17 +155,20 @@ def test_aliases_that_stand_for_gigabytes_are_written_by_name(parser: Parser, tm
 def test_toml_is_read_as_written(parser: Parser, tmp_path: Path) -> None:
     source = (
         '# Plant\nn = 1_000 # pumps\nx = 0xFF\nd = 1979-05-27T07:32:00Z\na.b = 1\n[server] # main\nport = 80\n'
-        '[[pump]]\nbar = 3.50\n[[pump]]\nbar = 4\n'
+        'hosts = [\n  "a", # main\n  # spare\n  "b",\n]\n\n[[pump]]\nbar = 3.50\n[[pump]]\nbar = 4\n'
     )  # fmt: skip
     assert read(parser, tmp_path / "a.toml", source).text == (
-        "# Plant\nn: 1_000 # pumps\nx: 0xFF\nd: 1979-05-27T07:32:00Z\na.b: 1\n# main\nserver.port: 80\n\n"
+        "# Plant\nn: 1_000 # pumps\nx: 0xFF\nd: 1979-05-27T07:32:00Z\na.b: 1\n# main\n"
+        "server.port: 80\nserver.hosts: a # main, # spare, b\n\n"
         "pump\n\n| bar |\n| --- |\n| 3.50 |\n| 4 |"
     )
 
 
 def test_encoded_files_in_data_are_left_out(parser: Parser, tmp_path: Path) -> None:
-    document = read(parser, tmp_path / "a.json", '{"name": "log", "data": "' + "QXR0YWNoZWQ1" * 100 + '"}')
-    assert document.text == "name: log\ndata: [...]"
+    words = "Pump 3 and Valve K9 " * 40
+    lines = "\\n".join(["QXR0YWNoZWQ1" * 6] * 10)
+    document = read(parser, tmp_path / "a.json", f'{{"name": "{words}", "data": "{lines}QQ=="}}')
+    assert document.text == f"name: {words.strip()}\n\ndata: [...]"
     assert "1 values are encoded files or keys (base64)" in document.warnings[0]
 
 

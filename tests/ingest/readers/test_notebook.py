@@ -88,11 +88,12 @@ def test_notebooks_before_version_4_are_read(parser: Parser, tmp_path: Path) -> 
     ]
     cells = [
         {"cell_type": "heading", "level": 2, "source": ["Old"]},
+        {"cell_type": "heading", "level": "?", "source": "Older"},
         {"cell_type": "code", "input": "x", "outputs": outputs},
     ]
     (tmp_path / "a.ipynb").write_text(json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]}))
     text = parser.parse(tmp_path / "a.ipynb").text
-    assert text == "Old\n\nx\n\n| a | 42 |\n| --- | --- |\n\ndone\n\nE: bad"
+    assert text == "Old\n\nOlder\n\nx\n\n| a | 42 |\n| --- | --- |\n\ndone\n\nE: bad"
 
 
 def test_a_broken_notebook_is_read_as_text(parser: Parser, tmp_path: Path) -> None:
