@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from ingest.containers import embedded, mail, outlook
+from ingest.containers import embedded, enex, mail, outlook
 from ingest.decoding import decode
 from ingest.errors import UnreadableFile, UnsupportedFormat
 
@@ -57,13 +57,14 @@ class ContainerKind(StrEnum):
     MAIL = "mail"
     MAILBOX = "mailbox"
     OUTLOOK = "outlook"
+    NOTES = "notes"
     PDF = "pdf"
     OFFICE = "office"
 
     @property
     def is_document(self) -> bool:
         """Whether it has a text of its own besides the files in it."""
-        return self in (ContainerKind.MAIL, ContainerKind.OUTLOOK, ContainerKind.PDF, ContainerKind.OFFICE)
+        return self not in (ContainerKind.ZIP, ContainerKind.TAR, ContainerKind.COMPRESSED, ContainerKind.MAILBOX)
 
 
 class Exhausted(Exception):
@@ -100,6 +101,8 @@ def container_kind(path: Path) -> ContainerKind | None:
         return ContainerKind.TAR if _holds_tar(path, opener) else ContainerKind.COMPRESSED
     if path.suffix.lower() == ".msg" and head.startswith(outlook.SIGNATURE):
         return ContainerKind.OUTLOOK
+    if enex.MARK in head:
+        return ContainerKind.NOTES
     if mail.is_mailbox(head):
         return ContainerKind.MAILBOX
     return ContainerKind.MAIL if path.suffix.lower() == ".eml" else None
@@ -203,6 +206,11 @@ def _outlook_entries(path: Path, _: int) -> Entries:
         yield Entry(name, partial(io.BytesIO, content))
 
 
+def _notes_entries(path: Path, _: int) -> Entries:
+    for name, content in enex.attachments(path):
+        yield Entry(name, partial(io.BytesIO, content))
+
+
 def _pdf_entries(path: Path, _: int) -> Entries:
     for name, content in embedded.pdf_files(path):
         yield Entry(name, partial(io.BytesIO, content))
@@ -228,6 +236,7 @@ ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {
     ContainerKind.MAIL: _mail_entries,
     ContainerKind.MAILBOX: _mailbox_entries,
     ContainerKind.OUTLOOK: _outlook_entries,
+    ContainerKind.NOTES: _notes_entries,
     ContainerKind.PDF: _pdf_entries,
     ContainerKind.OFFICE: _office_entries,
 }

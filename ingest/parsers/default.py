@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path, PurePath
 
+from ingest.decoding import decode
 from ingest.document import ParsedDocument
 from ingest.errors import CorruptDocument, EmptyDocument, UnreadableFile
 from ingest.reader import ParserOptions, Reader, ReaderRegistry, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.file_type import detect_mime_type, mime_type_of_name
+from ingest.readers.shared.file_type import detect_mime_type, is_plain_text, mime_type_of_name
+from ingest.readers.text import write_text
 
 
 class DocumentParser:
@@ -28,6 +30,9 @@ class DocumentParser:
         builder = DocumentBuilder()
         try:
             metadata = reader.read(ReadRequest(data, path, mime_type, self._options), builder)
+            if builder.is_empty and is_plain_text(mime_type):
+                builder.warn("Its reader finds no text in the file. Its source was read as text.")
+                write_text(decode(data, path, builder.warn), builder)
         except RecursionError as error:
             raise CorruptDocument(f"{path} is nested too deeply to be read. Export or download it again.") from error
         document = builder.build(

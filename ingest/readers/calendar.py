@@ -91,7 +91,7 @@ def _text(field: _Field) -> str:
     if field.parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
         value = quopri.decodestring(value.encode()).decode(field.parameters.get("CHARSET", "utf-8"), errors="replace")
     if field.name in ("DTSTART", "DTEND", "DUE", "EXDATE", "BDAY"):
-        return ", ".join(_time(part, field.parameters.get("TZID", "")) for part in value.split(","))
+        return ", ".join(iso_time(part, field.parameters.get("TZID", "")) for part in value.split(","))
     if field.name in ("ORGANIZER", "ATTENDEE"):
         address = re.sub("^mailto:", "", value, flags=re.IGNORECASE)
         name = field.parameters.get("CN", "")
@@ -106,7 +106,8 @@ def _unescaped(value: str) -> str:
     return _ESCAPE.sub(lambda escape: "\n" if escape[1] in "nN" else escape[1], value)
 
 
-def _time(value: str, zone: str) -> str:
+def iso_time(value: str, zone: str = "") -> str:
+    """Return a time such as ``20240305T090000Z`` in ISO form, or the value if it is none."""
     found = _TIME.match(value.strip())
     if found is None:
         return value

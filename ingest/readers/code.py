@@ -1,4 +1,4 @@
-"""Reads source code, JSON, YAML and TOML."""
+"""Reads source code."""
 
 from __future__ import annotations
 
@@ -15,21 +15,14 @@ _BEFORE_UNINDENTED_LINE = re.compile(r"(?<=[^ \t\n])[ \t]*+\n(?:[ \t]*+\n)++(?=\
 
 def read_code(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the code to the builder: a block ends at blank lines before an unindented line."""
-    text = decode(request.data, request.path, into.warn).replace("\r\n", "\n").replace("\r", "\n")
-    for block in _BEFORE_UNINDENTED_LINE.split(text):
-        into.code(block)
+    write_code(decode(request.data, request.path, into.warn), into)
     return {}
 
 
-READER = Reader(
-    name="code",
-    version=1,
-    read=read_code,
-    mime_types=(
-        "text/x-source-code",
-        "application/json",
-        "application/x-ndjson",
-        "application/x-yaml",
-        "application/toml",
-    ),
-)
+def write_code(text: str, into: DocumentBuilder) -> None:
+    """Add source code to the builder."""
+    for block in _BEFORE_UNINDENTED_LINE.split(text.replace("\r\n", "\n").replace("\r", "\n")):
+        into.code(block)
+
+
+READER = Reader(name="code", version=1, read=read_code, mime_types=("text/x-source-code",))

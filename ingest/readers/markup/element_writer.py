@@ -51,6 +51,8 @@ _APART = {
 _RAISED, _LOWERED, _STRUCK = {"sup", "superscript"}, {"sub", "subscript"}, {"del", "strike", "strikethrough"}
 _EDGE = "\x1f"  # between the words of elements that stand apart; a blank for ``str.split``
 _MARKUP = re.compile(r"<(p|div|table|span|ul|ol|h[1-6]|br|b|i|a)\b[^>]*>", re.IGNORECASE)
+_CLOSED = re.compile(r"</(?:p|div|table|span|font|ul|ol|h[1-6]|b|i|u|a|em|strong)>|<br ?/?>", re.IGNORECASE)
+"""Tags by which text in data is recognised as HTML. A comparison has none of them."""
 _BLANKS = re.compile(r"[ \t\r\f\xa0\x1f]+")
 _LINE_END = re.compile(r"\s*[\n\v]\s*")
 _LAYOUT = 0.8  # share of a table's text in nested tables, above which the table is only layout
@@ -61,6 +63,15 @@ def write_html_fragment(source: str, into: DocumentBuilder) -> None:
     root = html_tree(source)
     show_form(root)
     ElementWriter(into, is_page=True).write(root, depth=0)
+
+
+def plain_text(source: str) -> str:
+    """Return the text of a piece of HTML, or the source if it is none."""
+    if not _CLOSED.search(source):
+        return source.strip()
+    page = DocumentBuilder()
+    write_html_fragment(source, page)
+    return page.text or source.strip()
 
 
 def is_html(name: str) -> bool:
@@ -89,7 +100,7 @@ class ElementWriter:
 
     def _write(self, element: Element, depth: int) -> None:
         name = element_name(element)
-        if name in _IGNORED:
+        if name in _IGNORED or element.get("encoding") == "base64":
             return
         if name not in TITLES and not len(element) and name not in _PARAGRAPHS and not _is_heading(name):
             self._write_field(element, name)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from ingest.errors import EmptyImage
+from ingest.errors import CorruptDocument, EmptyImage
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.data.value_writer import write_values
+from ingest.readers.markup.attributes import as_record, has_data, write_diagrams, write_outline
 from ingest.readers.markup.element_writer import TITLES, ElementWriter, element_name, words
+from ingest.readers.markup.notes import write_notes
 from ingest.readers.markup.tree import xml_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.sheets.xml_2003 import NAMESPACE, write_workbook
@@ -20,16 +23,38 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     if root.tag == f"{{{NAMESPACE}}}Workbook":
         write_workbook(root, into)
         return {}
-    ElementWriter(into).write(root, depth=0)
+    try:
+        _write(root, into)
+    except ValueError as error:
+        raise CorruptDocument(f"{request.path} cannot be read: {error}. Export or download it again.") from error
     if into.is_empty and request.mime_type.startswith("image/"):
         raise EmptyImage(f"{request.path} is a drawing that contains no text.")
     return dict(_properties(root))
 
 
+def _write(root: Element, into: DocumentBuilder) -> None:
+    """Write a document of any vocabulary. Some keep their text in attributes."""
+    name = element_name(root)
+    if name == "opml" or (name == "map" and root.find("node") is not None):
+        write_outline(root, into)
+    elif name in ("mxfile", "mxgraphmodel"):
+        write_diagrams(root, into)
+    elif name == "en-export":
+        write_notes(root, into)
+    elif has_data(root):
+        write_values([as_record(root)], into)
+    else:
+        ElementWriter(into).write(root, depth=0)
+
+
+def _is_title(element: Element) -> bool:
+    return element_name(element) in TITLES and element.find("title") is None  # a head has a title in it
+
+
 def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
     """Yield the title and authors of articles, patents and feeds."""
     elements = [element for element in root.iter() if isinstance(element.tag, str)]
-    title = next((element for element in elements if element_name(element) in TITLES), None)
+    title = next((element for element in elements if _is_title(element)), None)
     if title is not None:
         yield "title", words(title)
     people = root.findall(".//{*}article-meta//{*}contrib[@contrib-type='author']/{*}name")
@@ -40,7 +65,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=2,
+    version=3,
     read=read_xml,
-    mime_types=("application/xml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
+    mime_types=("application/xml", "application/xml+opml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )

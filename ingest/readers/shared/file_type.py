@@ -41,6 +41,15 @@ _TEXT = {
     "application/x-pubmed",
 }
 """Text types that do not start with ``text/``. Content does not distinguish them, so the name decides."""
+_SUFFIXES = {
+    ".jsonc": "application/json",
+    ".json5": "application/json",
+    ".ldjson": "application/x-ndjson",
+    ".sbv": "application/x-subrip",
+}
+"""Types by suffixes that kreuzberg does not know, or takes for another format."""
+_PAGES = {"text/html", "application/xhtml+xml", "message/rfc822", "application/rtf"}
+"""Text types whose source is not for readers, because programs show little of it."""
 _FAMILIES = ("wordprocessingml", "spreadsheetml", "presentationml", "opendocument", "ms-excel", "ms-word")
 """Parts of type names that variants such as .docx and .dotx share. Content does not distinguish variants."""
 
@@ -63,10 +72,17 @@ def _type_by_signature(data: bytes) -> str | None:
 
 def mime_type_of_name(path: PurePath) -> str | None:
     """Return the MIME type that the file's name suggests."""
+    if path.suffix.lower() in _SUFFIXES:
+        return _SUFFIXES[path.suffix.lower()]
     try:
         return mime_type_by_name(str(path))
     except UnicodeEncodeError:  # the library accepts only names that are valid Unicode
         return mimetypes.guess_type(f"file{path.suffix}")[0]
+
+
+def is_plain_text(mime_type: str) -> bool:
+    """Return whether people read the source of such files, as that of data and markup, but not that of pages."""
+    return _is_text(mime_type) and mime_type not in _PAGES and not mime_type.startswith("image/")
 
 
 def _is_text(mime_type: str) -> bool:

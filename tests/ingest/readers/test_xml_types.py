@@ -25,7 +25,10 @@ FILES = {
         "<description>Fuel</description></Placemark></kml>",
         "name: Pier 4\ndescription: Fuel",
     ),
-    "tour.gpx": ("<gpx><wpt lat='1' lon='2'><name>Pier 4</name></wpt></gpx>", "name: Pier 4"),
+    "tour.gpx": (
+        "<gpx><wpt lat='1' lon='2'><name>Pier 4</name></wpt></gpx>",
+        "wpt.lat: 1\nwpt.lon: 2\nwpt.name: Pier 4",
+    ),
     "plan.svg": (
         "<svg xmlns='http://www.w3.org/2000/svg'><title>Plan</title><style>a{}</style><text>Pier 4</text></svg>",
         "Plan\n\ntext: Pier 4",

@@ -1,0 +1,135 @@
+"""Reads subtitles (.srt, .vtt, .sbv) as flowing text: a line per sentence, with the time of its beginning."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ingest.decoding import decode
+from ingest.reader import Reader, ReadRequest
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.text import write_text
+from vectorstore.models import Scalar
+
+_CLOCK = r"(?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3}"
+_TIMING = re.compile(rf"\s*(?P<start>{_CLOCK})\s*(?:-->|,)\s*{_CLOCK}(?:\s.*)?")
+_NO_CUE = re.compile(r"\ufeff?(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
+_BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s([^<>]+)>")
+_TAG = re.compile(r"<rt>[^<]*(?:</rt>)?|</?(?:[a-z][^<>]*|[\d:.]+)>|\{\\[^{}]*\}", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"""[.!?…。！？؟।♪)\]]["'”’»)\]]*$""")
+_ROLLING = 0.5  # share of the cues that repeat the last line, from which on the file repeats all of them
+_MAX_OVERLAP, _MAX_WORDS = 60, 100
+_PAUSE = 10  # seconds between cues from which on another sentence begins
+
+
+@dataclass
+class _Cue:
+    """Lines that are shown together, and the time of their beginning without its fractions."""
+
+    time: str
+    lines: list[str]
+    speaker: str = ""
+
+    @property
+    def words(self) -> list[str]:
+        return " ".join(self.lines).split()
+
+
+def read_subtitles(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the text to the builder as one paragraph. A file without times is read as text."""
+    source = decode(request.data, request.path, into.warn).replace("\r\n", "\n").replace("\r", "\n")
+    cues = [cue for cue in _cues(source) if cue.words]
+    if cues:
+        into.prose("\n".join(_sentences(_without_repeats(cues))))
+    else:
+        write_text(source, into)
+    return {}
+
+
+def _cues(source: str) -> Iterator[_Cue]:
+    """Yield the cues. Text after a blank line inside a cue is part of it; notes and styles are not shown."""
+    cue: _Cue | None = None
+    for block in _BLANK_LINES.split(source):
+        lines = block.split("\n")
+        if _NO_CUE.match(block) and not any(map(_TIMING.fullmatch, lines)):
+            continue
+        for number, line in enumerate(lines):
+            timing = _TIMING.fullmatch(line)
+            if timing is not None:
+                if cue is not None:
+                    yield cue
+                cue = _Cue(timing["start"].replace(",", ".").partition(".")[0], [])
+            elif cue is not None and not _is_name(lines, number):
+                cue.lines += [text] if (text := _plain(line)) else []
+                voice = _VOICE.search(line)
+                cue.speaker = cue.speaker or (f"{_plain(voice[1])}:" if voice else "")
+    if cue is not None:
+        yield cue
+
+
+def _is_name(lines: Sequence[str], number: int) -> bool:
+    """Return whether a line is the number or name of the cue whose time is on the next line."""
+    is_before_time = number + 1 < len(lines) and _TIMING.fullmatch(lines[number + 1]) is not None
+    return is_before_time and (number == 0 or lines[number].strip().isdecimal())
+
+
+def _plain(line: str) -> str:
+    line = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
+    return " ".join(html.unescape(_TAG.sub("", line)).split())
+
+
+def _without_repeats(cues: list[_Cue]) -> list[_Cue]:
+    """Remove the lines that rolling captions show again above each new line."""
+    pairs = list(pairwise(cues))
+    repeats = sum(len(cue.lines) > 1 and cue.lines[0] == before.lines[-1] for before, cue in pairs)
+    if not pairs or repeats < _ROLLING * len(pairs) / 2:
+        return cues
+    said: list[str] = []
+    for cue in cues:
+        words = cue.words
+        longest = min(len(words), len(said), _MAX_OVERLAP)
+        overlap = next((size for size in range(longest, 0, -1) if said[-size:] == words[:size]), 0)
+        cue.lines = [" ".join(words[overlap:])]
+        said = [*said[-_MAX_OVERLAP:], *words[overlap:]]
+    return [cue for cue in cues if cue.words]
+
+
+def _sentences(cues: list[_Cue]) -> Iterator[str]:
+    """Yield a line per sentence that begins with a cue. Texts without sentences are cut at a number of words."""
+    has_sentences = sum(_ends(cue) for cue in cues) * 10 > len(cues)
+    words: list[str] = []
+    first = before = cues[0]
+    for cue in cues:
+        is_full = len(words) > _MAX_WORDS * (10 if has_sentences else 1)
+        if words and (is_full or _is_apart(before, cue)):
+            yield f"({first.time}) {' '.join(words)}"
+            words = []
+        first = first if words else cue
+        named = cue.speaker.split()
+        is_known = words and cue.words[: len(named)] == named
+        words += cue.words[len(named) :] if is_known else cue.words
+        before = cue
+    yield f"({first.time}) {' '.join(words)}"
+
+
+def _is_apart(before: _Cue, cue: _Cue) -> bool:
+    """Return whether a sentence ends with the first cue. Small letters soon after an abbreviation continue it."""
+    if before.speaker != cue.speaker:
+        return True
+    continues = cue.words[0][0].islower() and _seconds(cue) - _seconds(before) < _PAUSE
+    return _ends(before) and not continues
+
+
+def _seconds(cue: _Cue) -> int:
+    return sum(60**place * int(part) for place, part in enumerate(reversed(cue.time.split(":"))))
+
+
+def _ends(cue: _Cue) -> bool:
+    return _SENTENCE_END.search(cue.words[-1]) is not None
+
+
+READER = Reader(name="subtitles", version=1, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
