@@ -130,6 +130,6 @@ def _is_above(cell: Cell, columns: Columns) -> bool:
         return False
     if columns[1][0] - _OVERHANG * height <= left and right <= columns[-1][1] + _OVERHANG * height:
         return True
-    if left > columns[0][1] and any(abs(right - end) <= height / 2 for _, end in columns[1:]):
-        return True  # a head that ends with its column may be much wider than the figures
+    if len(cell) == 1 and left > columns[0][1] and abs(right - columns[1][1]) <= height / 2:
+        return True  # one word that ends with the column may be much wider than its figures
     return any(abs(middle((left, right)) - middle(column)) <= height for column in (columns[1], columns[-1]))
