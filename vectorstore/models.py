@@ -206,7 +206,7 @@ class Chunk(FrozenModel):
 
 
 def page_labels(spans: Iterable[PageSpan]) -> dict[int, str]:
-    """Return the printed numbers of the pages that have one which differs from the page number."""
+    """Return the printed page numbers that differ from the page number, by page number."""
     return {span.number: span.label for span in spans if span.label}
 
 

@@ -80,7 +80,7 @@ def parse(data: bytes, path: Path, warn: Warn) -> Message:
 
 @dataclass(frozen=True)
 class _File:
-    """The compound file, and its storages and streams by the storage that holds them."""
+    """An Outlook file (a compound file) and the entries of each of its folders."""
 
     ole: OleFileIO
     path: Path

@@ -83,7 +83,7 @@ class _Body:
         return [*(plain[:1] or pages[-1:] or [part for part in parts if part.is_multipart()][-1:]), *others]
 
     def _text_of(self, part: Message) -> str:
-        """Return the text that a part with HTML or RTF would add."""
+        """Return the text of an HTML or RTF part."""
         inside = DocumentBuilder()
         page = _text_part(part)
         if page is not None:

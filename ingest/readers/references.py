@@ -29,7 +29,7 @@ _LABELS = {
     "UR": "Address", "L1": "File", "L2": "Address", "AD": "Affiliation", "PT": "Type", "TI": "Title", "T1": "Title",
     "TT": "Title", "ST": "Short title", "PMID": "PMID", "PMC": "PMC",
 }  # fmt: skip
-"""What the tags of both formats mean. Others are their own labels."""
+"""The labels of the tags of both formats. A tag without a label is shown as it is."""
 
 
 def read_references(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:

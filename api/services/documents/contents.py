@@ -53,7 +53,7 @@ def text_part(text: DocumentText, start: int = 0, limit: int | None = None) -> T
 
 
 def page_number(text: DocumentText, wanted: str) -> int:
-    """Return the page with this number or, if there is none, with this printed number. Raises PageNotShown."""
+    """Return the number of the page with this number or printed number. Raises PageNotShown."""
     number = int(wanted) if wanted.isdecimal() else 0
     if number and (number <= max((span.number for span in text.pages), default=number)):
         return number

@@ -270,7 +270,7 @@ def _styled(table: Sequence[Line]) -> int:
 
 
 def _is_styled_alone(table: Sequence[Line]) -> bool:
-    """Return whether the first line is bold and no other line is, so that its figures are heads."""
+    """Return whether only the first line is bold. Its figures are then column heads."""
     return len(table) > 2 and table[0].style.bold and not any(line.style.bold for line in table[1:])
 
 

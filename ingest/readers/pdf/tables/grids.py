@@ -75,7 +75,7 @@ def find_grid(lines: Sequence[Line], start: int) -> Grid | None:
 
 
 def _rows_at(at: int, cells: Sequence[_Cell], lefts: Sequence[float]) -> Iterable[tuple[str, ...]]:
-    """Return the rows of text between two drawn lines: one, or one for each line of labels with figures."""
+    """Return the rows of one ruled row: several if it holds several lines of figures, otherwise one."""
     here = [cell for cell in cells if at in cell.rows]
     own = [cell for cell in here if len(cell.rows) == 1]
     if not _holds_rows(own):

@@ -24,6 +24,7 @@ _SHORT = 2  # maximum words of a cell without a digit
 _CELLS = 0.6  # minimum share of the lines of a block that are cells
 _MATCHED = 0.7  # minimum share of lines with a line beside them
 _BESIDE = 0.6  # minimum vertical overlap of two lines of one row, as a share of their height
+_REACH = 60  # maximum blocks between two columns of a table; keeps pages of scattered words fast
 _FIGURES = 3  # minimum rows of a table with figures
 _MANY = 5  # minimum rows of a table without figures
 
@@ -132,10 +133,11 @@ def _region_end(blocks: Sequence[_Block], start: int) -> int:
     left, bottom = blocks[start].left, blocks[start].bottom
     for at in range(start + 1, len(blocks)):
         block = blocks[at]
-        if _is_prose(block) or block.left < left or block.top < bottom:
+        if at - end > _REACH or _is_prose(block) or block.left < left or block.top < bottom:
             break
-        is_column = _begins if end == start + 1 else _joins
-        if _has_cells(block) and any(is_column(block, other) for other in blocks[start:at]):
+        is_column = _begins if columns == 1 else _joins
+        before = blocks[max(start, at - _REACH) : at]
+        if _has_cells(block) and any(is_column(block, other) for other in before):
             end, columns = at + 1, columns + 1
             bottom = min(bottom, block.bottom)
     has_labels = not all(map(_is_figure, blocks[start].lines))
@@ -156,14 +158,17 @@ def _begins(block: _Block, other: _Block) -> bool:
 
     Heads of a few lines may be stored by columns above rows that are not.
     """
+    if min(len(block.lines), len(other.lines)) < _FIGURES or not _joins(block, other):
+        return False
     rows = _beside(block, other)
     figures = sum(map(_is_figure, rows))
-    enough = figures >= _FIGURES and figures >= _CELLS * len(rows)
-    return _joins(block, other) and (enough or len(rows) >= _MANY)
+    return len(rows) >= _MANY or figures >= max(_FIGURES, _CELLS * len(rows))
 
 
 def _joins(block: _Block, other: _Block) -> bool:
     """Return whether most lines of one block have a line of the other block beside them."""
+    if block.bottom >= other.top or other.bottom >= block.top:
+        return False
     return any(len(_beside(one, two)) >= _MATCHED * len(one.lines) for one, two in ((block, other), (other, block)))
 
 
@@ -173,7 +178,7 @@ def _has_cells(block: _Block) -> bool:
 
 
 def _is_cell(line: _Line) -> bool:
-    """Return whether a line is short, has mostly figures, or has wide gaps."""
+    """Return whether the line consists of cells: it is short, holds mostly figures, or has wide gaps."""
     with_digits = sum(any(map(str.isdigit, word.text)) for _, word in line.words)
     return len(line.words) <= _SHORT or 2 * with_digits >= len(line.words) or max(_gaps(line)) > line.height
 

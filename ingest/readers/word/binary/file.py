@@ -199,7 +199,7 @@ def properties_of(data: bytes) -> Properties:
 
 
 def _operand_size(code: int, data: bytes, at: int) -> tuple[int, int]:
-    """Return the size of an operand, and of the bytes before it that store its size."""
+    """Return the size of an operand in bytes, and the size of the length field before it."""
     if code >> 13 != 6:
         return _SIZES[code >> 13], 0
     if code == _TABLE_DEFINITION:
