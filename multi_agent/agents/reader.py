@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from textwrap import shorten
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr
 
@@ -25,17 +25,21 @@ from multi_agent.grounding.written_answer import (
     describe_read,
 )
 from multi_agent.library import within
+from multi_agent.prompt import Prompt
 from multi_agent.prompts.reading import read_around
 from multi_agent.prompts.show_passages import Unit, best_document_last, bullets, number_units, show_units
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop, ToolUse
+from multi_agent.values.answer import in_short, nearest_of
 from multi_agent.values.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis
 from multi_agent.values.context_merge import number_evidence
-from multi_agent.values.evidence_events import Searched
+from multi_agent.values.evidence_events import DraftWithdrawn, Searched
 from multi_agent.values.tasks import TaskData
 from vectorstore.models import Chunk
 
+_FURTHER = 2  # further searches for what is missing
+_KEPT = 3  # best passages of a search that are shown even if an earlier attempt read them: they hold the open point
 _SHOWN = 600  # characters of an answer without a short form in an error message
 
 
@@ -62,10 +66,15 @@ class ReaderOutput(StepOutput):
 
     @classmethod
     def of(cls, update: ContextUpdate) -> Self:
+        """Build the output. An insufficient answer is passed on as far as its evidence supports it.
+
+        The agent that answers sees how the closest answer differs, and judges whether what follows from it counts.
+        """
         [finding] = update.findings
         synthesis = finding.synthesis
-        if not synthesis.sufficient:  # a later step that relies on an insufficient answer must fail
-            return cls(answer="", sufficient=False)
+        if not synthesis.sufficient:
+            closest = nearest_of(synthesis)
+            return cls(answer=closest.answer if closest else "", sufficient=False)
         output = cls(answer=synthesis.short, sufficient=True)
         output._in_full = "" if output.answer else _plain_text(synthesis.claims)
         return output
@@ -92,7 +101,11 @@ class ReaderClaim(ResponseClaim):
 
 
 class ReaderAnswer(WrittenResponse[ReaderClaim]):
-    pass
+    search: list[str] = Field(
+        default=[],
+        description="one or two searches for what is missing; [] if nothing is",
+        json_schema_extra={"maxItems": _FURTHER},
+    )
 
 
 class PicturedClaim(ReaderClaim):
@@ -109,6 +122,14 @@ class PicturedAnswer(ReaderAnswer):
     claims: list[PicturedClaim] = Field(  # type: ignore[assignment]  # read-only
         description="what answers the question, or comes closest"
     )
+
+
+class _Reading(NamedTuple):
+    """The passages that were found, the answer and everything that was read for it."""
+
+    found: list[Chunk]
+    answer: Synthesis
+    read: tuple[Chunk, ...]
 
 
 class Reader:
@@ -130,6 +151,7 @@ class Reader:
     def __init__(self, kit: AgentKit) -> None:
         self._kit = kit
         self._reasoning = ""
+        self._missing: tuple[str, ...] = ()  # searches for what the last answer lacked
 
     async def should_activate(self, context: ResearchContext) -> bool:
         return True
@@ -139,18 +161,16 @@ class Reader:
         queries = tuple(dict.fromkeys((inputs.question, *inputs.queries)))
         searches = "passages" in self._kit.require_prompt().placeholders and "documents" in self._kit.sources
         found = await self._search(queries, inputs.documents) if searches else []
-        shown = await asyncio.to_thread(self._readable, found)
-        offered = await self._kit.tools()
-        pictures = await self._pictures(found, shown)
-        if shown or offered.tools:
-            synthesis, read = await self._answer(shown, pictures, offered, context, task, inputs)
-        else:
-            synthesis, read = _nothing(inputs), ()
-        ids = {chunk.id for chunk in read}
+        reading = await self._read(found, context, task, inputs)
+        if searches and self._missing and not (reading.answer.sufficient and reading.answer.claims):
+            missing = self._missing
+            inputs = inputs.model_copy(update={"queries": tuple(dict.fromkeys((*inputs.queries, *missing)))})
+            reading = await self._search_again(missing, reading, context, task, inputs)
+        synthesis, ids = reading.answer, {chunk.id for chunk in reading.read}
         self._reasoning = f"{inputs.question} {synthesis.short} {synthesis.found} {synthesis.reasoning}"
         return ContextUpdate(
-            chunks=read,
-            ranking=tuple(chunk.id for chunk in found if chunk.id in ids),
+            chunks=reading.read,
+            ranking=tuple(chunk.id for chunk in reading.found if chunk.id in ids),
             evidence=synthesis.evidence,
             findings=(Finding(step=task.step, synthesis=synthesis, **inputs.model_dump()),),
         )
@@ -158,13 +178,60 @@ class Reader:
     def explain_reasoning(self) -> str:
         return self._reasoning
 
-    async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> list[Chunk]:
-        """Return the best passages. Passages that earlier attempts read come last, because they had no answer."""
-        limit, known = self._kit.settings.reader_passages, self._kit.read_before
-        found = await asyncio.to_thread(self._kit.library.search, queries, limit + len(known), documents)
-        found = sorted(found, key=lambda hit: hit.chunk.id in known)[:limit]
-        await self._kit.publish(Searched.of(queries, documents, found))
-        return [hit.chunk for hit in found]
+    async def _search(
+        self, queries: tuple[str, ...], documents: tuple[str, ...], known: frozenset[str] = frozenset()
+    ) -> list[Chunk]:
+        """Return the best passages without the ``known`` ones.
+
+        Those that earlier attempts read come last, except the very best: they may hold what this question asks for.
+        """
+        limit, before = self._kit.settings.reader_passages, self._kit.read_before
+        most = limit + len(known | before)
+        found = await asyncio.to_thread(self._kit.library.search, queries, most, documents)
+        new = [hit for hit in found if hit.chunk.id not in known]
+        new = [*new[:_KEPT], *sorted(new[_KEPT:], key=lambda hit: hit.chunk.id in before)][:limit]
+        await self._kit.publish(Searched.of(queries, documents, new))
+        return [hit.chunk for hit in new]
+
+    async def _search_again(
+        self,
+        missing: tuple[str, ...],
+        first: _Reading,
+        context: ResearchContext,
+        task: TaskData,
+        inputs: ReaderInputs,
+    ) -> _Reading:
+        """Search once more, for what the first answer lacked, and read what it cited together with what is new.
+
+        Returns the better answer, with everything that was found and read.
+        """
+        new = await self._search(missing, inputs.documents, frozenset(chunk.id for chunk in first.read))
+        answer = first.answer.model_copy(update={"looked_for": _looked_for(inputs)})
+        if not new:
+            return first._replace(answer=answer)
+        # The budget may end here. What the first answer cited then still counts.
+        await self._kit.keep(ContextUpdate(chunks=first.read, evidence=answer.evidence))
+        if task.streams_claims and answer.claims:
+            await self._kit.publish(DraftWithdrawn(agent=self.card.name, claims=len(answer.claims)))
+        cited = {item.chunk_id for item in answer.evidence}
+        again = [*(chunk for chunk in first.read if chunk.id in cited), *new]
+        known = Prompt.part("found_before", closest=in_short(answer), queries="; ".join(missing))
+        second = await self._read(again, context, task, inputs, known)
+        if second.answer.sufficient or (nearest_of(second.answer) and not answer.sufficient):
+            answer = second.answer
+        read = {chunk.id: chunk for chunk in (*first.read, *second.read)}
+        return _Reading([*first.found, *new], answer, tuple(read.values()))
+
+    async def _read(
+        self, found: list[Chunk], context: ResearchContext, task: TaskData, inputs: ReaderInputs, known: str = ""
+    ) -> _Reading:
+        """Read the passages and answer. ``known`` says what was found before."""
+        shown = await asyncio.to_thread(self._readable, found)
+        offered = await self._kit.tools()
+        if not shown and not offered.tools:
+            return _Reading(found, _nothing(inputs), ())
+        pictures = await self._pictures(found, shown)
+        return _Reading(found, *await self._answer(shown, pictures, offered, context, task, inputs, known))
 
     def _readable(self, found: Sequence[Chunk]) -> tuple[Chunk, ...]:
         """Return the best passages and the rest of their tables, pages and sections, as many as fit into one call."""
@@ -186,11 +253,12 @@ class Reader:
         context: ResearchContext,
         task: TaskData,
         inputs: ReaderInputs,
+        known: str,
     ) -> tuple[Synthesis, tuple[Chunk, ...]]:
         """Return the answer and all passages that it is based on, including those from tools."""
         values = {
             "today": show_today(context),
-            "task": show_task(context, inputs.question, task.instruction),
+            "task": "\n\n".join(filter(None, (known, show_task(context, inputs.question, task.instruction)))),
             "whole": context.question,
             "intent": context.understanding.intent,
             "requirements": bullets(context.understanding.requirements),
@@ -213,6 +281,7 @@ class Reader:
         shape = PicturedAnswer if pictures else ReaderAnswer
         on_text = draft_callback(task, self.card.name, shape, draft.check, self._kit.publish)
         response = (await self._kit.llm.complete(use.closing, shape, on_text=on_text)).value
+        self._missing = tuple(filter(None, map(str.strip, response.search)))[:_FURTHER]
         judged = await self._judge(response, inputs.question, rules, units, pictures)
         return build_synthesis(
             response,

@@ -195,7 +195,10 @@ def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
 def shape_of(plan: Plan) -> str:
     """Return a hash of mode, agents and dependencies. It is equal for plans that differ only in names and wording."""
     positions = {step.id: position for position, step in enumerate(plan.steps)}
-    steps = [[sorted(step.agents), sorted(positions[need] for need in step.after), step.final] for step in plan.steps]
+    steps = [
+        [sorted(step.agents), sorted(positions[need] for need in plan.needed_by(step)), step.final]
+        for step in plan.steps
+    ]
     return hashlib.sha256(json.dumps([plan.mode, steps]).encode()).hexdigest()
 
 

@@ -83,9 +83,13 @@ class Attempts:
         return answer is not None and status_of(answer) is Status.ANSWERED
 
     async def _remember(self, plan: Plan) -> None:
-        """Store a planner's plan that led to an answer as an example for later questions."""
+        """Store a planner's plan that led to an answer as an example for later questions.
+
+        A plan that builds on steps of an earlier attempt is no example.
+        """
         dependencies = self._dependencies
-        if plan.mode == "high" and dependencies.settings.remember_plans:
+        complete = all(plan.needed_by(step) == {*step.after} for step in plan.steps)
+        if complete and plan.mode == "high" and dependencies.settings.remember_plans:
             collection = dependencies.library.collection
             await asyncio.to_thread(dependencies.plans.remember, self._request.question, plan, collection)
 
@@ -109,7 +113,7 @@ class Attempts:
     async def _working(self) -> WorkingContext:
         library, catalogue = self._dependencies.library, self._builder.catalogue
         read = await asyncio.to_thread(show_read, self.context, catalogue, library)
-        return working_context(self.context, self._attempts, read)
+        return working_context(self.context, self._attempts, read, self._executor.finished)
 
     async def _explain(self, failed: Sequence[FailedStep]) -> Answer:
         """Build the answer of a run without a result from the model's explanation and the errors.

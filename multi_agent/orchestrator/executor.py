@@ -7,13 +7,14 @@ data.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from multi_agent.agent import StepOutput
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
 from multi_agent.grounding.consensus import Candidate
+from multi_agent.orchestrator.chained_answer import answer_in, whole_answer
 from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.plan_progress import PlanProgress
 from multi_agent.orchestrator.planning.validation import answering_step
@@ -30,6 +31,7 @@ from multi_agent.values.tasks import ErrorDetails, TaskOutput, TaskQueue, TaskRe
 
 Agree = Callable[[str, Sequence[Candidate]], Awaitable[Synthesis]]
 """Returns the answer that wins the vote among several candidates for one question."""
+_FINISHED = "An earlier attempt has finished this step. Its result is kept."
 _SHOWN = {"id", "document_id", "name", "index", "start", "end"}
 
 
@@ -54,8 +56,11 @@ class Executor:
         self._tasks, self._shared, self._bus = tasks, shared, bus
         self._agree, self._merge_order = agree, merge_order
         self._outputs: dict[str, StepOutput] = {}
+        self._finished: dict[str, Step] = {}
         self._held: list[TaskResult] = []
         self.answer: Synthesis | None = None
+        self._earlier: frozenset[str] = frozenset()
+        """The finished steps of earlier attempts that the current plan does not have."""
         self._reactions = Reactions(registry, shared, self._react, enabled=reactions)
         bus.subscribe(ALL, self._reactions.collect)
 
@@ -64,8 +69,13 @@ class Executor:
         """The current shared context."""
         return self._shared.current
 
+    @property
+    def finished(self) -> tuple[tuple[Step, StepOutput], ...]:
+        """The finished steps of all attempts with their outputs. Steps of the next plan can refer to them."""
+        return tuple((self._finished[name], output) for name, output in self._outputs.items())
+
     async def run(self, plan: Plan, samples: int = 1) -> tuple[FailedStep, ...]:
-        """Run the plan and return the steps that failed.
+        """Run the plan and return the steps that failed. Steps that an earlier attempt has finished do not run again.
 
         The results are in ``context``, the plan's answer in ``answer``. The answering step runs ``samples`` times, and
         a vote chooses among its answers. Raises RunEnded or BudgetReached for errors that every plan would meet, and
@@ -73,7 +83,7 @@ class Executor:
         """
         self._shared.begin_attempt()
         self._reactions.begin_attempt()
-        self.answer, self._outputs, self._held = None, {}, []
+        self.answer, self._held = None, []
         worker = asyncio.create_task(self._worker.serve(), name=f"{self._run_id}: worker")
         try:
             return await self._run(plan, samples, worker)
@@ -85,6 +95,7 @@ class Executor:
     async def _run(self, plan: Plan, samples: int, worker: asyncio.Task[None]) -> tuple[FailedStep, ...]:
         answering = answering_step(plan, self._registry)
         progress = PlanProgress(plan)
+        await self._keep_finished(plan, progress, answering)
         while not progress.finished:
             ready = progress.start_ready()
             if not ready and progress.stuck:
@@ -100,10 +111,32 @@ class Executor:
             if ended := progress.receive(result):
                 self._merge_order.remove(ended.id)
                 results = progress.results_of(ended)
-                failure = await self._settle(ended, results, is_answer=ended is answering)
+                failure = await self._settle(ended, results, _chain(plan, ended) if ended is answering else None)
                 progress.finish(ended, failure)
                 await self._reactions.after(ended.id, is_last=progress.finished)
         return progress.failures
+
+    async def _keep_finished(self, plan: Plan, progress: PlanProgress, answering: Step | None) -> None:
+        """Mark the steps as finished that an earlier attempt has taken in the same way, and drop replaced outputs."""
+        kept = {step.id for step in plan.steps if step is not answering and self._is_finished(step)}
+        while replaced := {each for each in kept if not plan.before(_step(plan, each)) <= kept}:
+            kept -= replaced
+        for step in plan.steps:
+            if step.id in kept:
+                progress.finish_before(step)
+                for agent in step.agents:
+                    await self._bus.publish(StepSkipped(agent=agent, reason=_FINISHED), step=step.id)
+            else:
+                self._outputs.pop(step.id, None)
+        self._earlier = frozenset(self._outputs) - {step.id for step in plan.steps}
+
+    def _is_finished(self, step: Step) -> bool:
+        """Return whether the same step has given a sufficient output that depends on no context."""
+        before, output = self._finished.get(step.id), self._outputs.get(step.id)
+        if before is None or output is None or before.task != step.task or before.agents != step.agents:
+            return False
+        sees = any(self._registry.get(agent).card.sees for agent in step.agents)
+        return not sees and bool(getattr(output, "sufficient", True))
 
     async def _start(self, plan: Plan, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool) -> None:
         # With several candidates, the vote later chooses the answer.
@@ -112,7 +145,7 @@ class Executor:
         try:
             messages = self._tasks.for_step(
                 step,
-                plan.needed_by(step),
+                plan.needed_by(step) | self._earlier,
                 self._outputs,
                 progress.failed,
                 samples=samples,
@@ -164,8 +197,13 @@ class Executor:
 
     # Results
 
-    async def _settle(self, step: Step, results: Sequence[TaskResult], *, is_answer: bool) -> FailedStep | None:
-        """Merge the results of a step, after a vote if there are several answers. Return the failure if it failed."""
+    async def _settle(
+        self, step: Step, results: Sequence[TaskResult], answers_after: Collection[str] | None
+    ) -> FailedStep | None:
+        """Merge the results of a step, after a vote if there are several answers. Return the failure if it failed.
+
+        For the answering step, ``answers_after`` contains the ids of all steps before it.
+        """
         given = [(each.worker_agent_role, each.result_data) for each in results if each.result_data]
         if not given:
             error = next(each.error_details for each in results if each.error_details)
@@ -179,10 +217,11 @@ class Executor:
             except AgentError as error:
                 return await self._publish_failure(step, error)
         if outputs:
-            agent, output = next((each for each in outputs if _answer_in(each[1].update)), outputs[0])
+            agent, output = next((each for each in outputs if answer_in(each[1].update)), outputs[0])
+            self._finished[step.id] = step
             self._outputs[step.id] = self._registry.get(agent).card.outputs.of(output.update)
-            if is_answer:
-                self.answer = _answer_in(output.update)
+            if answers_after is not None:
+                self.answer = whole_answer(output.update, answers_after, self.context)
         return None
 
     async def _vote(self, outputs: Sequence[tuple[str, TaskOutput]]) -> list[tuple[str, TaskOutput]]:
@@ -190,14 +229,14 @@ class Executor:
         candidates = [
             Candidate(voter=agent, weight=self._registry.get(agent).card.weight, synthesis=answer)
             for agent, output in outputs
-            if (answer := _answer_in(output.update))
+            if (answer := answer_in(output.update))
         ]
         if len(candidates) < 2:
             return list(outputs)
         agreed = await self._agree(self.context.question, candidates)
         return [
             (agent, output.model_copy(update={"update": _with_answer(output.update, agreed)}))
-            if _answer_in(output.update)
+            if answer_in(output.update)
             else (agent, output)
             for agent, output in outputs
         ]
@@ -234,11 +273,15 @@ def _raise_if_run_ends(error: ErrorDetails | None) -> None:
         raise RunEnded(error.message)
 
 
-def _answer_in(update: ContextUpdate) -> Synthesis | None:
-    """Return the agent's answer to the question or to a part of it."""
-    if update.synthesis:
-        return update.synthesis
-    return update.findings[-1].synthesis if update.findings else None
+def _chain(plan: Plan, step: Step) -> frozenset[str]:
+    """Return the ids of the steps before this one, and of the finished steps that they refer to."""
+    before = plan.before(step)
+    chain = [step, *(each for each in plan.steps if each.id in before)]
+    return before | {name for each in chain for name in each.after}
+
+
+def _step(plan: Plan, name: str) -> Step:
+    return next(step for step in plan.steps if step.id == name)
 
 
 def _with_answer(update: ContextUpdate, answer: Synthesis) -> ContextUpdate:

@@ -47,6 +47,11 @@ class PlanProgress:
         left = self._steps.keys() - self._started
         return tuple(sorted(left)) if not self.waiting and self._started == self._finished else ()
 
+    def finish_before(self, step: Step) -> None:
+        """Mark a step as started and finished that an earlier plan has taken."""
+        self._started.add(step.id)
+        self._finished.add(step.id)
+
     def wait_for(self, step: Step, task_ids: Sequence[str]) -> None:
         """Note the tasks of a started step."""
         self._tasks[step.id] = task_ids

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from textwrap import shorten
 
 from base.models import FrozenModel
+from multi_agent.agent import StepOutput, texts_in
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.values.answer import in_short
 from multi_agent.values.context import ResearchContext, Synthesis
-from multi_agent.values.plan import Attempt
+from multi_agent.values.plan import Attempt, Reference, Step
 
 _QUOTE_CHARACTERS = 300  # a full sentence, but not the whole row of a wide table
 _FINDINGS_SHOWN = 20  # enough to see what is known, short enough for a small model
@@ -28,6 +29,10 @@ class WorkingContext(FrozenModel):
     read: str
     """How much of each document was read: the text of ``show_read``."""
     attempts: tuple[Attempt, ...]
+    finished: tuple[Step, ...] = ()
+    """Steps to whose outputs a new plan can refer."""
+    outputs: tuple[str, ...] = ()
+    """What these steps gave, each as one line."""
 
     def render(self) -> str:
         """Return the text for a prompt."""
@@ -36,17 +41,23 @@ class WorkingContext(FrozenModel):
             + f"\n\nSearched for so far:\n{bullets(self.queries)}"
             + f"\n\nRead so far:\n{self.read}"
             + f"\n\nKey findings so far:\n{bullets(self.key_findings)}"
+            + (f"\n\nFinished steps and their outputs:\n{bullets(self.outputs)}" if self.outputs else "")
         )
 
 
-def working_context(context: ResearchContext, attempts: Sequence[Attempt], read: str) -> WorkingContext:
+def working_context(
+    context: ResearchContext, attempts: Sequence[Attempt], read: str, finished: Sequence[tuple[Step, StepOutput]]
+) -> WorkingContext:
     """Build the working context. ``read`` says how much of each document was read."""
+    shown = [(step, line) for step, output in finished if (line := _show_output(step, output))]
     return WorkingContext(
         key_findings=key_findings(context),
         errors=tuple(f"{failed.step}: {failed.error}" for attempt in attempts for failed in attempt.failed),
         queries=context.looked_for,
         read=read,
         attempts=tuple(attempts),
+        finished=tuple(step for step, _ in shown),
+        outputs=tuple(line for _, line in shown),
     )
 
 
@@ -68,6 +79,18 @@ def key_findings(context: ResearchContext) -> tuple[str, ...]:
     found = [*answers, *results, *quotes]
     rest = [f"and {len(found) - _FINDINGS_SHOWN} more"] if len(found) > _FINDINGS_SHOWN else []
     return (*found[:_FINDINGS_SHOWN], *rest)
+
+
+def _show_output(step: Step, output: StepOutput) -> str:
+    """Return references to the texts of the output, each with its text; empty if it gave none."""
+    given = {name: getattr(output, name) for name in texts_in(type(output))}
+    parts = (f"{Reference(step.id, name)} = {_quoted(value)}" for name, value in given.items() if value)
+    return "; ".join(parts)
+
+
+def _quoted(value: object) -> str:
+    text = "; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return f"“{shorten(text, _QUOTE_CHARACTERS, placeholder=' …')}”"
 
 
 def _show(attempt: Attempt) -> str:

@@ -232,11 +232,13 @@ def nearest_of(synthesis: Synthesis) -> Nearest | None:
 
 
 def in_short(synthesis: Synthesis) -> str:
-    """Return the answer in one line. For an insufficient answer, return the nearest answer or what is missing."""
+    """Return the answer in one line; if insufficient, the nearest one, why it was refused, or what is missing."""
     if synthesis.sufficient:
         return synthesis.short or synthesis.text
     if nearest := nearest_of(synthesis):
         return f"not found; closest: {nearest}"
+    if synthesis.claims:
+        return f"not found; refused: {synthesis.reasoning}"
     return f"not found: {'; '.join(synthesis.missing) or synthesis.found}"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from pydantic import JsonValue
@@ -26,15 +27,20 @@ The search takes linear time for any text.
 
 
 def draft_plan(
-    goal: str, written: Sequence[WrittenStep], registry: AgentRegistry, find_document: Callable[[str], str | None]
+    goal: str,
+    written: Sequence[WrittenStep],
+    registry: AgentRegistry,
+    find_document: Callable[[str], str | None],
+    finished: Sequence[Step] = (),
 ) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan and the repairs for at least one written step.
 
-    ``find_document`` returns the name of the document that a text refers to, or None.
+    ``find_document`` returns the name of the document that a text refers to, or None. Steps can refer to ``finished``
+    steps of earlier attempts.
     """
     drafter = _Drafter(registry, find_document)
     steps = drafter.named(written)
-    steps = [drafter.referring(step, steps) for step in steps]
+    steps = [drafter.referring(step, [*finished, *steps]) for step in steps]
     steps = [drafter.with_documents(step) for step in steps]
     steps = drafter.ending(_ordered(steps))
     plan = Plan(goal=goal, steps=tuple(_with_needs(steps, registry)))
@@ -113,9 +119,9 @@ class _Drafter:
 
     def ending(self, steps: Sequence[Step]) -> list[Step]:
         """Return the steps up to the one that writes the answer. Append that one if it is missing and can be added."""
-        if len(steps) == 1 and self._finds_the_answer(steps[0]):
-            return [steps[0].model_copy(update={"final": True})]
         answering = [at for at, step in enumerate(steps) if "synthesis" in self._written(step)]
+        if not answering and self._is_chain(steps):
+            return [*steps[:-1], steps[-1].model_copy(update={"final": True})]
         if not answering:
             return [*steps, *self._answering_step(steps)]
         last = answering[-1]
@@ -125,6 +131,11 @@ class _Drafter:
         for step in steps[last + 1 :]:
             self._note(True, f"dropped step {step.id!r}, which comes after the answer")
         return list(steps[: last + 1])
+
+    def _is_chain(self, steps: Sequence[Step]) -> bool:
+        """Return whether each step answers a question that names what the step before it found."""
+        linked = all(before.id in _referred(step) for before, step in pairwise(steps))
+        return linked and all(self._finds_the_answer(step) for step in steps)
 
     def _finds_the_answer(self, step: Step) -> bool:
         cards = self._cards(step)

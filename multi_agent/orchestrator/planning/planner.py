@@ -33,7 +33,7 @@ from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.values.bus import Publish
 from multi_agent.values.context import SEEN_BY_ALL, ResearchContext, Understanding
 from multi_agent.values.events import PlanMade, PlanRejected, ResponseRepaired
-from multi_agent.values.plan import Plan, PlanExample
+from multi_agent.values.plan import Plan, PlanExample, Step
 from multi_agent.values.remembered import Remembered
 
 _PLANNED = "`intent`, `requirements` and the steps"
@@ -127,7 +127,9 @@ class Planner:
             attempts=working.render(),
             known=", ".join(sorted(known - SEEN_BY_ALL - {"messages"})) or "nothing",
         )
-        response, plan = await self._valid(prompt, messages, revision_response(self._cards), intent, known)
+        response, plan = await self._valid(
+            prompt, messages, revision_response(self._cards), intent, known, working.finished
+        )
         return response.diagnosis, self._change(plan) if plan else None
 
     def _rules(self) -> str:
@@ -143,13 +145,14 @@ class Planner:
         response_model: type[BaseModel],
         goal: str,
         known: Collection[str],
+        finished: Sequence[Step] = (),
     ) -> tuple[Any, Any]:
         """Return the response and its valid plan. The plan is None if the model gives up."""
         for _ in range(self._retries + 1):
             response: Any = (await self._llm.complete(messages, response_model)).value
             if not getattr(response, "try_again", True):
                 return response, None
-            plan, found = await self._draft(goal or getattr(response, "intent", ""), response.steps, known)
+            plan, found = await self._draft(goal or getattr(response, "intent", ""), response.steps, known, finished)
             if not found:
                 return response, plan
             if plan:
@@ -168,13 +171,13 @@ class Planner:
             raise PlanError(f"The saved plan cannot be run here: {' '.join(found)}")
 
     async def _draft(
-        self, goal: str, steps: Sequence[Any], known: Collection[str]
+        self, goal: str, steps: Sequence[Any], known: Collection[str], finished: Sequence[Step]
     ) -> tuple[Plan | None, tuple[str, ...]]:
         """Return the plan of these steps and its faults. The plan is None without steps."""
         if not steps:
             return None, ("It has no steps.",)
-        plan, repairs = draft_plan(goal, steps, self._registry, self._documents.find)
-        found = faults(plan, self._registry, self._documents.names, known)
+        plan, repairs = draft_plan(goal, steps, self._registry, self._documents.find, finished)
+        found = faults(plan, self._registry, self._documents.names, known, finished)
         if repairs and not found:
             await self._publish(ResponseRepaired(caller="Planner", repairs=repairs))
         return plan, found

@@ -21,17 +21,23 @@ STAND_IN = "something"
 
 
 def faults(
-    plan: Plan, registry: AgentRegistry, documents: Collection[str], known: Collection[str] = ()
+    plan: Plan,
+    registry: AgentRegistry,
+    documents: Collection[str],
+    known: Collection[str] = (),
+    finished: Collection[Step] = (),
 ) -> tuple[str, ...]:
     """Return all faults of the plan for a library of ``documents``. Empty if it is valid.
 
-    ``known`` contains the context fields that an earlier attempt has written.
+    ``known`` contains the context fields that an earlier attempt has written, and ``finished`` its finished steps, to
+    whose outputs the plan can refer.
     """
-    structural = (*_id_faults(plan), *_agent_faults(plan, registry), *_need_faults(plan), *_cycle_faults(plan))
+    steps = {step.id: step for step in (*finished, *plan.steps)}
+    structural = (*_id_faults(plan), *_agent_faults(plan, registry), *_need_faults(plan, steps), *_cycle_faults(plan))
     if structural:
         return structural
-    referring = tuple(_reference_faults(plan, registry))
-    inputs = () if referring else tuple(_input_faults(plan, registry, documents))
+    referring = tuple(_reference_faults(plan, steps, registry))
+    inputs = () if referring else tuple(_input_faults(plan, steps, registry, documents))
     return (*referring, *inputs, *_flow_faults(plan, registry, frozenset(known)), *_answer_faults(plan, registry))
 
 
@@ -53,11 +59,10 @@ def _agent_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
             yield f"Step {step.id!r} names an agent twice."
 
 
-def _need_faults(plan: Plan) -> Iterator[str]:
-    ids = {step.id for step in plan.steps}
+def _need_faults(plan: Plan, steps: Collection[str]) -> Iterator[str]:
     for step in plan.steps:
         for need in step.after:
-            if need not in ids:
+            if need not in steps:
                 yield f"Step {step.id!r} names {need!r}, which is no step of this plan."
 
 
@@ -67,8 +72,7 @@ def _cycle_faults(plan: Plan) -> Iterator[str]:
         yield f"These steps wait for each other in a circle: {', '.join(circular)}."
 
 
-def _reference_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
-    steps = {step.id: step for step in plan.steps}
+def _reference_faults(plan: Plan, steps: Mapping[str, Step], registry: AgentRegistry) -> Iterator[str]:
     for step in plan.steps:
         for text in find_malformed(step.task):
             yield f"Step {step.id!r}: {text!r} holds no right reference; write @{{outputs.STEP.FIELD}}."
@@ -86,10 +90,12 @@ def output_fields(step: Step, registry: AgentRegistry) -> dict[str, Any]:
     return {name: fields[0][name].annotation for name in shared}
 
 
-def _input_faults(plan: Plan, registry: AgentRegistry, documents: Collection[str]) -> Iterator[str]:
+def _input_faults(
+    plan: Plan, steps: Mapping[str, Step], registry: AgentRegistry, documents: Collection[str]
+) -> Iterator[str]:
     types = {
         Reference(step.id, field): annotation
-        for step in plan.steps
+        for step in steps.values()
         for field, annotation in output_fields(step, registry).items()
     }
     known = {DOCUMENTS: {*documents, STAND_IN}}
