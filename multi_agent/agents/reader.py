@@ -92,7 +92,9 @@ class ReaderOutput(StepOutput):
 
 
 class ReaderClaim(ResponseClaim):
-    sentences: list[int] = Field(description="numbers of the sentences that state it, at most three")
+    sentences: list[int] = Field(
+        description="numbers of the sentences that state it, one to three; of a sum all its figures"
+    )
     text: str = Field(min_length=1, description="the claim, as short as the question allows")
 
     @property

@@ -18,7 +18,9 @@ from multi_agent.errors import PlanError
 from multi_agent.model import LLM, Message
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.drafting import draft_plan, with_documents
+from multi_agent.orchestrator.planning.one_step import fast_agents
 from multi_agent.orchestrator.planning.responses import (
+    WrittenStep,
     peers_of,
     planner_response,
     revision_response,
@@ -77,7 +79,8 @@ class Planner:
             today=self._today,
             question=question,
         )
-        response, plan = await self._valid(prompt, messages, planner_response(self._cards), "", ())
+        atomic = self._atomic(question)
+        response, plan = await self._valid(prompt, messages, planner_response(self._cards), "", (), atomic=atomic)
         plan = self._change(plan)
         await self._publish(PlanMade(understanding=response.understanding, plan=plan))
         return response.understanding, plan
@@ -132,6 +135,13 @@ class Planner:
         )
         return response.diagnosis, self._change(plan) if plan else None
 
+    def _atomic(self, question: str) -> list[WrittenStep]:
+        """Return the step of an agent that answers the question alone, preferably from documents. Empty without one."""
+        able = sorted(fast_agents(self._registry), key=lambda card: "documents" not in card.searches)
+        asked = able[0].asked if able else None
+        inputs = asked(question).model_dump(mode="json") if asked else {}
+        return [WrittenStep(id="answer", agent=card.name, inputs=inputs) for card in able[:1]]
+
     def _rules(self) -> str:
         rules = [Prompt.part("planning_rules")]
         rules += [Prompt.part("planning_vote")] if any(peers_of(card, self._cards) for card in self._cards) else []
@@ -146,13 +156,19 @@ class Planner:
         goal: str,
         known: Collection[str],
         finished: Sequence[Step] = (),
+        atomic: Sequence[WrittenStep] = (),
     ) -> tuple[Any, Any]:
-        """Return the response and its valid plan. The plan is None if the model gives up."""
+        """Return the response and its valid plan. The plan is None if the model gives up.
+
+        A response without steps means that the question is ``atomic``: these steps answer it.
+        """
         for _ in range(self._retries + 1):
             response: Any = (await self._llm.complete(messages, response_model)).value
             if not getattr(response, "try_again", True):
                 return response, None
-            plan, found = await self._draft(goal or getattr(response, "intent", ""), response.steps, known, finished)
+            plan, found = await self._draft(
+                goal or getattr(response, "intent", ""), response.steps or atomic, known, finished
+            )
             if not found:
                 return response, plan
             if plan:

@@ -18,7 +18,7 @@ from multi_agent.values.context import Understanding
 from multi_agent.values.plan import Parameter
 from multi_agent.values.tasks import NoInputs
 
-_STEPS = 10  # in the schema only; prevents a small model from repeating steps endlessly
+_STEPS = 13  # in the schema only; prevents a small model from repeating steps endlessly
 
 
 class WrittenStep(FrozenModel):
@@ -57,7 +57,8 @@ def understanding_response(parameters: Sequence[Parameter]) -> type[Understandin
 @lru_cache(maxsize=32)
 def planner_response(cards: tuple[AgentCard, ...]) -> type[BaseModel]:
     """Return the response model of the planner."""
-    steps = (_steps(cards), Field(min_length=1, description="in the order of the work", json_schema_extra=_AT_MOST))
+    described = "in the order of the work; [] if one search answers the question"
+    steps = (_steps(cards), Field(description=described, json_schema_extra=_AT_MOST))
     return create_model("PlannerResponse", __base__=UnderstandingResponse, steps=steps)
 
 

@@ -142,3 +142,9 @@ async def test_the_reviser_sees_why_a_claim_was_refused(panel: MakePanel, serve:
     assert answer.status is Status.INSUFFICIENT
     assert "→ not found; refused: " in shown[0]
     assert "The Borea 12 works down to -40 °C." in shown[0]
+
+
+async def test_a_plan_without_steps_is_one_reader(panel: MakePanel, serve: Serve) -> None:
+    script = Panel("-25 °C", roles={PLANNER: replies.always(json.dumps(planned()))})
+    answer = await panel(serve(script)).research("Down to which temperature does the Borea 12 work?")
+    assert (answer.status, [*answer.summary.steps]) == (Status.ANSWERED, ["Reader"])
