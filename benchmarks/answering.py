@@ -2,8 +2,8 @@
 
     CANDOR_LLM__… python -m benchmarks.answering --data DATA --set hotpotqa --home HOME [--limit 12] [--judge default]
 
-Ingests the documents of the set, asks its questions as `candor eval` does, in the configurations `fast`, `high` and
-`high, 3 samples` (or the named ones), and prints a table. Run the same command with the same --home to resume.
+Ingests the documents of the set, asks its questions as `candor eval` does, in the configurations `fast`, `auto`, `high`
+and `high, 3 samples` (or the named ones), and prints a table. Run the same command with the same --home to resume.
 Published figures in benchmarks/README.md are from other models.
 """
 
@@ -27,6 +27,7 @@ from multi_agent.settings.research import Budget
 SETS = ("anthropic_docs", "sec-10-q", "squad2", "hotpotqa")
 CONFIGURATIONS = {
     "fast": {"mode": "fast"},
+    "auto": {"mode": "auto"},
     "high": {"mode": "high"},
     "high, 3 samples": {"mode": "high", "samples": 3},
 }

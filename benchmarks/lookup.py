@@ -6,7 +6,7 @@ Marks are put into passages of public sets, each into one: codes in eight forms.
 that one passage has already. Tables of 5, 20 and 41 columns have 40 record numbers to find. Each mark is searched alone
 and in three questions, in each mode. One line per kind and mode: share first and among ten, alone and in questions.
 
-Phrases are searched in quotes when they are alone. Passages and tables are ingested like a user's files.
+Phrases are searched in quotes. Passages and tables are ingested like a user's files.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ class Mark(NamedTuple):
     questions: Sequence[str] = QUESTIONS
 
     def queries(self) -> Iterator[tuple[str, str]]:
-        yield "alone", f'"{self.text}"' if self.kind == "phrase" else self.text
+        text = f'"{self.text}"' if self.kind == "phrase" else self.text
+        yield "alone", text
         for question in self.questions:
-            yield "question", question.format(self.text)
+            yield "question", question.format(text)
 
 
 def main() -> None:

@@ -13,7 +13,11 @@ from collections.abc import Callable, Collection, Sequence
 from vectorstore.models import Hit
 
 _QUOTED = re.compile(r"^[ \t]*>[> \t]*(.*)$", re.MULTILINE)
-_ORIGINAL = re.compile(r"^-{3,} ?(?:Original Message|Forwarded Message|Ursprüngliche Nachricht) ?-{3,}$", re.MULTILINE)
+_ORIGINAL = re.compile(
+    r"^-{3,} ?[^\W\d_]+(?: [^\W\d_]+){1,3} ?-{3,}$"  # -----Original Message-----, in any language
+    r"|(?<=\n\n)(?=(?:.+\n)?.*(?:@|\d[:.]\d\d))(?:[^\W\d_]+\s?: .*\n){3,}",  # From:, Sent:, To: inside a mail
+    re.MULTILINE,
+)
 _LEAST = 12
 """Characters. Shorter quoted lines, such as a greeting, are in many mails."""
 

@@ -92,7 +92,7 @@ class _Body:
 
     def _write_page(self, part: Message, into: DocumentBuilder) -> None:
         if part.get_content_type() == "text/html":
-            write_page(self._decoded(part), into)
+            write_page(self._decoded(part), into, is_mail=True)
         else:
             rtf = replace(self._request, data=_data(part), mime_type="application/rtf")
             ReaderRegistry().find(rtf.mime_type, rtf.path).read(rtf, into)
@@ -135,5 +135,5 @@ def _text_part(part: Message) -> Message | None:
 
 
 READER = Reader(
-    name="mail", version=2, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
+    name="mail", version=3, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
 )

@@ -14,6 +14,7 @@ from vectorstore.retrieval import Retriever
 
 PRICE = "The agreed price for the boiler is 1007 EUR, and we will pay it in two parts."
 QUOTED = "> The agreed price for the boiler is 1007\n>> EUR, and we will pay it in two parts."
+MAIL = "Subject: Boiler\nFrom: Ann <ann@a.example>\nTo: Bob\nDate: Monday\n\nThe price is 1007 EUR."
 OTHERS = [f"The agreed date for window {n} is in spring." for n in range(12)]
 
 
@@ -31,6 +32,9 @@ def found(folder: Path, texts: list[str], query: str) -> list[str]:
         f"Thanks, received.\n\nOn 2 January, Ann wrote:\n{QUOTED}",
         f"Thanks, received.\n\n-----Original Message-----\nFrom: Ann\n\n{PRICE}",
         f"Thanks.\n> Well received.\n> > {PRICE}",
+        f"Thanks, received.\n\nFrom: Ann <ann@a.example>\nSent: Monday\nTo: Bob\nSubject: Boiler\n\n{PRICE}",
+        f"Thanks, received.\n\nVon: Ann\nGesendet: Montag, 2. Januar 2024 10:00\nAn: Bob\nBetreff: Boiler\n{PRICE}",
+        f"Thanks, received.\n\n-----Message d'origine-----\n{PRICE}".replace("d'origine", "original"),
     ],
 )
 def test_the_writer_comes_before_all_replies(tmp_path: Path, reply: str) -> None:
@@ -50,6 +54,6 @@ def test_what_a_reply_says_itself_counts(tmp_path: Path) -> None:
     assert found(tmp_path, [PRICE, reply, *OTHERS], "price for the boiler")[:2] in ([PRICE, reply], [reply, PRICE])
 
 
-@pytest.mark.parametrize("text", ["a > b", "| a |\n| b |", "x -> y", "- > no", "Original Message"])
+@pytest.mark.parametrize("text", ["a > b", "| a |\n| b |", "x -> y", "- > no", "Original Message", MAIL])
 def test_other_text_quotes_no_mail(text: str) -> None:
     assert not quotes(text)

@@ -84,9 +84,10 @@ def is_html(name: str) -> bool:
 class ElementWriter:
     """Writes a tree into a builder. The names of elements are text, unless the tree is a page and HTML knows them."""
 
-    def __init__(self, into: DocumentBuilder, *, is_page: bool = False) -> None:
+    def __init__(self, into: DocumentBuilder, *, is_page: bool = False, is_mail: bool = False) -> None:
         self._into = into
         self._is_page = is_page
+        self._is_mail = is_mail
         self._fields: list[str] = []
 
     def write(self, element: Element, depth: int) -> None:
@@ -120,12 +121,22 @@ class ElementWriter:
             self._write_list(element, depth)
         elif name in _VERBATIM:
             self._into.code(re.sub(r"[\v\x1f]+\n?", "\n", _raw_words(element)))
+        elif name == "blockquote" and self._is_mail:
+            self._write_quoted(element, depth)
         elif name == "dl" and any(element_name(child) == "dt" for child in element):
             self._write_terms(element, depth)
         elif name in _ONE_LINE or element.find("{*}tex-math") is not None:
             self._into.prose(words(element))
         else:
             self._write_children(element, depth)
+
+    def _write_quoted(self, element: Element, depth: int) -> None:
+        """Write a quoted mail with ``>`` before each line, as mail programs do in plain text."""
+        quoted = DocumentBuilder()
+        writer = ElementWriter(quoted, is_page=True, is_mail=True)
+        writer._write_children(element, depth)
+        writer._flush()
+        self._into.prose("\n".join(f"> {line}".rstrip() for line in quoted.text.splitlines()))
 
     def _write_field(self, element: Element, name: str) -> None:
         """Write an element with text only: a line with its name, or the blocks of the HTML in its text."""

@@ -31,13 +31,13 @@ def read_html(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     return write_page(decode_html(request.data, request.path, into.warn), into)
 
 
-def write_page(source: str, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the blocks of a page to the builder; return the properties in its head."""
+def write_page(source: str, into: DocumentBuilder, *, is_mail: bool = False) -> dict[str, Scalar]:
+    """Add the blocks of a page or a mail to the builder; return the properties in its head."""
     root = html_tree(source)
     properties = dict(_head(root))
     hidden = show_form(root)
     prune(root)
-    ElementWriter(into, is_page=True).write(root, depth=0)
+    ElementWriter(into, is_page=True, is_mail=is_mail).write(root, depth=0)
     if hidden > _HIDDEN_SHARE * len(into.text.split()):
         into.warn(f"{hidden:,} words that the page hides were left out.")
     return properties

@@ -77,6 +77,13 @@ def test_plain_text_wins_unless_it_lacks_words_of_the_page(parser: Parser, tmp_p
     assert _read(parser, tmp_path, message("See the HTML part."))[0].endswith("The price is 88 EUR for each pump.")
 
 
+def test_a_mail_quoted_by_html_is_marked(parser: Parser, tmp_path: Path) -> None:
+    quoted = "<blockquote><p>The price is 7 EUR.</p><blockquote>What is the price?</blockquote></blockquote>"
+    page = f"<p>Fine with us.</p><div>Bob wrote:</div>{quoted}<p>Regards</p>"
+    text, _ = _read(parser, tmp_path, f"Subject: Re: Price\nContent-Type: text/html\n\n{page}")
+    assert text.endswith("Fine with us.\n\nBob wrote:\n\n> The price is 7 EUR.\n>\n> > What is the price?\n\nRegards")
+
+
 def test_flowed_lines_are_joined_and_encrypted_text_is_named(parser: Parser, tmp_path: Path) -> None:
     flowed = "Subject: s\nContent-Type: text/plain; format=flowed\n\nThe pump is \nquiet.\n-- \nAda\n"
     assert _read(parser, tmp_path, flowed)[0].endswith("The pump is quiet.\n--\nAda")
