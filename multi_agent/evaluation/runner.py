@@ -17,7 +17,7 @@ from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.counted_judge import CountedJudge
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.failures import find_failure
-from multi_agent.evaluation.metric import Metric, MetricClass, MetricKit
+from multi_agent.evaluation.metric import Metric, MetricKit
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row, State
 from multi_agent.evaluation.store import EvaluationStore
@@ -40,7 +40,7 @@ class RunnerKit:
     ask: Callable[[Question, str], Awaitable[Answer]]
     """Research the question under this run id. Resumes the run if it has started."""
     observe: Callable[[Question, Answer], Case]
-    metrics: Sequence[MetricClass]
+    metrics: Sequence[Metric]
     judge: Callable[[str], LLM | None]
     """Returns the judge for a run, if there is one. Its calls are recorded in the run's journal."""
     may_ask: Callable[[], bool]
@@ -100,7 +100,7 @@ class Runner:
         case = await asyncio.to_thread(self._kit.observe, question, answer)
         llm = self._kit.judge(row.run_id)
         judge = CountedJudge(llm) if llm else None
-        figures, errors = await measure(case, [each(MetricKit(judge=judge)) for each in self._kit.metrics])
+        figures, errors = await measure(case, self._kit.metrics, MetricKit(judge))
         score = correctness(figures)
         return row.model_copy(
             update={
@@ -126,13 +126,13 @@ class Runner:
         return any(allowed is not None and used >= allowed for allowed, used in limits)
 
 
-async def measure(case: Case, metrics: Sequence[Metric]) -> tuple[dict[str, float], dict[str, str]]:
+async def measure(case: Case, metrics: Sequence[Metric], kit: MetricKit) -> tuple[dict[str, float], dict[str, str]]:
     """Return the figures of all metrics, and the errors by metric."""
     figures: dict[str, float] = {}
     errors: dict[str, str] = {}
     for metric in metrics:
         try:
-            figures |= await metric.measure(case)
+            figures |= await metric.measure(case, kit)
         except (MetricError, LLMError) as error:
             errors[metric.card.name] = str(error)
     return figures, errors

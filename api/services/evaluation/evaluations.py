@@ -31,7 +31,7 @@ from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.draft_questions import choose_passages, draft
 from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.evaluation.gold_check import DocumentInfo, find_missing_gold
-from multi_agent.evaluation.metric import MetricClass, discover
+from multi_agent.evaluation.metric import Metric, discover
 from multi_agent.evaluation.observe import Source, observe
 from multi_agent.evaluation.question_set import Question, QuestionSet, dump_questions, find_delimiter
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
@@ -275,7 +275,7 @@ def read_labels(path: Path) -> dict[str, float]:
         ) from error
 
 
-def choose_metrics(names: Sequence[str], *, judged: bool) -> dict[str, MetricClass]:
+def choose_metrics(names: Sequence[str], *, judged: bool) -> dict[str, Metric]:
     """Return the named metrics, or all. Metrics that need a judge are available only if ``judged``.
 
     Raises UsageError.
