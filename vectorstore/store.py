@@ -91,8 +91,8 @@ class Collection(Searchable, Protocol):
         ...
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(view)``, as of one moment."""
-        ...
+        """Return ``read(view)``, as of one moment. Only wrappers that hide chunks read more than once."""
+        return read(self)
 
     def optimize(
         self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
@@ -108,9 +108,11 @@ class Collection(Searchable, Protocol):
         """Release the collection. May be called again."""
         ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class VectorStore(Protocol):

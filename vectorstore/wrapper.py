@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Self
 
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
 
-class CollectionWrapper:
+class CollectionWrapper(Collection):
     """Delegates every call to the wrapped collection. Subclasses override the calls that they change."""
 
     def __init__(self, collection: Collection) -> None:
@@ -76,9 +75,3 @@ class CollectionWrapper:
     def close(self) -> None:
         """Close the wrapped collection."""
         self._wrapped.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
