@@ -128,16 +128,16 @@ class VectorStore(Protocol):
 
     def open(self, name: str) -> Collection:
         """Open an existing collection. Raises CollectionNotFound, CollectionLocked."""
-        ...
+        return self.create(require_spec(self, name))
 
     def claim(self, name: str, *, take_over: bool = False) -> None:
         """Require that this process may change the collection. Call it before changing one.
 
         A collection on a server belongs to one database (``qdrant_server/owner.py``). A collection in a folder belongs
         to everyone who can open it. ``take_over`` makes the database of this process the owner. Raises
-        ForeignCollection.
+        ForeignCollection. A store whose collections have no owner does nothing.
         """
-        ...
+        return
 
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection without opening or locking it. None if it does not exist.
