@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 from multi_agent.errors import AgentError, LLMError
 from multi_agent.evaluation.case import Case
-from multi_agent.evaluation.counted_judge import CountedJudge
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.failures import find_failure
 from multi_agent.evaluation.metric import Metric, MetricKit
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row, State
 from multi_agent.evaluation.store import EvaluationStore
-from multi_agent.model import LLM, Usage
+from multi_agent.llm.run_llm import RunLLM
+from multi_agent.model import Usage
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings.research import Budget
 from multi_agent.values.answer import Answer, Status
@@ -41,7 +41,7 @@ class RunnerKit:
     """Research the question under this run id. Resumes the run if it has started."""
     observe: Callable[[Question, Answer], Case]
     metrics: Sequence[Metric]
-    judge: Callable[[str], LLM | None]
+    judge: Callable[[str], RunLLM | None]
     """Returns the judge for a run, if there is one. Its calls are recorded in the run's journal."""
     may_ask: Callable[[], bool]
     """Returns whether there are tokens for another question. If not, the budget is reached."""
@@ -98,8 +98,7 @@ class Runner:
                 log.exception("Question %s failed with an unexpected error", question.id)
             answer = _failed_answer(question, row.run_id, f"{type(error).__name__}: {error}")
         case = await asyncio.to_thread(self._kit.observe, question, answer)
-        llm = self._kit.judge(row.run_id)
-        judge = CountedJudge(llm) if llm else None
+        judge = self._kit.judge(row.run_id)
         figures, errors = await measure(case, self._kit.metrics, MetricKit(judge))
         score = correctness(figures)
         return row.model_copy(

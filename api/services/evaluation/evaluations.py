@@ -41,7 +41,6 @@ from multi_agent.library import Library
 from multi_agent.llm.models import Models
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.memory.memory import NO_MEMORY
-from multi_agent.model import LLM
 from multi_agent.settings.research import Budget
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Answer
@@ -188,7 +187,7 @@ class Evaluations:
         def make_case(question: Question, answer: Answer) -> Case:
             return observe(question, answer, trace.events(answer.run_id), source_of)
 
-        def judge(run_id: str) -> LLM | None:
+        def judge(run_id: str) -> RunLLM | None:
             """Return the judge's model. It uses the run's journal, so no call is paid twice."""
             if evaluation.judge_endpoint is None:
                 return None
