@@ -12,21 +12,17 @@ class CollectionWrapper(Collection):
     """Delegates every call to the wrapped collection. Subclasses override the calls that they change."""
 
     def __init__(self, collection: Collection) -> None:
-        self._wrapped = collection
-
-    @property
-    def _collection(self) -> Collection:
-        return self._wrapped
+        self._collection = collection
 
     @property
     def spec(self) -> CollectionSpec:
         """The specification it was created with."""
-        return self._wrapped.spec
+        return self._collection.spec
 
     @property
     def closed(self) -> bool:
         """Whether calls raise CollectionClosed."""
-        return self._wrapped.closed
+        return self._collection.closed
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
         """Write chunks with their vectors."""
@@ -74,4 +70,4 @@ class CollectionWrapper(Collection):
 
     def close(self) -> None:
         """Close the wrapped collection."""
-        self._wrapped.close()
+        self._collection.close()
