@@ -6,7 +6,10 @@ in ``api/storage/migrations``, which create the tables.
 
 from __future__ import annotations
 
-from sqlalchemy import MetaData
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Engine, MetaData, Row, Select, Table
 
 # The names that Postgres gives to unnamed constraints, and SQLAlchemy to unnamed indexes. Unique constraints stay
 # unnamed: on SQLite, databases from before Alembic have an unnamed one, which cannot be renamed.
@@ -16,3 +19,21 @@ NAMING_CONVENTION = {
     "ix": "ix_%(column_0_label)s",
 }
 METADATA = MetaData(naming_convention=NAMING_CONVENTION)
+
+
+class SqlStore:
+    """Base of the stores in the database of ``engine``."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def _select(self, query: Select[Any], parameters: Mapping[str, object] | None = None) -> Sequence[Row[Any]]:
+        with self._engine.connect() as connection:
+            return connection.execute(query, parameters).all()
+
+    def _replace(self, table: Table, row: Mapping[str, object]) -> None:
+        """Insert a row. Deletes the row with the same primary key."""
+        same = (column == row[column.name] for column in table.primary_key)
+        with self._engine.begin() as connection:
+            connection.execute(table.delete().where(*same))
+            connection.execute(table.insert(), row)

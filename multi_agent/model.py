@@ -70,14 +70,8 @@ class Usage(FrozenModel):
         return value or None
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            model_calls=self.model_calls + other.model_calls,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            seconds=self.seconds + other.seconds,
-            cost=(self.cost or 0.0) + (other.cost or 0.0),
-        )
+        ours, theirs = dict(self), dict(other)
+        return Usage(**{name: (ours[name] or 0) + (theirs[name] or 0) for name in ours})
 
     def describe_tokens(self) -> str:
         """Return the number of tokens as text, with the share of prompt tokens from the cache if there are any."""

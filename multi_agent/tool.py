@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, Field
 
@@ -115,4 +115,9 @@ def excerpt(text: str, start: int, max_length: int) -> str:
     return text[start:end] + rest
 
 
-ToolClass = Callable[[ToolKit], Tool]
+class ToolClass(Protocol):
+    """A class that implements ``Tool``."""
+
+    card: ClassVar[ToolCard]
+
+    def __call__(self, kit: ToolKit) -> Tool: ...

@@ -16,10 +16,10 @@ from vectorstore.errors import CollectionLocked
 from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.remote.address import ServiceAddress, read_address
 from vectorstore.remote.client import RemoteStore, ServiceGone
-from vectorstore.store import Collection, T
+from vectorstore.store import Collection, T, VectorStore
 
 
-class EmbeddedStore:
+class EmbeddedStore(VectorStore):
     """Collections in a local folder, opened here or in the search process of a service."""
 
     def __init__(self, folder: Path) -> None:
@@ -35,9 +35,6 @@ class EmbeddedStore:
     def open(self, name: str) -> Collection:
         """Open an existing collection."""
         return self._call(lambda store: store.open(name))
-
-    def claim(self, name: str, *, take_over: bool = False) -> None:
-        """Do nothing. A collection in a folder has no owner."""
 
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection, or None if it does not exist."""

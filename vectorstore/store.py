@@ -91,8 +91,8 @@ class Collection(Searchable, Protocol):
         ...
 
     def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(view)``, as of one moment."""
-        ...
+        """Return ``read(view)``, as of one moment. Only wrappers that hide chunks read more than once."""
+        return read(self)
 
     def optimize(
         self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
@@ -108,9 +108,11 @@ class Collection(Searchable, Protocol):
         """Release the collection. May be called again."""
         ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class VectorStore(Protocol):
@@ -126,16 +128,16 @@ class VectorStore(Protocol):
 
     def open(self, name: str) -> Collection:
         """Open an existing collection. Raises CollectionNotFound, CollectionLocked."""
-        ...
+        return self.create(require_spec(self, name))
 
     def claim(self, name: str, *, take_over: bool = False) -> None:
         """Require that this process may change the collection. Call it before changing one.
 
         A collection on a server belongs to one database (``qdrant_server/owner.py``). A collection in a folder belongs
         to everyone who can open it. ``take_over`` makes the database of this process the owner. Raises
-        ForeignCollection.
+        ForeignCollection. A store whose collections have no owner does nothing.
         """
-        ...
+        return
 
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection without opening or locking it. None if it does not exist.

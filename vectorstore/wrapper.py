@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Self
 
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.store import EVERYTHING, Collection, T, Vectors
 
 
-class CollectionWrapper:
+class CollectionWrapper(Collection):
     """Delegates every call to the wrapped collection. Subclasses override the calls that they change."""
 
     def __init__(self, collection: Collection) -> None:
-        self._wrapped = collection
-
-    @property
-    def _collection(self) -> Collection:
-        return self._wrapped
+        self._collection = collection
 
     @property
     def spec(self) -> CollectionSpec:
         """The specification it was created with."""
-        return self._wrapped.spec
+        return self._collection.spec
 
     @property
     def closed(self) -> bool:
         """Whether calls raise CollectionClosed."""
-        return self._wrapped.closed
+        return self._collection.closed
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
         """Write chunks with their vectors."""
@@ -75,10 +70,4 @@ class CollectionWrapper:
 
     def close(self) -> None:
         """Close the wrapped collection."""
-        self._wrapped.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self._collection.close()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
 from multi_agent.agent import AgentCard, AgentClass
+from multi_agent.discovery import find_classes
 from multi_agent.errors import AgentError, UnknownAgent
 from multi_agent.prompt import Prompt
 
@@ -93,14 +90,6 @@ class AgentRegistry:
 
 
 def _agents_in(package: str) -> Iterator[RegisteredAgent]:
-    try:
-        root = importlib.import_module(package)
-    except ModuleNotFoundError as error:
-        raise AgentError(f"The agents package {package!r} cannot be imported ({error}). Check the setting "
-                         "`research.agent_packages`.") from error  # fmt: skip
-    for found in pkgutil.iter_modules(root.__path__):
-        module = importlib.import_module(f"{package}.{found.name}")
-        for _, member in inspect.getmembers(module, inspect.isclass):
-            if member.__module__ == module.__name__ and isinstance(getattr(member, "card", None), AgentCard):
-                make = cast(Any, member)
-                yield RegisteredAgent(card=make.card, make=make, prompt=Prompt.find(package, found.name))
+    for agent in find_classes("agents", package, AgentCard, "research.agent_packages"):
+        stem = agent.__module__.rpartition(".")[2]
+        yield RegisteredAgent(card=agent.card, make=agent, prompt=Prompt.find(package, stem))

@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 import sqlalchemy as sql
 from pydantic import BaseModel, ValidationError
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 from multi_agent.catalog.entries import AgentOptions, CustomAgent, Entry, Skill
 from multi_agent.errors import AgentError, KeptInFile, NameTaken, NotKept
@@ -47,11 +47,12 @@ class Stored(Generic[EntryT]):
     file: Path | None = None
 
 
-class CatalogStore:
+class CatalogStore(SqlStore):
     """Custom agents, skills and options in a database and a home folder. Thread-safe."""
 
     def __init__(self, engine: sql.Engine, home: Path) -> None:
-        self._engine, self._home = engine, home
+        super().__init__(engine)
+        self._home = home
 
     @property
     def agents(self) -> dict[str, Stored[CustomAgent]]:
@@ -88,8 +89,9 @@ class CatalogStore:
         _require_not_in_file(known)
         if known is None:
             raise NotKept(f"There is no {_KINDS[kind]} {name!r} in the database.")
+        same = sql.and_(_entries.c.kind == _KINDS[kind], _entries.c.name == name)
         with self._engine.begin() as connection:
-            connection.execute(_entries.delete().where(_at(_KINDS[kind], name)))
+            connection.execute(_entries.delete().where(same))
 
     def _all(self, kind: type[EntryT]) -> dict[str, Stored[EntryT]]:
         found = {name: Stored(value=value) for name, value in self._rows(kind).items()}
@@ -105,15 +107,12 @@ class CatalogStore:
 
     def _rows(self, kind: type[ValueT]) -> dict[str, ValueT]:
         query = sql.select(_entries.c.name, _entries.c.value).where(_entries.c.kind == _KINDS[kind])
-        with self._engine.connect() as connection:
-            return {row.name: kind.model_validate(row.value) for row in connection.execute(query)}
+        return {row.name: kind.model_validate(row.value) for row in self._select(query)}
 
     def _write(self, name: str, value: FrozenModel) -> None:
         kind = _KINDS[type(value)]
         row = {"kind": kind, "name": name, "value": value.model_dump(mode="json"), "changed_at": datetime.now(UTC)}
-        with self._engine.begin() as connection:
-            connection.execute(_entries.delete().where(_at(kind, name)))
-            connection.execute(_entries.insert().values(row))
+        self._replace(_entries, row)
 
 
 def read_file(path: Path, kind: type[EntryT]) -> EntryT:
@@ -157,10 +156,6 @@ def _toml(value: object) -> str:
 def _require_not_in_file(known: Stored[Entry] | None) -> None:
     if known and known.file:
         raise KeptInFile(f"The {_kind(known.value)} {known.value.name!r} is defined in {known.file}; edit that file.")
-
-
-def _at(kind: str, name: str) -> sql.ColumnElement[bool]:
-    return sql.and_(_entries.c.kind == kind, _entries.c.name == name)
 
 
 def _kind(entry: Entry) -> str:

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 from multi_agent.errors import AgentError, LLMError
 from multi_agent.evaluation.case import Case
-from multi_agent.evaluation.counted_judge import CountedJudge
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.failures import find_failure
-from multi_agent.evaluation.metric import Metric, MetricClass, MetricKit
+from multi_agent.evaluation.metric import Metric, MetricKit
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row, State
 from multi_agent.evaluation.store import EvaluationStore
-from multi_agent.model import LLM, Usage
+from multi_agent.llm.run_llm import RunLLM
+from multi_agent.model import Usage
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings.research import Budget
 from multi_agent.values.answer import Answer, Status
@@ -40,8 +40,8 @@ class RunnerKit:
     ask: Callable[[Question, str], Awaitable[Answer]]
     """Research the question under this run id. Resumes the run if it has started."""
     observe: Callable[[Question, Answer], Case]
-    metrics: Sequence[MetricClass]
-    judge: Callable[[str], LLM | None]
+    metrics: Sequence[Metric]
+    judge: Callable[[str], RunLLM | None]
     """Returns the judge for a run, if there is one. Its calls are recorded in the run's journal."""
     may_ask: Callable[[], bool]
     """Returns whether there are tokens for another question. If not, the budget is reached."""
@@ -98,9 +98,8 @@ class Runner:
                 log.exception("Question %s failed with an unexpected error", question.id)
             answer = _failed_answer(question, row.run_id, f"{type(error).__name__}: {error}")
         case = await asyncio.to_thread(self._kit.observe, question, answer)
-        llm = self._kit.judge(row.run_id)
-        judge = CountedJudge(llm) if llm else None
-        figures, errors = await measure(case, [each(MetricKit(judge=judge)) for each in self._kit.metrics])
+        judge = self._kit.judge(row.run_id)
+        figures, errors = await measure(case, self._kit.metrics, MetricKit(judge))
         score = correctness(figures)
         return row.model_copy(
             update={
@@ -126,13 +125,13 @@ class Runner:
         return any(allowed is not None and used >= allowed for allowed, used in limits)
 
 
-async def measure(case: Case, metrics: Sequence[Metric]) -> tuple[dict[str, float], dict[str, str]]:
+async def measure(case: Case, metrics: Sequence[Metric], kit: MetricKit) -> tuple[dict[str, float], dict[str, str]]:
     """Return the figures of all metrics, and the errors by metric."""
     figures: dict[str, float] = {}
     errors: dict[str, str] = {}
     for metric in metrics:
         try:
-            figures |= await metric.measure(case)
+            figures |= await metric.measure(case, kit)
         except (MetricError, LLMError) as error:
             errors[metric.card.name] = str(error)
     return figures, errors

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sql
 from pydantic import TypeAdapter
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row, State
@@ -40,11 +40,8 @@ def new_evaluation_id() -> str:
     return f"eval_{secrets.token_hex(4)}"
 
 
-class EvaluationStore:
+class EvaluationStore(SqlStore):
     """Stores evaluations in the database of ``engine``."""
-
-    def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
 
     def add(self, evaluation: Evaluation, questions: Sequence[Question]) -> None:
         """Store a new evaluation."""
@@ -67,13 +64,8 @@ class EvaluationStore:
 
     def put(self, evaluation_id: str, row: Row) -> None:
         """Insert the row of a question, or replace it."""
-        same = (_rows.c.evaluation_id == evaluation_id, _rows.c.question_id == row.question_id)
-        values = {
-            "evaluation_id": evaluation_id, "question_id": row.question_id, "row": row.model_dump(mode="json")
-        }  # fmt: skip
-        with self._engine.begin() as connection:
-            connection.execute(_rows.delete().where(*same))
-            connection.execute(_rows.insert(), values)
+        key = {"evaluation_id": evaluation_id, "question_id": row.question_id}
+        self._replace(_rows, key | {"row": row.model_dump(mode="json")})
 
     def get(self, evaluation_id: str) -> EvaluationResult:
         """Return the evaluation with this id or unique id prefix. Raises EvaluationNotFound."""
@@ -96,14 +88,11 @@ class EvaluationStore:
     def list(self) -> tuple[Evaluation, ...]:
         """Return all evaluations, newest first."""
         query = sql.select(_evaluations.c.evaluation).order_by(_evaluations.c.started_at.desc(), _evaluations.c.id)
-        with self._engine.connect() as connection:
-            return tuple(Evaluation.model_validate(each) for each in connection.execute(query).scalars())
+        return tuple(Evaluation.model_validate(row.evaluation) for row in self._select(query))
 
     def run_ids(self) -> set[str]:
         """Return the ids of the runs of all evaluations."""
-        query = sql.select(_rows.c.row["run_id"].as_string())
-        with self._engine.connect() as connection:
-            return set(connection.execute(query).scalars())
+        return {run_id for (run_id,) in self._select(sql.select(_rows.c.row["run_id"].as_string()))}
 
     def list_progress(self) -> Iterator[tuple[Evaluation, int, Sequence[Row]]]:
         """Yield evaluations, newest first, each with its number of questions and its finished rows."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from multi_agent.toolbox.units import UnitError, convert
+from multi_agent.errors import ToolError
+from multi_agent.toolbox.units import convert
 
 
 def convert_unit(value: Decimal, unit: str, into: str) -> float | None:
     """Return the value in the other unit, or None if a unit is unknown or the dimensions differ."""
     try:
         return convert(value, unit, into)
-    except UnitError:
+    except ToolError:
         return None

@@ -11,7 +11,7 @@
         RepetitionCheck      stops responses that repeat themselves; streams every request
         OllamaNative, OpenAICompatible or LocalModel: the client that sends the request
 
-The demo puts ReplayingLLM in place of everything per endpoint. An evaluation puts CountedJudge around its judge.
+The demo puts ReplayingLLM in place of everything per endpoint.
 """
 
 from __future__ import annotations

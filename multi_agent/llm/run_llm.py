@@ -50,6 +50,8 @@ class RunLLM(LLMWrapper):
         super().__init__(model)
         self._calls, self._caller, self._publish, self._varied = calls, caller, publish, varied
         self._claimed: set[tuple[str, int]] = set()
+        self.usage = Usage()
+        """The usage of its calls, including failed ones and those that the journal answered."""
 
     def release(self) -> None:
         """Free the numbers of all requests made through this LLM. None of them may be in progress."""
@@ -63,8 +65,10 @@ class RunLLM(LLMWrapper):
         try:
             completion = await self._recorded_or_sent(request, key)
         except LLMError as error:
+            self.usage += error.usage
             await self._publish(_failure(error, request, self.model, key))
             raise
+        self.usage += completion.usage
         if repairs := tuple(repair for exchange in completion.exchanges for repair in exchange.repairs):
             await self._publish(ResponseRepaired(caller=request.caller, repairs=repairs))
         await self._publish(_success(completion, request))

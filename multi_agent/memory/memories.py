@@ -22,7 +22,7 @@ import numpy as np
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.similarity import SimilarityScale, similarity
@@ -68,11 +68,12 @@ class MemoryEntry(FrozenModel):
     changed_at: AwareDatetime
 
 
-class Memories:
+class Memories(SqlStore):
     """All memories of a database. Thread-safe. ``embed`` returns the normalized embedding by ``embedding_model``."""
 
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
-        self._engine, self._embed, self._embedding_model = engine, embed, embedding_model
+        super().__init__(engine)
+        self._embed, self._embedding_model = embed, embedding_model
         self._scale = SimilarityScale(engine, embed, embedding_model)
 
     def for_key(self, key: str) -> KeyMemory:
@@ -120,9 +121,7 @@ class Memories:
     def add_exchange(self, key: str, session: str, run_id: str, exchange: Exchange) -> None:
         """Store an exchange of a conversation, once per run."""
         row = self._row(f"mem_{run_id}", "conversation", key, exchange.question)
-        with self._engine.begin() as connection:
-            connection.execute(_memories.delete().where(_memories.c.id == row["id"]))
-            connection.execute(_memories.insert().values({**row, "session": session, "answer": exchange.answer}))
+        self._replace(_memories, {**row, "session": session, "answer": exchange.answer})
 
     def conversation(self, key: str, session: str) -> tuple[Exchange, ...]:
         """Return the last exchanges of the session, in order."""
@@ -131,7 +130,7 @@ class Memories:
 
     def how_to(self, question: str) -> tuple[str, ...]:
         """Return the notes on similar questions, most similar first."""
-        rows = self._related(question, self._select(_memories.c.kind == "how_to"))
+        rows = self._related(question, self._find(_memories.c.kind == "how_to"))
         return tuple(row.text for row in rows[:HOW_TOS])
 
     def add_tool_use(self, key: str, collection: str, use: ToolUse) -> None:
@@ -154,8 +153,8 @@ class Memories:
         rows = self._related(question, self._tool_uses(collection))
         return tuple(ToolUse(call=row.answer, purpose=row.text, run_id=row.session) for row in rows[:TOOL_USES])
 
-    def _tool_uses(self, collection: str) -> list[sql.Row[Any]]:
-        return self._select(_memories.c.kind == "tool_use", _memories.c.collection == collection)
+    def _tool_uses(self, collection: str) -> Sequence[sql.Row[Any]]:
+        return self._find(_memories.c.kind == "tool_use", _memories.c.collection == collection)
 
     def _related(self, question: str, rows: Sequence[sql.Row[Any]]) -> list[sql.Row[Any]]:
         """Return the rows whose text is more similar to the question than unrelated texts, best first."""
@@ -166,13 +165,11 @@ class Memories:
         related = [row for row in rows if similarities[row.id] >= least]
         return sorted(related, key=lambda row: (-similarities[row.id], row.text))
 
-    def _rows(self, key: str, *where: sql.ColumnElement[bool]) -> list[sql.Row[Any]]:
-        return self._select(sql.or_(_memories.c.key == key, _memories.c.kind == "how_to"), *where)
+    def _rows(self, key: str, *where: sql.ColumnElement[bool]) -> Sequence[sql.Row[Any]]:
+        return self._find(sql.or_(_memories.c.key == key, _memories.c.kind == "how_to"), *where)
 
-    def _select(self, *where: sql.ColumnElement[bool]) -> list[sql.Row[Any]]:
-        query = sql.select(_memories).where(*where).order_by(_memories.c.changed_at, _memories.c.id)
-        with self._engine.connect() as connection:
-            return list(connection.execute(query))
+    def _find(self, *where: sql.ColumnElement[bool]) -> Sequence[sql.Row[Any]]:
+        return self._select(sql.select(_memories).where(*where).order_by(_memories.c.changed_at, _memories.c.id))
 
     def _row(self, memory_id: str, kind: Kind, key: str, text: str) -> dict[str, Any]:
         row: dict[str, Any] = {"id": memory_id, "kind": kind, "key": key, "session": "", "text": text, "answer": ""}

@@ -12,13 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Set
 from datetime import UTC, datetime
 
 import numpy as np
 import sqlalchemy as sql
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from multi_agent.errors import AgentError, NameTaken, UnknownPlan
 from multi_agent.memory.similarity import SimilarityScale, similarity
 from multi_agent.storage.selections import SELECTION, within
@@ -51,7 +51,7 @@ _plans = sql.Table(
 )
 
 
-class PlanMemory:
+class PlanMemory(SqlStore):
     """All stored plans of a database. Thread-safe.
 
     ``embed`` returns the normalized embedding of a question by ``embedding_model``. Questions embedded by another model
@@ -59,7 +59,8 @@ class PlanMemory:
     """
 
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
-        self._engine, self._embed, self._embedding_model = engine, embed, embedding_model
+        super().__init__(engine)
+        self._embed, self._embedding_model = embed, embedding_model
         self._scale = SimilarityScale(engine, embed, embedding_model)
         self._lock = threading.Lock()
 
@@ -171,10 +172,6 @@ class PlanMemory:
         known = f"The plans are {names}" if names else "No plan is saved yet"
         save = "" if names else "`candor plans save NAME RUN_ID` saves the plan of a run."
         return UnknownPlan(f"There is no plan {name!r}. {known}.").with_command(save)
-
-    def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
-        with self._engine.connect() as connection:
-            return connection.execute(query).all()
 
 
 def _taken(name: str) -> NameTaken:

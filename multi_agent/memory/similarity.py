@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import sqlalchemy as sql
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from vectorstore.store import Vectors
 
 _UNRELATED = (
@@ -57,14 +57,15 @@ def similarity(one: Vectors, other: Vectors) -> float:
     return round(float(one @ other), _DIGITS)
 
 
-class SimilarityScale:
+class SimilarityScale(SqlStore):
     """The scale of one embedding model, measured at first use. Thread-safe.
 
     ``embed`` returns the normalized embedding of a text by ``embedding_model``.
     """
 
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
-        self._engine, self._embed, self._embedding_model = engine, embed, embedding_model
+        super().__init__(engine)
+        self._embed, self._embedding_model = embed, embedding_model
         self._lock = threading.Lock()
         self._ceiling: float | None = None
 
@@ -79,8 +80,7 @@ class SimilarityScale:
 
     def _stored(self) -> float | None:
         query = sql.select(_scales.c.ceiling).where(_scales.c.embedding_model == self._embedding_model)
-        with self._engine.connect() as connection:
-            return connection.scalar(query)
+        return next((row.ceiling for row in self._select(query)), None)
 
     def _measure(self) -> float:
         """Measure the scale and store it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sql
 from pydantic import Field
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 
 _suggestions = sql.Table(
@@ -24,25 +24,18 @@ class Suggestion(FrozenModel):
     passages: int = Field(description="number of passages of the collection at that time")
 
 
-class Suggestions:
+class Suggestions(SqlStore):
     """The suggested questions of all collections. Thread-safe."""
-
-    def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
 
     def find(self, collection: str) -> Suggestion | None:
         """Return the suggested questions of a collection, if there are any."""
         query = sql.select(_suggestions.c.suggestion).where(_suggestions.c.collection == collection)
-        with self._engine.connect() as connection:
-            row = connection.execute(query).first()
-        return Suggestion.model_validate(row.suggestion) if row else None
+        found = self._select(query)
+        return Suggestion.model_validate(found[0].suggestion) if found else None
 
     def keep(self, collection: str, suggestion: Suggestion) -> None:
         """Replace the suggested questions of a collection."""
-        row = {"collection": collection, "suggestion": suggestion.model_dump(mode="json")}
-        with self._engine.begin() as connection:
-            connection.execute(_suggestions.delete().where(_suggestions.c.collection == collection))
-            connection.execute(_suggestions.insert().values(row))
+        self._replace(_suggestions, {"collection": collection, "suggestion": suggestion.model_dump(mode="json")})
 
     def forget(self, collection: str) -> None:
         """Delete the suggested questions of a collection."""

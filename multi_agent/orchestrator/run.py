@@ -46,7 +46,7 @@ from multi_agent.values.evidence_events import Searched
 from multi_agent.values.plan import Plan, PlanExample
 from multi_agent.values.remembered import Remembered, words_to_look_up
 from multi_agent.values.request import Request
-from multi_agent.values.tasks import InProcessTaskQueue, TaskStorage
+from multi_agent.values.tasks import TaskQueue, TaskStorage
 from vectorstore.errors import StoreError
 
 _UNEXPLAINED = " (This is the original error; no model was asked to explain it, since the model or the store failed.)"
@@ -274,7 +274,7 @@ class Run:
             self._request.sources,
             self._request.fork,
         )
-        storage, queue = TaskStorage(), InProcessTaskQueue()
+        storage, queue = TaskStorage(), TaskQueue()
         kits = StepKits(
             self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request.sources,
             show_practice, self._request.fork,

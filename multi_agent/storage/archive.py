@@ -8,6 +8,7 @@ from datetime import UTC
 import sqlalchemy as sql
 from pydantic import Field
 
+from base.database import SqlStore
 from base.models import FrozenModel
 from multi_agent.errors import RunExists, RunNotStored
 from multi_agent.storage.citations import CITATIONS, citation_rows
@@ -29,11 +30,8 @@ class StoredRuns(FrozenModel):
     bytes: int = Field(description="bytes of their events, model calls, tool calls and answers, as stored")
 
 
-class RunArchive:
+class RunArchive(SqlStore):
     """Whole runs in the SQL database."""
-
-    def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
 
     def add(self, recording: Recording) -> None:
         """Store a run with all its parts, in one transaction. It belongs to no API key.
@@ -65,11 +63,10 @@ class RunArchive:
 
     def usage(self, among: Set[str] | None = None) -> StoredRuns:
         """Return the number and the size of the runs over these collections. None means all."""
-        query = sql.select(sql.func.count(), sql.func.coalesce(sql.func.sum(RUNS.c.size), 0))
-        query = query.where(within(RUNS.c.collection, among))
-        with self._engine.connect() as connection:
-            runs, size = connection.execute(query).one()
-        return StoredRuns(runs=runs, bytes=int(size))
+        size = sql.func.coalesce(sql.func.sum(RUNS.c.size), 0)
+        query = sql.select(sql.func.count().label("runs"), size.label("bytes")).where(within(RUNS.c.collection, among))
+        [row] = self._select(query)
+        return StoredRuns(runs=row.runs, bytes=int(row.bytes))
 
     def delete(self, run_ids: Sequence[str]) -> None:
         """Delete runs with their events, journals, tool calls and citations, in one transaction."""

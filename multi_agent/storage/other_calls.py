@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sql
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from multi_agent.model import Usage
 
 _other_calls = sql.Table(
@@ -19,11 +19,8 @@ _other_calls = sql.Table(
 )
 
 
-class OtherCalls:
+class OtherCalls(SqlStore):
     """The table of model calls outside of runs. All methods block."""
-
-    def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
 
     def add(self, key: str, usage: Usage) -> None:
         """Record the usage of a model call for an API key."""

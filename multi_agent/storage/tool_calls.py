@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 from multi_agent.storage.compressed import CompressedJSON
 from multi_agent.tool import ToolResult
@@ -46,25 +46,18 @@ class ToolEntry(FrozenModel):
         return self.result is not None or bool(self.error)
 
 
-class ToolCalls:
+class ToolCalls(SqlStore):
     """The tool calls of all runs, in SQL."""
-
-    def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
 
     def find(self, run_id: str, key: str, occurrence: int) -> ToolEntry | None:
         """Return the call, or None if the run has not made it."""
-        query = sql.select(CALLS.c.entry).where(*_matches(run_id, key, occurrence))
-        with self._engine.connect() as connection:
-            row = connection.execute(query).first()
-        return ToolEntry.model_validate(row.entry) if row else None
+        same = (CALLS.c.run_id == run_id, CALLS.c.key == key, CALLS.c.occurrence == occurrence)
+        found = self._select(sql.select(CALLS.c.entry).where(*same))
+        return ToolEntry.model_validate(found[0].entry) if found else None
 
     def record(self, run_id: str, entry: ToolEntry) -> None:
         """Store the call. Replaces an earlier entry of the same call."""
-        row = tool_row(run_id, entry)
-        with self._engine.begin() as connection:
-            connection.execute(CALLS.delete().where(*_matches(run_id, entry.key, entry.occurrence)))
-            connection.execute(CALLS.insert().values(row))
+        self._replace(CALLS, tool_row(run_id, entry))
 
     def entries(self, run_id: str) -> list[ToolEntry]:
         """Return the calls of a run, ordered by their start."""
@@ -73,8 +66,7 @@ class ToolCalls:
             .where(CALLS.c.run_id == run_id)
             .order_by(CALLS.c.began_at, CALLS.c.key, CALLS.c.occurrence)
         )
-        with self._engine.connect() as connection:
-            return [ToolEntry.model_validate(row.entry) for row in connection.execute(query)]
+        return [ToolEntry.model_validate(row.entry) for row in self._select(query)]
 
     def that_worked(self, run_id: str) -> tuple[ToolUse, ...]:
         """Return the calls of a run that returned a result, without the values of their arguments."""
@@ -97,7 +89,3 @@ def _shape_of(entry: ToolEntry) -> str:
     """Return the name of the tool with the names of the given arguments."""
     given = sorted(name for name, value in entry.arguments.items() if value is not None)
     return f"{entry.tool}({', '.join(given)})"
-
-
-def _matches(run_id: str, key: str, occurrence: int) -> tuple[sql.ColumnElement[bool], ...]:
-    return CALLS.c.run_id == run_id, CALLS.c.key == key, CALLS.c.occurrence == occurrence

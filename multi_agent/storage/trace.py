@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
+from base.database import SqlStore
 from base.models import FrozenModel
 from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
@@ -74,7 +75,7 @@ class RunSummary(FrozenModel):
         return self.status not in (WAITING, RUNNING)
 
 
-class Trace:
+class Trace(SqlStore):
     """Runs with their events, journals and answers, in SQL.
 
     The parameter ``among`` restricts methods to runs over these collections. None means all. On Postgres, each stored
@@ -82,7 +83,7 @@ class Trace:
     """
 
     def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._insert_event = _INSERT_AND_NOTIFY if engine.dialect.name == "postgresql" else _INSERT_EVENT
 
     def create(
@@ -269,23 +270,19 @@ class Trace:
         )
         return [JournalEntry.model_validate(row.entry) for row in self._select(query)]
 
-    def _select(self, query: sql.Select[tuple[object, ...]]) -> Sequence[sql.Row[tuple[object, ...]]]:
-        with self._engine.connect() as connection:
-            return connection.execute(query).all()
 
-
-class SqlJournal:
+class SqlJournal(SqlStore):
     """The journal of one run. Implements ``Journal`` of ``multi_agent/llm/wrappers/journal.py``."""
 
     def __init__(self, engine: sql.Engine, run_id: str) -> None:
-        self._engine, self._run_id = engine, run_id
+        super().__init__(engine)
+        self._run_id = run_id
 
     def find(self, key: str, occurrence: int) -> JournalEntry | None:
         """Return the entry, or None if the request has no response yet."""
         parameters = {"run_id": self._run_id, "key": key, "occurrence": occurrence}
-        with self._engine.connect() as connection:
-            row = connection.execute(_FIND_ENTRY, parameters).first()
-        return JournalEntry.model_validate(row.entry) if row else None
+        found = self._select(_FIND_ENTRY, parameters)
+        return JournalEntry.model_validate(found[0].entry) if found else None
 
     def record(self, entry: JournalEntry) -> None:
         """Store an entry."""

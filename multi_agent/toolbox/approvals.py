@@ -12,7 +12,7 @@ from typing import Any, Literal
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, ToolError
 
@@ -49,11 +49,8 @@ class Approval(FrozenModel):
     decided_at: AwareDatetime | None = None
 
 
-class Approvals:
+class Approvals(SqlStore):
     """The approvals in a database. Thread-safe."""
-
-    def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
 
     def request(self, approval: Approval, timeout_s: float) -> Approval:
         """Open the approval for ``timeout_s`` seconds. If a decision is stored already, return that one."""
@@ -68,7 +65,7 @@ class Approvals:
             elif known.status not in ("open", "closed"):
                 return known
             else:
-                self._replace(connection, approval, known.status)
+                self._update(connection, approval, known.status)
         return approval
 
     def get(self, approval_id: str) -> Approval:
@@ -86,8 +83,7 @@ class Approvals:
             query = query.where(_approvals.c.run_id == run_id)
         if only_open:
             query = query.where(_approvals.c.status == "open")
-        with self._engine.connect() as connection:
-            return [Approval.model_validate(row.approval) for row in connection.execute(query)]
+        return [Approval.model_validate(row.approval) for row in self._select(query)]
 
     def decide(self, approval_id: str, choice: Choice, by: str, arguments: dict[str, Any] | None = None) -> Approval:
         """Store a decision. Raises ApprovalNotFound, ApprovalClosed, or ToolError for invalid arguments."""
@@ -109,12 +105,12 @@ class Approvals:
     def close(self, approval: Approval) -> None:
         """Close an approval, as its run no longer waits. A resumed run opens it again."""
         with self._engine.begin() as connection:
-            self._replace(connection, approval.model_copy(update={"status": "closed"}), "open")
+            self._update(connection, approval.model_copy(update={"status": "closed"}), "open")
 
     def _decide(self, approval: Approval, status: Status, by: str) -> Approval:
         ended = approval.model_copy(update={"status": status, "by": by, "decided_at": datetime.now(UTC)})
         with self._engine.begin() as connection:
-            if self._replace(connection, ended, "open"):
+            if self._update(connection, ended, "open"):
                 return ended
         now = self.get(approval.approval_id)
         raise ApprovalClosed(
@@ -127,7 +123,7 @@ class Approvals:
         row = connection.execute(query).first()
         return Approval.model_validate(row.approval) if row else None
 
-    def _replace(self, connection: sql.Connection, approval: Approval, status: str) -> bool:
+    def _update(self, connection: sql.Connection, approval: Approval, status: str) -> bool:
         """Replace the approval if it still has ``status``; return whether it had. The first of two decisions wins."""
         same = (_approvals.c.approval_id == approval.approval_id, _approvals.c.status == status)
         return connection.execute(_approvals.update().where(*same).values(_row(approval))).rowcount == 1

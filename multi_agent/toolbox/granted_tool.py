@@ -78,11 +78,7 @@ class GrantedTool:
     """One tool for one step of an agent."""
 
     def __init__(self, tool: Tool, context: CallContext) -> None:
-        self._tool, self._context = tool, context
-
-    @property
-    def card(self) -> ToolCard:
-        return self._tool.card
+        self._tool, self._context, self.card = tool, context, tool.card
 
     async def __call__(self, given: BaseModel, why: str) -> ToolResult:
         """Call the tool. Raises ToolError with a message for the model, StoreError, AgentError."""

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, cast
 
+from multi_agent.discovery import find_classes
 from multi_agent.errors import AgentError, UnknownTool
 from multi_agent.settings.research import Source
 from multi_agent.tool import ToolCard, ToolClass
 
 BUILT_IN = "multi_agent.tools"
-
-
-@dataclass(frozen=True)
-class RegisteredTool:
-    """A card and the class of its tool."""
-
-    card: ToolCard
-    make: ToolClass
 
 
 class ToolRegistry:
@@ -32,9 +20,9 @@ class ToolRegistry:
     """
 
     def __init__(
-        self, tools: Iterable[RegisteredTool] = (), disabled: Iterable[str] = (), servers: Iterable[str] = ()
+        self, tools: Iterable[ToolClass] = (), disabled: Iterable[str] = (), servers: Iterable[str] = ()
     ) -> None:
-        self._tools: dict[str, RegisteredTool] = {}
+        self._tools: dict[str, ToolClass] = {}
         self._servers = frozenset(servers)
         for tool in tools:
             if tool.card.name in self._tools:
@@ -54,7 +42,8 @@ class ToolRegistry:
         Omits ``disabled`` tools. Raises UnknownTool if one of them does not exist. ``servers`` are the names of MCP
         servers. Their tools are not in the registry, because each server lists its own.
         """
-        return cls((tool for package in packages for tool in _tools_in(package)), disabled, servers)
+        tools = (tool for package in packages for tool in find_classes("tools", package, ToolCard, "tools.packages"))
+        return cls(tools, disabled, servers)
 
     def require(self, name: str) -> None:
         """Raise UnknownTool if no tool of this name can be granted."""
@@ -62,7 +51,7 @@ class ToolRegistry:
         if not (dot and tool and server in self._servers):
             self.get(name)
 
-    def get(self, name: str) -> RegisteredTool:
+    def get(self, name: str) -> ToolClass:
         """Return a tool. Raises UnknownTool with the names of all tools."""
         if name not in self._tools:
             reason = "is disabled (`tools.disabled`)" if name in self.disabled else "does not exist"
@@ -79,20 +68,5 @@ class ToolRegistry:
         """Names of all tools, sorted."""
         return tuple(sorted(self._tools))
 
-    def __iter__(self) -> Iterator[RegisteredTool]:
+    def __iter__(self) -> Iterator[ToolClass]:
         return (self._tools[name] for name in self.names)
-
-
-def _tools_in(package: str) -> Iterator[RegisteredTool]:
-    try:
-        root = importlib.import_module(package)
-    except ModuleNotFoundError as error:
-        raise AgentError(
-            f"The tools package {package!r} cannot be imported ({error}). Check the setting `tools.packages`."
-        ) from error
-    for found in pkgutil.iter_modules(root.__path__):
-        module = importlib.import_module(f"{package}.{found.name}")
-        for _, member in inspect.getmembers(module, inspect.isclass):
-            if member.__module__ == module.__name__ and isinstance(getattr(member, "card", None), ToolCard):
-                make = cast(Any, member)
-                yield RegisteredTool(card=make.card, make=make)

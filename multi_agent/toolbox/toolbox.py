@@ -85,7 +85,7 @@ class RunTools:
             if dot:
                 tools += await self._servers.tools(server, tool)
             else:
-                tools.append(self._box.registry.get(name).make(self._kit))
+                tools.append(self._box.registry.get(name)(self._kit))
         return tools
 
 

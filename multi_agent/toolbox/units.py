@@ -8,6 +8,8 @@ from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from multi_agent.errors import ToolError
+
 if TYPE_CHECKING:
     from pint import Unit, UnitRegistry
 
@@ -16,29 +18,25 @@ _UNIT = re.compile(rf"{_NAME}(?:[ /·]{_NAME}){{0,3}}")
 """A unit without digits and operators, which pint would evaluate."""
 
 
-class UnitError(ValueError):
-    """A unit is unknown, or a value cannot be converted. The message says which."""
-
-
 def convert(value: Decimal, unit: str, into: str) -> float:
-    """Return the value in the other unit. Raises UnitError."""
+    """Return the value in the other unit. Raises ToolError for an unknown unit, and if it cannot be converted."""
     from pint import PintError
 
     one, other = _parse(unit), _parse(into)
     try:
         if not one.is_compatible_with(other):
-            raise UnitError(f"{unit!r} cannot be converted to {into!r}: they measure different things.")
+            raise ToolError(f"{unit!r} cannot be converted to {into!r}: they measure different things.")
         found = float(_registry().Quantity(float(value), one).to(other).magnitude)
     except PintError as error:  # e.g. decibels per hour, which pint cannot convert
-        raise UnitError(f"{unit!r} cannot be converted to {into!r}: {error}") from error
+        raise ToolError(f"{unit!r} cannot be converted to {into!r}: {error}") from error
     if not isfinite(found):
-        raise UnitError(f"{value} {unit} is too large to be converted.")
+        raise ToolError(f"{value} {unit} is too large to be converted.")
     return found
 
 
 @lru_cache(maxsize=256)
 def _parse(text: str) -> Unit:
-    """Parse a unit as written, else in lower case: accepts 'Minutes', but not 'mw' for 'MW'. Raises UnitError."""
+    """Parse a unit as written, else in lower case: accepts 'Minutes', but not 'mw' for 'MW'. Raises ToolError."""
     from pint import PintError
 
     for written in (text, text.lower()) if _UNIT.fullmatch(text) else ():
@@ -46,7 +44,7 @@ def _parse(text: str) -> Unit:
             return _registry().parse_units(written)
         except (PintError, ValueError):  # ValueError: pint reads 'nan' as a number
             continue
-    raise UnitError(f"There is no unit {text!r}; write it in English, such as 'km/hour' or '°C'.")
+    raise ToolError(f"There is no unit {text!r}; write it in English, such as 'km/hour' or '°C'.")
 
 
 @lru_cache(maxsize=1)

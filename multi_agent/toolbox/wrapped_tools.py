@@ -18,11 +18,7 @@ class NarrowedTool:
 
     def __init__(self, tool: OfferedTool, inputs: type[BaseModel], widen: Callable[[Any], BaseModel]) -> None:
         self._tool, self._widen = tool, widen
-        self._card = tool.card.model_copy(update={"inputs": inputs})
-
-    @property
-    def card(self) -> ToolCard:
-        return self._card
+        self.card = tool.card.model_copy(update={"inputs": inputs})
 
     async def __call__(self, given: Any, why: str) -> ToolResult:
         return await self._tool(self._widen(given), why)

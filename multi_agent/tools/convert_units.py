@@ -8,9 +8,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from base.models import FrozenModel
-from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from multi_agent.toolbox.units import UnitError, convert
+from multi_agent.toolbox.units import convert
 
 _DIGITS = 10
 
@@ -37,8 +36,5 @@ class ConvertUnits:
         pass
 
     async def __call__(self, given: Conversion) -> ToolResult:
-        try:
-            found = convert(given.value, given.unit, given.into)
-        except UnitError as error:
-            raise ToolError(str(error)) from error
+        found = convert(given.value, given.unit, given.into)
         return ToolResult(text=f"{given.value} {given.unit} = {found:.{_DIGITS}g} {given.into}")

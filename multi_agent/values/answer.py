@@ -12,9 +12,9 @@ from pydantic import Field
 from base.counts import count
 from base.models import FrozenModel
 from multi_agent.model import Usage
-from multi_agent.values.context import Claim, Computation, Evidence, Layout, PictureSource, ResearchContext, Synthesis
+from multi_agent.values.context import Claim, Computation, Evidence, Layout, Quotation, ResearchContext, Synthesis
 from multi_agent.values.document_filter import Selection
-from vectorstore.models import Origin, PrintedPages, Scalar
+from vectorstore.models import Scalar
 
 
 class Status(StrEnum):
@@ -38,23 +38,8 @@ class Coverage(FrozenModel):
     )
 
 
-class Quote(FrozenModel):
-    """An item of evidence. ``parsed_text[start:end] == quote``, unless a model read the quote in a picture."""
-
-    number: int = Field(description="number in reading order; in older runs, in order of document and position")
-    document: str = Field(description="name of the document in its collection; in older runs, its path")
-    document_id: str
-    chunk_id: str
-    pages: tuple[int, ...]
-    printed_pages: PrintedPages = ""
-    section: tuple[str, ...] = Field(default=(), description="headings above the quote, outermost first")
-    start: int
-    end: int
-    quote: str
-    picture: PictureSource | None = Field(
-        default=None, description="picture of a page in which a model read the words; they are not verified"
-    )
-    origin: Origin | None = Field(default=None, description="the web page or tool; null for a document")
+class Quote(Quotation):
+    """An item of evidence in an answer."""
 
     @classmethod
     def of(cls, evidence: Evidence, name: str) -> Quote:

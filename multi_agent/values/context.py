@@ -68,29 +68,39 @@ class PictureSource(FrozenModel):
         return f"read from the picture of page {self.page}, not verified"
 
 
-class Evidence(FrozenModel):
+class Quotation(FrozenModel):
     """A verbatim quote and its location in the document's parsed text: ``parsed_text[start:end] == quote``.
 
     If ``picture`` is set, the quote is not verbatim, because a model read it in the picture of a page. Then ``start``
     and ``end`` are both the start of the page in its passage, or the span in the indexed description of the figures.
     """
 
-    number: int = Field(
-        ge=1, description="the agents' reference to it, in order of document and position; an answer renumbers it"
-    )
-    document: str
+    number: int = Field(description="number in reading order; in older runs, in order of document and position")
+    document: str = Field(description="name of the document in its collection; in older runs, its path")
     document_id: str
-    name: str
     chunk_id: str
-    pages: tuple[int, ...] = ()
+    pages: tuple[int, ...]
     printed_pages: PrintedPages = ""
     section: tuple[str, ...] = Field(default=(), description="headings above the quote, outermost first")
     start: int
     end: int
     quote: str
-    why: str = Field(default="", description="what it shows, in the Extractor's words")
-    picture: PictureSource | None = Field(default=None, description="picture of a page in which a model read it")
+    picture: PictureSource | None = Field(
+        default=None, description="picture of a page in which a model read the words; they are not verified"
+    )
     origin: Origin | None = Field(default=None, description="the web page or tool; null for a document")
+
+
+class Evidence(Quotation):
+    """A quote that the agents share. ``document`` is the path of the document."""
+
+    number: int = Field(
+        ge=1, description="the agents' reference to it, in order of document and position; an answer renumbers it"
+    )
+    document: str
+    name: str
+    pages: tuple[int, ...] = ()
+    why: str = Field(default="", description="what it shows, in the Extractor's words")
 
     @property
     def place(self) -> Place:
@@ -213,12 +223,9 @@ SEEN_BY_ALL = frozenset({"question", "understanding", "today"})
 """The fields of a context that every agent sees."""
 
 
-class ResearchContext(FrozenModel):
-    """The shared data of a run. Agents declare which fields they read and write."""
+class Contents(FrozenModel):
+    """What agents can write into the context of a run."""
 
-    question: str
-    understanding: Understanding
-    today: str = Field(default="", description="the day of the run, as an ISO date")
     queries: tuple[str, ...] = Field(default=(), description="search queries")
     searched: tuple[Wording, ...] = Field(default=(), description="queries that were searched")
     scanned: tuple[str, ...] = Field(default=(), description="names of documents that were read completely")
@@ -234,6 +241,14 @@ class ResearchContext(FrozenModel):
     findings: tuple[Finding, ...] = Field(default=(), description="answers to intermediate questions")
     notes: tuple[Note, ...] = Field(default=(), description="notes by agents")
     synthesis: Synthesis | None = Field(default=None, description="the answer")
+
+
+class ResearchContext(Contents):
+    """The shared data of a run. Agents declare which fields they read and write."""
+
+    question: str
+    understanding: Understanding
+    today: str = Field(default="", description="the day of the run, as an ISO date")
     messages: tuple[AgentMessage, ...] = Field(default=(), description="what agents said")
 
     @property
@@ -259,24 +274,8 @@ class ResearchContext(FrozenModel):
         return ResearchContext(**{name: getattr(self, name) for name in seen})
 
 
-class ContextUpdate(FrozenModel):
+class ContextUpdate(Contents):
     """The fields that an agent changes. All others stay unchanged."""
-
-    queries: tuple[str, ...] = ()
-    searched: tuple[Wording, ...] = ()
-    scanned: tuple[str, ...] = ()
-    chunks: tuple[Chunk, ...] = ()
-    ranking: tuple[str, ...] = ()
-    inspection: Inspection | None = None
-    strategies: tuple[Strategy, ...] = ()
-    record_fields: tuple[RecordField, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-    records: tuple[Record, ...] = ()
-    read: tuple[str, ...] = ()
-    computations: tuple[Computation, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    notes: tuple[Note, ...] = ()
-    synthesis: Synthesis | None = None
 
     @property
     def changed(self) -> frozenset[str]:
@@ -284,7 +283,7 @@ class ContextUpdate(FrozenModel):
         return frozenset(self.model_fields_set)
 
 
-WRITABLE: frozenset[str] = frozenset(ContextUpdate.model_fields)
+WRITABLE: frozenset[str] = frozenset(Contents.model_fields)
 SINGLE_VALUED: frozenset[str] = frozenset({"inspection", "record_fields", "synthesis"})
 
 

@@ -70,13 +70,17 @@ class DocumentFilter(FrozenModel):
     def _conditions(self) -> Iterator[_Condition]:
         if self.documents:
             patterns = [_folded(each) for each in self.documents]
-            yield _Condition(f"document {' or '.join(self.documents)}", partial(_is_named, patterns), _name)
+            yield _Condition(
+                f"document {' or '.join(self.documents)}", partial(_is_named, patterns), lambda entry: (entry.name,)
+            )
         if self.folder:
             parts = PurePath(_folded(self.folder)).parts
-            yield _Condition(f"folder {self.folder}", partial(_is_in, parts), _folder)
+            named = f"folder {self.folder}"
+            yield _Condition(named, partial(_is_in, parts), lambda entry: (PurePath(entry.path).parent.name,))
         if self.type:
             types = {_folded(each).removeprefix(".") for each in self.type}
-            yield _Condition(f"type {' or '.join(self.type)}", lambda entry: entry.type in types, _type)
+            named = f"type {' or '.join(self.type)}"
+            yield _Condition(named, lambda entry: entry.type in types, lambda entry: (entry.type,))
         if since := self.since:
             yield _Condition(f"since {since}", lambda entry: entry.dated is not None and entry.dated >= since, _date)
         for tag in self.tags:
@@ -123,18 +127,6 @@ def _is_in(folder: Sequence[str], entry: CatalogueEntry) -> bool:
 
 def _has_tag(tag: str, entry: CatalogueEntry) -> bool:
     return tag in entry.tags
-
-
-def _name(entry: CatalogueEntry) -> tuple[str]:
-    return (entry.name,)
-
-
-def _folder(entry: CatalogueEntry) -> tuple[str]:
-    return (PurePath(entry.path).parent.name,)
-
-
-def _type(entry: CatalogueEntry) -> tuple[str]:
-    return (entry.type,)
 
 
 def _date(entry: CatalogueEntry) -> tuple[str, ...]:

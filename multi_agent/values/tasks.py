@@ -5,7 +5,7 @@ The executor of a run creates and deletes task data. An agent reads the data of 
     task = kit.get_task_data(task_id)
     task.inputs.method
 
-Messages refer to tasks by id. This queue is in memory. A durable queue can implement the same protocol.
+Messages refer to tasks by id.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, SerializeAsAny, create_model
 
@@ -135,41 +135,25 @@ class TaskResult(FrozenModel):
     error_details: ErrorDetails | None = None
 
 
-class TaskQueue(Protocol):
-    """Carries tasks to the worker and results to the executor. Each message is delivered once."""
-
-    async def assign(self, task: SubTask) -> None:
-        """Put a task into the queue."""
-        ...
-
-    async def next_task(self) -> SubTask:
-        """Wait for the next task and return it."""
-        ...
-
-    async def report(self, result: TaskResult) -> None:
-        """Send a result to the executor of ``parent_task_id``."""
-        ...
-
-    async def next_result(self, parent_task_id: str) -> TaskResult:
-        """Wait for the next result of that run and return it."""
-        ...
-
-
-class InProcessTaskQueue:
-    """A task queue in memory, for one event loop."""
+class TaskQueue:
+    """Carries tasks to the worker and results to the executor, each once. In memory, for one event loop."""
 
     def __init__(self) -> None:
         self._tasks: asyncio.Queue[SubTask] = asyncio.Queue()
         self._results: defaultdict[str, asyncio.Queue[TaskResult]] = defaultdict(asyncio.Queue)
 
     async def assign(self, task: SubTask) -> None:
+        """Put a task into the queue."""
         await self._tasks.put(task)
 
     async def next_task(self) -> SubTask:
+        """Wait for the next task and return it."""
         return await self._tasks.get()
 
     async def report(self, result: TaskResult) -> None:
+        """Send a result to the executor of ``parent_task_id``."""
         await self._results[result.parent_task_id].put(result)
 
     async def next_result(self, parent_task_id: str) -> TaskResult:
+        """Wait for the next result of that run and return it."""
         return await self._results[parent_task_id].get()

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import qdrant_edge as qdrant
@@ -19,43 +19,37 @@ from vectorstore.edge.lock import CollectionLock
 from vectorstore.edge.optimizer import LOG, OptimizedCopy
 from vectorstore.edge.shard import SHARD, engine_errors, load_shard, to_filter
 from vectorstore.errors import CollectionClosed
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts
+from vectorstore.qdrant_collection import QdrantCollection
 from vectorstore.qdrant_schema import (
     BM25,
     DENSE,
     MAX_LANGUAGES,
     ORDER_FIELDS,
-    Payload,
-    batches,
-    chunk_language,
-    from_payload,
-    read_chunks,
     sort_ids,
-    to_hits,
     to_payload,
-    validate_query,
     validate_vectors,
 )
-from vectorstore.ranking import Nearest, Ranking, Speller, score
-from vectorstore.store import EVERYTHING, Collection, T, Vectors
-from vectorstore.text.bm25 import Bm25Encoder
+from vectorstore.ranking import Nearest, Ranking
+from vectorstore.store import EVERYTHING, Vectors
 from vectorstore.text.languages import LANGUAGE
 
 log = logging.getLogger(__name__)
 
-BATCH = 256  # points per call; bounds memory, and what is lost when the process dies
 FLUSH_AFTER = 10_000  # changes in the write-ahead log; loading the shard replays them in about a second
 INDEX_AFTER = 16 * 2**20  # bytes of new vectors; each search reads them all. The engine indexes from 10 MB.
 INDEX_AFTER_SHARE = 16  # … or this fraction of a larger collection, because a build takes 0.3 ms for each of its chunks
 
 
-class EdgeCollection:
+class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
     """An open embedded collection. The engine searches in parallel and serializes writes."""
+
+    batch = 256  # bounds memory, and what is lost when the process dies
 
     def __init__(
         self, spec: CollectionSpec, path: Path, shard: qdrant.EdgeShard, lock: CollectionLock, reserve: int
     ) -> None:
-        self._spec = spec
+        super().__init__(spec)
         self._path = path
         self._open_shard: qdrant.EdgeShard | None = shard
         self._active_calls = 0  # calls in the engine; it must not be closed during one
@@ -70,12 +64,6 @@ class EdgeCollection:
         self._building = BackgroundWork(f"index {spec.name}", self._build_index, self._report_failure)
         self._lock = lock
         self._reserve = reserve
-        self._bm25 = Bm25Encoder()
-
-    @property
-    def spec(self) -> CollectionSpec:
-        """The specification it was created with."""
-        return self._spec
 
     @property
     def closed(self) -> bool:
@@ -86,8 +74,8 @@ class EdgeCollection:
         """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)
         with self._writing:
-            for start in range(0, len(chunks), BATCH):
-                batch, rows = chunks[start : start + BATCH], vectors[start : start + BATCH]
+            for start in range(0, len(chunks), self.batch):
+                batch, rows = chunks[start : start + self.batch], vectors[start : start + self.batch]
                 points = [self._point(chunk, row) for chunk, row in zip(batch, rows, strict=True)]
                 self._write(qdrant.UpdateOperation.upsert_points(points))
                 self._count_changes(len(points))
@@ -103,29 +91,9 @@ class EdgeCollection:
             self._make_durable()
         self.index_in_background()
 
-    def search(
-        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
-    ) -> list[Hit]:
-        validate_query(self._spec, mode, vector)
-        languages = {} if mode is SearchMode.MEANING else self.languages(exact=False)
-        words = self._bm25.words(text, languages) if languages else []
-        selected, everything = to_filter(where), to_filter(EVERYTHING)
-        with self._engine("search") as shard:
-            speller = Speller(
-                lambda wanted: self._ask(shard, wanted, everything),
-                lambda ids: _texts(shard, ids),
-                lambda word, spellings: self._bm25.respelt(word, spellings, languages),
-                sum(languages.values()),
-            )
-            scores = score(lambda wanted: self._ask(shard, wanted, selected), mode, text, vector, words, limit, speller)
-        return to_hits(scores, limit, self._found)
-
-    def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        return read_chunks(self._ordered_ids(where), BATCH, self._payloads)
-
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         selected = to_filter(where)
-        with self._engine("count") as shard:
+        with self._session("count") as shard:
             chunks = shard.count(qdrant.CountRequest(filter=selected))
             documents = shard.facet(
                 qdrant.FacetRequest("document_id", limit=max(chunks, 1), exact=True, filter=selected)
@@ -133,33 +101,16 @@ class EdgeCollection:
         return Counts(documents=len(documents.hits), chunks=chunks)
 
     def languages(self, *, exact: bool = True) -> dict[str, int]:
-        with self._engine("count") as shard:
+        with self._session("count") as shard:
             found = shard.facet(qdrant.FacetRequest(LANGUAGE, limit=MAX_LANGUAGES, exact=exact))
         return {str(hit.value): hit.count for hit in found.hits if hit.count}
-
-    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        if not ids:
-            return {}
-        with self._engine("read") as shard:
-            records = shard.retrieve(list(ids), with_payload=False, with_vector=[DENSE])
-        return {str(record.id): _dense(record.vector) for record in records}
-
-    def missing(self, ids: Sequence[str]) -> list[str]:
-        with self._engine("read") as shard:
-            found = {str(record.id) for record in shard.retrieve(list(ids), with_payload=False, with_vector=False)}
-        return [each for each in ids if each not in found]
-
-    def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
-        return read(self)
 
     def index_words(self) -> None:
         """Index the words of all stored texts again. Dense vectors are kept. Durable on return."""
         log.info("Indexing the words of collection %r again, because their analysis has changed.", self._spec.name)
         with self._writing:
-            for some in batches(self._ordered_ids(EVERYTHING), BATCH):
-                chunks = [from_payload(payload) for payload in self._payloads(some).values()]
-                points = [qdrant.PointVectors(chunk.id, {BM25: self._terms(chunk)}) for chunk in chunks]
+            for some in self._analysed():
+                points = [qdrant.PointVectors(chunk_id, {BM25: terms}) for chunk_id, terms in some]
                 self._write(qdrant.UpdateOperation.update_vectors(points))
             self._flush()
 
@@ -202,14 +153,8 @@ class EdgeCollection:
                     shard.close()
                     self._lock.release()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     @contextmanager
-    def _engine(self, action: str) -> Iterator[qdrant.EdgeShard]:
+    def _session(self, action: str) -> Iterator[qdrant.EdgeShard]:
         """Keep the engine open until the end of the block. Raises CollectionClosed."""
         with self._idle:
             self._idle.wait_for(lambda: not self._replacing)
@@ -287,12 +232,12 @@ class EdgeCollection:
             log.error("The search index of collection %r was not built: %s", self._spec.name, error)
 
     def _points(self) -> int:
-        with self._engine("count") as shard:
+        with self._session("count") as shard:
             return shard.info().points_count
 
     def _write(self, operation: qdrant.UpdateOperation) -> None:
         check_space(self._path, self._reserve)
-        with self._engine("write") as shard:
+        with self._session("write") as shard:
             shard.update(operation)
 
     def _count_changes(self, number: int) -> None:
@@ -309,7 +254,7 @@ class EdgeCollection:
 
     def _flush(self) -> None:
         """Write the segments to disk, and empty the write-ahead log."""
-        with self._engine("flush") as shard:
+        with self._session("flush") as shard:
             shard.flush()
         self._unflushed = 0
         self._changes.save()
@@ -319,53 +264,28 @@ class EdgeCollection:
         floats: Any = array("f", vector.astype(np.float32, copy=False).tobytes())
         return qdrant.Point(chunk.id, {DENSE: floats, BM25: self._terms(chunk)}, to_payload(chunk))
 
-    def _terms(self, chunk: Chunk) -> qdrant.SparseVector:
-        return self._bm25.passage(chunk.indexed_text, chunk_language(chunk))
-
-    def _ask(self, shard: qdrant.EdgeShard, wanted: Sequence[Nearest], where: qdrant.Filter) -> list[Ranking]:
-        return [
-            [
-                (str(point.id), point.score)
-                for point in shard.query(
-                    qdrant.QueryRequest(limit=request.limit, query=self._nearest(request), filter=where)
-                )
-            ]
-            for request in wanted
-        ]
+    def _ask(self, session: qdrant.EdgeShard, wanted: Sequence[Nearest], where: ChunkFilter) -> list[Ranking]:
+        selected = to_filter(where)
+        requests = (
+            qdrant.QueryRequest(limit=each.limit, query=self._nearest(each), filter=selected) for each in wanted
+        )
+        return [[(str(point.id), point.score) for point in session.query(request)] for request in requests]
 
     def _nearest(self, request: Nearest) -> qdrant.Query:
         if isinstance(request.query, np.ndarray):
             return qdrant.Query.Nearest(request.query.tolist(), using=DENSE)
         return qdrant.Query.Nearest(self._bm25.query(request.query), using=BM25)
 
-    def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
-        with self._engine("read") as shard:
-            records = shard.retrieve(list(ids), with_payload=True, with_vector=False)
-        return {str(record.id): record.payload or {} for record in records}
-
-    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Sequence[int]]]:
-        with self._engine("read") as shard:
-            records = shard.retrieve(list(ids), with_payload=True, with_vector=[BM25])
-        return {str(record.id): (record.payload or {}, _indices(record.vector)) for record in records}
+    def _retrieve(
+        self, session: qdrant.EdgeShard, ids: Sequence[str], *, payload: bool = False, vectors: Sequence[str] = ()
+    ) -> Sequence[Any]:
+        return session.retrieve(list(ids), with_payload=payload, with_vector=list(vectors) or False)
 
     def _ordered_ids(self, where: ChunkFilter) -> list[str]:
         selected = to_filter(where)
-        with self._engine("read") as shard:
+        with self._session("read") as shard:
             limit = max(shard.count(qdrant.CountRequest(filter=selected)), 1)
             fields = list(ORDER_FIELDS)
             request = qdrant.ScrollRequest(limit=limit, filter=selected, with_payload=fields, with_vector=False)
             records, _ = shard.scroll(request)
         return sort_ids((str(record.id), record.payload or {}) for record in records)
-
-
-def _texts(shard: qdrant.EdgeShard, ids: Sequence[str]) -> Iterator[str]:
-    records = shard.retrieve(list(ids), with_payload=True, with_vector=False)
-    return (from_payload(record.payload or {}).indexed_text for record in records)
-
-
-def _indices(vector: Any) -> Sequence[int]:
-    return vector[BM25].indices if BM25 in vector else ()
-
-
-def _dense(vector: Any) -> Vectors:
-    return np.asarray(vector[DENSE], dtype=np.float32)

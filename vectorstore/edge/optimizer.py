@@ -17,6 +17,8 @@ import errno
 import os
 import shutil
 import signal
+from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Self
@@ -114,7 +116,8 @@ def main(connection: Connection, folder: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # may be sent to the whole program; this process ends with it
         signal.signal(number, signal.SIG_IGN)
     shard = Path(folder)
-    steps = {"copy": _copy, "optimize": _optimize, "replay": _replay}
+    optimize = partial(_load_and_flush, optimize=True)
+    steps: dict[str, Callable[[Path], None]] = {"copy": _copy, "optimize": optimize, "replay": _load_and_flush}
     while True:
         try:
             steps[connection.recv()](shard)
@@ -144,15 +147,7 @@ def _complete_files(shard: Path) -> frozenset[str]:
     return frozenset(file.name for file in (shard / LOG).glob("closed-*"))
 
 
-def _optimize(shard: Path) -> None:
-    _load_and_flush(shard, optimize=True)
-
-
-def _replay(shard: Path) -> None:
-    _load_and_flush(shard, optimize=False)
-
-
-def _load_and_flush(shard: Path, *, optimize: bool) -> None:
+def _load_and_flush(shard: Path, *, optimize: bool = False) -> None:
     """Load the copy and flush it. Loading replays its write-ahead log."""
     import qdrant_edge as qdrant
 

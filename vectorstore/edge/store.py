@@ -28,13 +28,13 @@ from vectorstore.edge.spec_file import (
 )
 from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.qdrant_schema import require_same_spec
-from vectorstore.store import require_spec
+from vectorstore.store import VectorStore, require_spec
 from vectorstore.text.bm25 import ANALYSIS
 
 RESERVE = 256 * 2**20  # the engine maps files of 32 MiB: on a full disk the process would die by SIGBUS
 
 
-class EdgeStore:
+class EdgeStore(VectorStore):
     """Collections in a local folder. Writes fail when less than ``reserve`` bytes of disk space are free.
 
     Set ``serving`` in a process that keeps collections open. It completes index builds that other processes aborted.
@@ -69,13 +69,6 @@ class EdgeStore:
         if self._serving:
             collection.index_in_background()
         return collection
-
-    def open(self, name: str) -> EdgeCollection:
-        """Open an existing collection."""
-        return self.create(require_spec(self, name))
-
-    def claim(self, name: str, *, take_over: bool = False) -> None:
-        """Do nothing. A collection in a folder has no owner."""
 
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection, or None if it does not exist."""

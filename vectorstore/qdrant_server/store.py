@@ -8,39 +8,35 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import SecretStr
 
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreUnavailable
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, UnreadableCollection
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, UnreadableCollection
+from vectorstore.qdrant_collection import QdrantCollection
 from vectorstore.qdrant_schema import (
     BM25,
     DENSE,
     INDEXED_FIELDS,
     MAX_LANGUAGES,
     Payload,
-    batches,
-    chunk_language,
-    from_payload,
-    read_chunks,
     require_same_spec,
     sort_ids,
-    to_hits,
     to_payload,
-    validate_query,
     validate_vectors,
 )
 from vectorstore.qdrant_server.connection import ServerConnection, limit_connecting
 from vectorstore.qdrant_server.owner import Owner, foreign
 from vectorstore.qdrant_server.requests import create_index, properties, read_page, to_filter, update_vectors, upsert
-from vectorstore.ranking import Nearest, Ranking, Speller, score
+from vectorstore.ranking import Nearest, Ranking
 from vectorstore.settings import VectorStoreSettings
-from vectorstore.store import EVERYTHING, Collection, T, Vectors, require_spec
-from vectorstore.text.bm25 import ANALYSIS, Bm25Encoder
+from vectorstore.store import EVERYTHING, Vectors, require_spec
+from vectorstore.text.bm25 import ANALYSIS
 from vectorstore.text.language_counts import LanguageCounts
 from vectorstore.text.languages import LANGUAGE
 
@@ -50,7 +46,6 @@ if TYPE_CHECKING:
 METADATA = "candor"  # the metadata key of the specification
 OWNER = "candor_owner"  # the metadata key of the database that owns the collection
 WORDS = "candor_words"  # the metadata key of the analysis of the indexed words (text/bm25.py)
-BATCH = 128  # points per request; a server accepts at most 32 MB
 LANGUAGES_TTL_S = 60  # how long a search may miss a language that another process has added
 OVERSAMPLING = 2.0  # candidates that are compared by their full vectors, if the collection is quantized
 
@@ -193,17 +188,14 @@ class ServerStore:
             self._server.call(partial(create_index, name, field, keyword))
 
 
-class ServerCollection:
+class ServerCollection(QdrantCollection[ServerConnection]):
     """A collection on a server, for any number of readers and writers."""
 
-    def __init__(self, spec: CollectionSpec, server: ServerConnection, languages: LanguageCounts) -> None:
-        self._spec, self._server, self._languages = spec, server, languages
-        self._bm25 = Bm25Encoder()
+    batch = 128  # a server accepts at most 32 MB
 
-    @property
-    def spec(self) -> CollectionSpec:
-        """The specification it was created with."""
-        return self._spec
+    def __init__(self, spec: CollectionSpec, server: ServerConnection, languages: LanguageCounts) -> None:
+        super().__init__(spec)
+        self._server, self._languages = server, languages
 
     @property
     def closed(self) -> bool:
@@ -213,33 +205,16 @@ class ServerCollection:
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
         """Write chunks with their vectors. Replaces chunks with the same id. Durable on return."""
         validate_vectors(self._spec, chunks, vectors)
-        for start in range(0, len(chunks), BATCH):
-            rows = vectors[start : start + BATCH].tolist()
-            points = [self._point(chunk, row) for chunk, row in zip(chunks[start : start + BATCH], rows, strict=True)]
+        for start in range(0, len(chunks), self.batch):
+            rows = vectors[start : start + self.batch].tolist()
+            points = [
+                self._point(chunk, row) for chunk, row in zip(chunks[start : start + self.batch], rows, strict=True)
+            ]
             self._write(partial(upsert, self._spec.name, points))
 
     def delete(self, where: ChunkFilter) -> None:
         """Delete the selected chunks. Durable on return."""
         self._write(lambda client: client.delete(self._spec.name, to_filter(where), wait=True))
-
-    def search(
-        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
-    ) -> list[Hit]:
-        validate_query(self._spec, mode, vector)
-        languages = {} if mode is SearchMode.MEANING else self.languages()
-        words = self._bm25.words(text, languages) if languages else []
-        selected, everything = to_filter(where), to_filter(EVERYTHING)
-        speller = Speller(
-            lambda wanted: self._ask(wanted, everything),
-            self._texts,
-            lambda word, spellings: self._bm25.respelt(word, spellings, languages),
-            sum(languages.values()),
-        )
-        scores = score(lambda wanted: self._ask(wanted, selected), mode, text, vector, words, limit, speller)
-        return to_hits(scores, limit, self._found)
-
-    def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
-        return read_chunks(self._ordered_ids(where), BATCH, self._payloads)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         selected = to_filter(where)
@@ -254,14 +229,6 @@ class ServerCollection:
     def languages(self, *, exact: bool = True) -> dict[str, int]:  # kept counts are exact, and as fast as inexact ones
         return self._languages.get(self._count_languages)
 
-    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        if not ids:
-            return {}
-        records = self._server.call(
-            lambda client: client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=[DENSE])
-        )
-        return {str(record.id): _dense(record.vector) for record in records}
-
     def missing(self, ids: Sequence[str]) -> list[str]:
         from qdrant_client import models
 
@@ -270,15 +237,7 @@ class ServerCollection:
         counted = self._server.call(lambda client: client.count(self._spec.name, given, exact=True)).count
         if counted == len(set(ids)):
             return []
-        records = self._server.call(
-            lambda client: client.retrieve(self._spec.name, list(ids), with_payload=False, with_vectors=False)
-        )
-        found = {str(record.id) for record in records}
-        return [each for each in ids if each not in found]
-
-    def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
-        return read(self)
+        return super().missing(ids)
 
     def optimize(
         self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
@@ -288,19 +247,12 @@ class ServerCollection:
     def close(self) -> None:
         """Do nothing. The server has no locks, and the store closes the client."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def index_words(self) -> None:
         """Index the words of all stored texts again. Dense vectors are kept. Durable on return."""
         from qdrant_client import models
 
-        for some in batches(self._ordered_ids(EVERYTHING), BATCH):
-            chunks = [from_payload(payload) for payload in self._payloads(some).values()]
-            points = [models.PointVectors(id=chunk.id, vector={BM25: self._terms(chunk)}) for chunk in chunks]
+        for some in self._analysed():
+            points = [models.PointVectors(id=chunk_id, vector={BM25: _sparse(terms)}) for chunk_id, terms in some]
             self._write(partial(update_vectors, self._spec.name, points))
 
     def _write(self, request: Callable[[QdrantClient], object]) -> None:
@@ -319,15 +271,13 @@ class ServerCollection:
         from qdrant_client import models
 
         return models.PointStruct(
-            id=chunk.id, vector={DENSE: vector, BM25: self._terms(chunk)}, payload=to_payload(chunk)
+            id=chunk.id, vector={DENSE: vector, BM25: _sparse(self._terms(chunk))}, payload=to_payload(chunk)
         )
 
-    def _terms(self, chunk: Chunk) -> models.SparseVector:
-        return _sparse(self._bm25.passage(chunk.indexed_text, chunk_language(chunk)))
-
-    def _ask(self, wanted: Sequence[Nearest], where: models.Filter) -> list[Ranking]:
-        requests = [self._request(each, where) for each in wanted]
-        answers = self._server.call(lambda client: client.query_batch_points(self._spec.name, requests))
+    def _ask(self, session: ServerConnection, wanted: Sequence[Nearest], where: ChunkFilter) -> list[Ranking]:
+        selected = to_filter(where)
+        requests = [self._request(each, selected) for each in wanted]
+        answers = session.call(lambda client: client.query_batch_points(self._spec.name, requests))
         return [[(str(point.id), point.score) for point in answer.points] for answer in answers]
 
     def _request(self, wanted: Nearest, where: models.Filter) -> models.QueryRequest:
@@ -341,18 +291,16 @@ class ServerCollection:
         sparse = _sparse(self._bm25.query(wanted.query))
         return models.QueryRequest(query=sparse, using=BM25, limit=wanted.limit, filter=where)
 
-    def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
-        records = self._server.call(lambda client: client.retrieve(self._spec.name, list(ids), with_payload=True))
-        return {str(record.id): record.payload or {} for record in records}
+    def _session(self, action: str) -> AbstractContextManager[ServerConnection]:
+        return nullcontext(self._server)
 
-    def _texts(self, ids: Sequence[str]) -> Iterator[str]:
-        return (from_payload(payload).indexed_text for payload in self._payloads(ids).values())
-
-    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Sequence[int]]]:
-        records = self._server.call(
-            lambda client: client.retrieve(self._spec.name, list(ids), with_payload=True, with_vectors=[BM25])
+    def _retrieve(
+        self, session: ServerConnection, ids: Sequence[str], *, payload: bool = False, vectors: Sequence[str] = ()
+    ) -> Sequence[Any]:
+        wanted = list(vectors) or False
+        return session.call(
+            lambda client: client.retrieve(self._spec.name, list(ids), with_payload=payload, with_vectors=wanted)
         )
-        return {str(record.id): (record.payload or {}, _indices(record.vector)) for record in records}
 
     def _ordered_ids(self, where: ChunkFilter) -> list[str]:
         found: list[models.Record] = []
@@ -369,11 +317,3 @@ def _sparse(terms: Any) -> models.SparseVector:
     from qdrant_client import models
 
     return models.SparseVector(indices=terms.indices, values=terms.values)
-
-
-def _indices(vector: Any) -> Sequence[int]:
-    return vector[BM25].indices if BM25 in vector else ()
-
-
-def _dense(vector: Any) -> Vectors:
-    return np.asarray(vector[DENSE], dtype=np.float32)

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from typing import Self
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -39,7 +38,7 @@ from vectorstore.remote.messages import (
     to_body,
 )
 from vectorstore.remote.server import HANDSHAKE_S
-from vectorstore.store import EVERYTHING, Collection, T, Vectors
+from vectorstore.store import EVERYTHING, Collection, Vectors
 
 _CHUNKS = TypeAdapter(list[Chunk])
 _HITS = TypeAdapter(list[Hit])
@@ -86,7 +85,7 @@ class RemoteStore:
         return result
 
 
-class RemoteCollection:
+class RemoteCollection(Collection):
     """A collection that the search process has open. Threads that use it in parallel have a connection each.
 
     ``request`` opens it.
@@ -152,10 +151,6 @@ class RemoteCollection:
     def missing(self, ids: Sequence[str]) -> list[str]:
         return _IDS.validate_json(self._call(FindMissing(ids=tuple(ids))))
 
-    def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(self)``. Only wrappers that hide chunks read more than once."""
-        return read(self)
-
     def optimize(
         self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
     ) -> None:
@@ -164,12 +159,6 @@ class RemoteCollection:
     def close(self) -> None:
         """Release the collection. May be called again."""
         self._sessions.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _call(self, request: Request, body: bytes = b"") -> bytes:
         [(_, result)] = self._sessions.stream(request, body)

@@ -31,7 +31,7 @@ from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.draft_questions import choose_passages, draft
 from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.evaluation.gold_check import DocumentInfo, find_missing_gold
-from multi_agent.evaluation.metric import MetricClass, discover
+from multi_agent.evaluation.metric import Metric, discover
 from multi_agent.evaluation.observe import Source, observe
 from multi_agent.evaluation.question_set import Question, QuestionSet, dump_questions, find_delimiter
 from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
@@ -41,7 +41,6 @@ from multi_agent.library import Library
 from multi_agent.llm.models import Models
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.memory.memory import NO_MEMORY
-from multi_agent.model import LLM
 from multi_agent.settings.research import Budget
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Answer
@@ -188,7 +187,7 @@ class Evaluations:
         def make_case(question: Question, answer: Answer) -> Case:
             return observe(question, answer, trace.events(answer.run_id), source_of)
 
-        def judge(run_id: str) -> LLM | None:
+        def judge(run_id: str) -> RunLLM | None:
             """Return the judge's model. It uses the run's journal, so no call is paid twice."""
             if evaluation.judge_endpoint is None:
                 return None
@@ -275,7 +274,7 @@ def read_labels(path: Path) -> dict[str, float]:
         ) from error
 
 
-def choose_metrics(names: Sequence[str], *, judged: bool) -> dict[str, MetricClass]:
+def choose_metrics(names: Sequence[str], *, judged: bool) -> dict[str, Metric]:
     """Return the named metrics, or all. Metrics that need a judge are available only if ``judged``.
 
     Raises UsageError.

@@ -11,7 +11,7 @@ from operator import ge, gt, le, lt
 from typing import NamedTuple
 
 from api.errors import UsageError
-from multi_agent.evaluation.metric import Figure, MetricClass, collect_figures
+from multi_agent.evaluation.metric import Figure, Metric, collect_figures
 from multi_agent.evaluation.records import EvaluationResult
 from multi_agent.evaluation.store import EvaluationStore
 from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations
@@ -115,7 +115,7 @@ def create_gate(
     worse_than: str | None,
     figure: str,
     *,
-    metrics: Mapping[str, MetricClass],
+    metrics: Mapping[str, Metric],
     fingerprint: str,
 ) -> EvaluationGate:
     """Create a gate from command-line options. Raises UsageError, EvaluationNotFound."""

@@ -26,10 +26,7 @@ class Abstention:
         },
     )
 
-    def __init__(self, kit: MetricKit) -> None:
-        pass
-
-    async def measure(self, case: Case) -> Mapping[str, float]:
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
         """Return nothing if the set does not say whether there is an answer."""
         answerable = case.question.answerable
         if answerable is None:

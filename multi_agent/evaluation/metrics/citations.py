@@ -21,10 +21,7 @@ class Citations:
         },
     )
 
-    def __init__(self, kit: MetricKit) -> None:
-        pass
-
-    async def measure(self, case: Case) -> Mapping[str, float]:
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
         """Measure answers. Precision and recall need gold, and use its finest level: passage, page or document."""
         if not case.answered:
             return {}

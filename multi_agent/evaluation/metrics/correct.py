@@ -32,10 +32,7 @@ class Correct:
         },
     )
 
-    def __init__(self, kit: MetricKit) -> None:
-        pass
-
-    async def measure(self, case: Case) -> Mapping[str, float]:
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
         """Measure questions with accepted answers, or of type none. Abstaining from an answerable question is wrong."""
         question = case.question
         if question.type is AnswerType.NONE:

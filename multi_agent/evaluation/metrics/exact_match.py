@@ -23,10 +23,7 @@ class ExactMatch:
         },
     )
 
-    def __init__(self, kit: MetricKit) -> None:
-        pass
-
-    async def measure(self, case: Case) -> Mapping[str, float]:
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
         """Measure questions with accepted answers, except lists, or of type none. A failed run scores 0."""
         question = case.question
         if question.type is AnswerType.LIST or (question.type is not AnswerType.NONE and not question.accepted):

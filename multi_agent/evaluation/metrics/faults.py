@@ -26,10 +26,7 @@ class Faults:
         },
     )
 
-    def __init__(self, kit: MetricKit) -> None:
-        pass
-
-    async def measure(self, case: Case) -> Mapping[str, float]:
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
         """Measure every run."""
         faults = case.faults
         return {

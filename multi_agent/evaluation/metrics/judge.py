@@ -11,7 +11,6 @@ from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.evaluation.question_set import AnswerType, Question
-from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
 
 _SCORES = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
@@ -36,21 +35,18 @@ class Judge:
         needs_judge=True,
     )
 
-    def __init__(self, kit: MetricKit) -> None:
-        self._judge: LLM | None = kit.judge
-        self._prompt = Prompt.shipped("judge")
-
-    async def measure(self, case: Case) -> Mapping[str, float]:
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
         """Measure questions with a reference. Raises LLMError, or MetricError without a judge."""
         reference = find_reference(case.question)
         if not reference:
             return {}
         if not (case.answered or case.abstained):
             return {"judged": 0.0}  # a failed run has nothing to grade
-        if self._judge is None:
+        if kit.judge is None:
             raise MetricError("No judge is configured. Name the endpoint of its model.")
-        messages = self._prompt.render(question=case.question.question, reference=reference, answer=_answer_text(case))
-        grade = (await self._judge.complete(messages, Grade)).value.grade
+        asked, answer = case.question.question, _answer_text(case)
+        messages = Prompt.shipped("judge").render(question=asked, reference=reference, answer=answer)
+        grade = (await kit.judge.complete(messages, Grade)).value.grade
         return {"judged": _SCORES[grade]}
 
 

@@ -21,10 +21,7 @@ class ListMatch:
         },
     )
 
-    def __init__(self, kit: MetricKit) -> None:
-        pass
-
-    async def measure(self, case: Case) -> Mapping[str, float]:
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
         """Measure questions of type list. Without an answer there is no precision."""
         if case.question.type is not AnswerType.LIST or not case.question.accepted:
             return {}

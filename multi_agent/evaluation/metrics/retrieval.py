@@ -37,10 +37,7 @@ class Retrieval:
         },
     )
 
-    def __init__(self, kit: MetricKit) -> None:
-        pass
-
-    async def measure(self, case: Case) -> Mapping[str, float]:
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
         """Measure each level that the gold names: documents, pages, passages."""
         gold = case.question.gold
         levels = {

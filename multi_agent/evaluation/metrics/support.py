@@ -47,25 +47,22 @@ class Support:
         needs_judge=True,
     )
 
-    def __init__(self, kit: MetricKit) -> None:
-        self._judge = kit.judge
-        self._prompt = Prompt.shipped("judge_support")
-
-    async def measure(self, case: Case) -> Mapping[str, float]:
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
         """Measure answers with quoted claims. Raises LLMError, or MetricError without a judge or all verdicts."""
         claims = [claim for claim in case.answer.claims if claim.evidence]
         if not (case.answered and claims):
             return {}
-        if self._judge is None:
+        if kit.judge is None:
             raise MetricError("No judge is configured. Name the endpoint of its model.")
-        messages = self._prompt.render(question=case.question.question, statements=_format_claims(claims, case))
+        prompt = Prompt.shipped("judge_support")
+        messages = prompt.render(question=case.question.question, statements=_format_claims(claims, case))
         for _ in range(_RETRIES + 1):
-            completion = await self._judge.complete(messages, Verdicts)
+            completion = await kit.judge.complete(messages, Verdicts)
             verdicts = {each.statement: _SCORES[each.support] for each in completion.value.verdicts}
             if verdicts.keys() == set(range(1, len(claims) + 1)):
                 return {"claims_borne_out": sum(verdicts.values()) / len(verdicts)}
             faults = f"it has verdicts on {sorted(verdicts)}; there are statements 1 to {len(claims)}."
-            messages += self._prompt.again(completion.value.model_dump_json(), faults=faults)
+            messages += prompt.again(completion.value.model_dump_json(), faults=faults)
         raise MetricError(f"The judge's response is still invalid after a retry: {faults}")
 
 

@@ -12,16 +12,18 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from multi_agent.errors import LLMError, LLMRateLimited, LLMRefused, LLMTimeout, LLMUnavailable, LLMUnreachable
+from multi_agent.llm.endpoint import excerpt
 from multi_agent.llm.settings import EndpointSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_EXCERPT = 300
+_excerpt = partial(excerpt, most=300)
 
 
 def client_options(settings: EndpointSettings) -> dict[str, Any]:
@@ -163,12 +165,7 @@ def _message_in(body: str) -> str:
         error = json.loads(body)["error"]
     except (ValueError, KeyError, TypeError):
         return _excerpt(body)
-    return _excerpt(str(error.get("message", error)) if isinstance(error, dict) else str(error))
-
-
-def _excerpt(text: str) -> str:
-    folded = " ".join(text.split())
-    return folded if len(folded) <= _EXCERPT else folded[:_EXCERPT] + "…"
+    return _excerpt(str(error.get("message", error) if isinstance(error, dict) else error))
 
 
 def _is_loopback(url: str) -> bool:

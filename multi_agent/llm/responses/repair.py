@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from multi_agent.llm.endpoint import JsonSchema
+from multi_agent.llm.endpoint import JsonSchema, excerpt
 from multi_agent.llm.responses.schema import schema_of
 
-_EXCERPT = 60
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _OBJECT_START = re.compile(r'\{\s*["}]')
@@ -87,9 +86,9 @@ def _describe_around(before: str, after: str) -> Iterator[str]:
         yield "removed the Markdown fence around the JSON object"
         return
     if before:
-        yield f"removed the text before the JSON object: {_excerpt(before)}"
+        yield f"removed the text before the JSON object: {excerpt(before)}"
     if after:
-        yield f"removed the text after the JSON object: {_excerpt(after)}"
+        yield f"removed the text after the JSON object: {excerpt(after)}"
 
 
 def _find_objects(text: str) -> list[_Object]:
@@ -332,9 +331,4 @@ def _at(where: str, what: str) -> str:
 
 
 def _show(value: Any) -> str:
-    return _excerpt(value.digits if isinstance(value, _Decimal) else json.dumps(value, ensure_ascii=False))
-
-
-def _excerpt(text: str) -> str:
-    folded = " ".join(text.split())
-    return folded if len(folded) <= _EXCERPT else folded[:_EXCERPT] + "…"
+    return excerpt(value.digits if isinstance(value, _Decimal) else json.dumps(value, ensure_ascii=False))

@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 
 from multi_agent.llm.context_window import estimate_tokens
-from multi_agent.llm.endpoint import EndpointRequest, EndpointWrapper, Reply
+from multi_agent.llm.endpoint import EndpointRequest, EndpointWrapper, Reply, excerpt
 from multi_agent.model import OnText
 
 _BLANK = 200
@@ -25,7 +25,6 @@ a list of a hundred equal short items are not loops. 293 files of many formats w
 _WINDOW = 8_000
 _PROBE = 40
 _STEP = 100
-_EXCERPT = 60
 
 
 def find_endless(text: str) -> str:
@@ -33,7 +32,7 @@ def find_endless(text: str) -> str:
     if len(text) - len(text.rstrip()) >= _BLANK:
         return "it wrote white space without end"
     if repeated := _find_repeated(text[-_WINDOW:]):
-        return f"it repeated {_excerpt(repeated)!r} without end"
+        return f"it repeated {excerpt(repeated)!r} without end"
     return ""
 
 
@@ -104,8 +103,3 @@ class _Watch:
             self._checked = len(text)
             if found := find_endless(text):
                 raise _EndlessOutput(found)
-
-
-def _excerpt(text: str) -> str:
-    folded = " ".join(text.split())
-    return folded if len(folded) <= _EXCERPT else folded[:_EXCERPT] + "…"

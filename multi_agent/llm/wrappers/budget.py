@@ -23,8 +23,13 @@ class BudgetUsage:
 
     def __init__(self, usage: Usage | None = None, seconds: float = 0.0) -> None:
         self.usage = usage or Usage()
-        self.reserved = Usage()
+        self._in_progress: list[Usage] = []
         self._started = time.monotonic() - seconds
+
+    @property
+    def reserved(self) -> Usage:
+        """The estimate for the calls in progress."""
+        return sum(self._in_progress, Usage())
 
     @property
     def seconds(self) -> float:
@@ -34,7 +39,7 @@ class BudgetUsage:
     @contextmanager
     def reserve(self, expected: Usage) -> Iterator[None]:
         """Reserve ``expected`` for the duration of a call. A cancelled call was sent, so it counts as ``expected``."""
-        self.reserved += expected
+        self._in_progress.append(expected)
         try:
             yield
         except LLMError as error:
@@ -44,7 +49,7 @@ class BudgetUsage:
             self.usage += expected
             raise
         finally:
-            self.reserved = _subtract(self.reserved, expected)
+            self._in_progress.remove(expected)
 
     def require(self, expected: Usage, budget: Budget) -> None:
         """Raise BudgetReached if ``expected`` exceeds the budget.
@@ -78,9 +83,3 @@ def _budget_reached(name: str, details: str, field: str, option: str) -> BudgetR
 
 def _tokens(usage: Usage) -> int:
     return usage.prompt_tokens + usage.completion_tokens
-
-
-def _subtract(usage: Usage, part: Usage) -> Usage:
-    return Usage(
-        model_calls=usage.model_calls - part.model_calls, prompt_tokens=usage.prompt_tokens - part.prompt_tokens
-    )

@@ -21,8 +21,8 @@ class FileLocks:
         self._folder = folder / hashlib.sha256(settings.identity.encode()).hexdigest()[:16]
         self._locks: dict[int, FileLock] = {}
 
-    async def acquire(self, numbers: Sequence[int]) -> HeldFile | None:
-        return next((HeldFile(lock) for lock in map(self._lock, numbers) if _try_acquire(lock)), None)
+    async def acquire(self, numbers: Sequence[int]) -> FileLock | None:
+        return next(filter(_try_acquire, map(self._lock, numbers)), None)
 
     def _lock(self, number: int) -> FileLock:
         """Return a lock of the operating system. A soft lock would outlive a killed process."""
@@ -30,16 +30,6 @@ class FileLocks:
             path = self._folder / f"{number}.lock"
             self._locks[number] = FileLock(path, thread_local=False, fallback_to_soft=False)
         return self._locks[number]
-
-
-class HeldFile:
-    """Implements ``HeldLock``."""
-
-    def __init__(self, lock: FileLock) -> None:
-        self._lock = lock
-
-    def release(self) -> None:
-        self._lock.release()
 
 
 def _try_acquire(lock: FileLock) -> bool:

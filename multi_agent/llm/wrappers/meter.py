@@ -22,11 +22,8 @@ class ResponseFaults(FrozenModel):
     failed: int = Field(default=0, description="model calls that ended without a valid response")
 
     def __add__(self, other: ResponseFaults) -> ResponseFaults:
-        return ResponseFaults(
-            repairs=self.repairs + other.repairs,
-            rejected=self.rejected + other.rejected,
-            failed=self.failed + other.failed,
-        )
+        ours, theirs = dict(self), dict(other)
+        return ResponseFaults(**{name: ours[name] + theirs[name] for name in ours})
 
 
 def count_faults(events: Iterable[Event]) -> ResponseFaults:

@@ -22,7 +22,7 @@ SQUAD = json.loads((Path(__file__).parent / "squad_results.json").read_text(enco
 
 async def measure(metric: str, of: Case) -> dict[str, float]:
     """Return the figures of a metric without a judge."""
-    return dict(await discover()[metric](MetricKit()).measure(of))
+    return dict(await discover()[metric].measure(of, MetricKit()))
 
 
 @pytest.mark.parametrize("row", SQUAD, ids=lambda row: row["said"][:20] or "nothing")

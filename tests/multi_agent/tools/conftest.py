@@ -32,9 +32,9 @@ def call(sandbox: Sandbox) -> Call:
     async def make(name: str, arguments: dict[str, Any], **settings: Any) -> ToolResult:
         chosen = ToolSettings(**{"timeout_s": LIMIT_S, **settings})
         kit = ToolKit(library=cast(Library, None), sandbox=sandbox, settings=chosen)
-        registered = ToolRegistry.discover().get(name)
-        assert not registered.card.unavailable(kit.settings)
-        return await registered.make(kit)(registered.card.inputs.model_validate(arguments))
+        tool = ToolRegistry.discover().get(name)
+        assert not tool.card.unavailable(kit.settings)
+        return await tool(kit)(tool.card.inputs.model_validate(arguments))
 
     return make
 

@@ -9,7 +9,7 @@ import pytest
 from multi_agent.agent import AgentCard
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import TaskAccessDenied
-from multi_agent.values.tasks import InProcessTaskQueue, SubTask, TaskResult, TaskStorage, task_data_type
+from multi_agent.values.tasks import SubTask, TaskQueue, TaskResult, TaskStorage, task_data_type
 
 REGISTRY = AgentRegistry.discover()
 CARD: AgentCard = REGISTRY.get("Reader").card
@@ -66,7 +66,7 @@ def test_every_agent_has_its_own_task_schema(agent: str) -> None:
 
 
 async def test_the_queue_delivers_tasks_once_and_results_by_run() -> None:
-    queue = InProcessTaskQueue()
+    queue = TaskQueue()
     for run in ("a", "b"):
         await queue.assign(SubTask(sub_task_id=f"{run}1", parent_task_id=run, assigned_agent_role="Reader"))
     taken = [await queue.next_task(), await queue.next_task()]

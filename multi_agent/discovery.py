@@ -1,0 +1,29 @@
+"""Finds agents, tools and metrics: the classes with a card that the modules of a package define."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+from multi_agent.errors import AgentError
+
+
+def find_classes(kind: str, package: str, card: type, setting: str = "") -> Iterator[Any]:
+    """Yield the classes that the modules of a package define and whose ``card`` is a ``card``.
+
+    Raises AgentError if the package cannot be imported. ``kind`` and ``setting`` say what and where it is.
+    """
+    try:
+        root = importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        raise AgentError(
+            f"The {kind} package {package!r} cannot be imported ({error}). Check the setting `{setting}`."
+        ) from error
+    for found in pkgutil.iter_modules(root.__path__):
+        module = importlib.import_module(f"{package}.{found.name}")
+        for _, member in inspect.getmembers(module, inspect.isclass):
+            if member.__module__ == module.__name__ and isinstance(getattr(member, "card", None), card):
+                yield member

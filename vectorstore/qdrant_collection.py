@@ -1,0 +1,116 @@
+"""What the collections of both stores have in common: how a search, a scan and other reads use Qdrant's requests."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import qdrant_edge as qdrant
+
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, SearchMode
+from vectorstore.qdrant_schema import (
+    BM25,
+    DENSE,
+    Payload,
+    batches,
+    chunk_language,
+    from_payload,
+    read_chunks,
+    to_hits,
+    validate_query,
+)
+from vectorstore.ranking import Nearest, Ranking, Speller, score
+from vectorstore.store import EVERYTHING, Collection, Vectors
+from vectorstore.text.bm25 import Bm25Encoder
+
+SessionT = TypeVar("SessionT")
+
+
+class QdrantCollection(Collection, Generic[SessionT]):
+    """Reads a collection with requests that subclasses send in a session. ``batch`` is the number of points of each."""
+
+    batch: int
+
+    def __init__(self, spec: CollectionSpec) -> None:
+        self._spec = spec
+        self._bm25 = Bm25Encoder()
+
+    @property
+    def spec(self) -> CollectionSpec:
+        return self._spec
+
+    def search(
+        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
+    ) -> list[Hit]:
+        validate_query(self._spec, mode, vector)
+        languages = {} if mode is SearchMode.MEANING else self.languages(exact=False)
+        words = self._bm25.words(text, languages) if languages else []
+        with self._session("search") as session:
+            speller = Speller(
+                lambda wanted: self._ask(session, wanted, EVERYTHING),
+                lambda ids: _texts(self._retrieve(session, ids, payload=True)),
+                lambda word, spellings: self._bm25.respelt(word, spellings, languages),
+                sum(languages.values()),
+            )
+            scores = score(lambda wanted: self._ask(session, wanted, where), mode, text, vector, words, limit, speller)
+        return to_hits(scores, limit, self._found)
+
+    def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
+        return read_chunks(self._ordered_ids(where), self.batch, self._payloads)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        records = self._read(ids, vectors=(DENSE,)) if ids else ()
+        return {str(record.id): np.asarray(record.vector[DENSE], dtype=np.float32) for record in records}
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        found = {str(record.id) for record in self._read(ids)}
+        return [each for each in ids if each not in found]
+
+    @abstractmethod
+    def _session(self, action: str) -> AbstractContextManager[SessionT]:
+        """Keep the collection usable until the end of the block. ``action`` is a word for errors."""
+
+    @abstractmethod
+    def _ask(self, session: SessionT, wanted: Sequence[Nearest], where: ChunkFilter) -> list[Ranking]:
+        """Answer the requests of a search."""
+
+    @abstractmethod
+    def _retrieve(
+        self, session: SessionT, ids: Sequence[str], *, payload: bool = False, vectors: Sequence[str] = ()
+    ) -> Sequence[Any]:
+        """Return the points with these ids that exist, with their payload and these vectors."""
+
+    @abstractmethod
+    def _ordered_ids(self, where: ChunkFilter) -> list[str]:
+        """Return the ids of the selected chunks in the order of a scan."""
+
+    def _analysed(self) -> Iterator[list[tuple[str, qdrant.SparseVector]]]:
+        """Yield the ids of all chunks with the terms of their texts, in batches."""
+        for some in batches(self._ordered_ids(EVERYTHING), self.batch):
+            chunks = map(from_payload, self._payloads(some).values())
+            yield [(chunk.id, self._terms(chunk)) for chunk in chunks]
+
+    def _terms(self, chunk: Chunk) -> qdrant.SparseVector:
+        return self._bm25.passage(chunk.indexed_text, chunk_language(chunk))
+
+    def _read(self, ids: Sequence[str], *, payload: bool = False, vectors: Sequence[str] = ()) -> Sequence[Any]:
+        with self._session("read") as session:
+            return self._retrieve(session, ids, payload=payload, vectors=vectors)
+
+    def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
+        return {str(record.id): record.payload or {} for record in self._read(ids, payload=True)}
+
+    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Sequence[int]]]:
+        records = self._read(ids, payload=True, vectors=(BM25,))
+        return {str(record.id): (record.payload or {}, _indices(record.vector)) for record in records}
+
+
+def _texts(records: Sequence[Any]) -> Iterator[str]:
+    return (from_payload(record.payload or {}).indexed_text for record in records)
+
+
+def _indices(vector: Any) -> Sequence[int]:
+    return vector[BM25].indices if BM25 in vector else ()
