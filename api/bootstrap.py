@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
 from api.settings import Settings
 
@@ -62,7 +62,14 @@ class part(Generic[T]):  # noqa: N801 - a decorator
     def __init__(self, build: Callable[[Candor], T]) -> None:
         self._build, self._name = build, build.__name__
 
-    def __get__(self, candor: Candor, owner: type[Candor]) -> T:
+    @overload
+    def __get__(self, candor: None, owner: type[Candor]) -> Self: ...
+    @overload
+    def __get__(self, candor: Candor, owner: type[Candor]) -> T: ...
+
+    def __get__(self, candor: Candor | None, owner: type[Candor]) -> T | Self:
+        if candor is None:
+            return self
         with candor.building:
             parts: dict[str, T] = vars(candor)  # Python looks here first from now on
             if self._name not in parts:
