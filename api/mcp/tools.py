@@ -25,8 +25,8 @@ from api.services.documents.documents import Documents
 from api.services.documents.search import Found
 from api.services.documents.selection import Selection
 from api.services.exports.export import Report
+from api.services.research.event_text import progress
 from api.services.research.execution_summary import execution_facts
-from api.services.research.progress import progress
 from api.services.research.runs import find_run, list_runs
 from base.models import FrozenModel
 from multi_agent.settings.research import Source

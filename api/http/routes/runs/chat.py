@@ -26,7 +26,7 @@ from api.http.sse import EVENT_STREAM, KEEP_ALIVE, stream_response
 from api.jobs.research import Runs
 from api.problems import EXPECTED, problem_of
 from api.services.research.chat_models import chat_models
-from api.services.research.progress import progress
+from api.services.research.event_text import progress
 from multi_agent.settings.research import Source
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Answer, Status

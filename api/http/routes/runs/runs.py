@@ -13,7 +13,7 @@ from api.http.deps import CandorDep, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
-from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
+from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, DescribedEvent, event_response, send_events
 from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.runs import RatingRequest, find_run, list_runs, rate_run
 from base.models import FrozenModel
@@ -22,12 +22,11 @@ from multi_agent.storage.archive import StoredRuns
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
-from multi_agent.values.events import Event
 
 router = make_router(prefix="/v1/runs", tags=["runs"])
 
 RunId = Annotated[str, Path(description="Id of the run, or the beginning of the id.", examples=["run_d65459f7e628"])]
-_EVENTS = TypeAdapter(list[Event])
+_EVENTS = TypeAdapter(list[DescribedEvent])
 
 
 class RunWithAnswer(FrozenModel):
@@ -113,7 +112,7 @@ def journal(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> list[Jou
 
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "model": list[Event],
+        "model": list[DescribedEvent],
         "description": "The events as a stream (`id:` is the number, `data:` the event as JSON) or as a list.",
         "content": EVENT_STREAM,
     },
@@ -145,7 +144,7 @@ async def events(
         return event_response(parts.runs.follow(found.run_id, after))
     known = await asyncio.to_thread(candor.trace.events, found.run_id, after)
     if not follow:
-        return Response(_EVENTS.dump_json(known), media_type="application/json")
+        return Response(_EVENTS.dump_json([*map(DescribedEvent.of, known)]), media_type="application/json")
     return event_response(parts.runs.follow(found.run_id, after)) if known else Response(status_code=204)
 
 
