@@ -29,6 +29,12 @@ async def _caller(connection: HTTPConnection) -> Caller:
     return caller_of(connection)
 
 
+async def _owner(connection: HTTPConnection) -> Caller:
+    caller = caller_of(connection)
+    caller.require_admin()
+    return caller
+
+
 async def _optional_caller(connection: HTTPConnection) -> Caller | None:
     return optional_caller_of(connection)
 
@@ -36,6 +42,8 @@ async def _optional_caller(connection: HTTPConnection) -> Caller | None:
 CandorDep = Annotated[Candor, Depends(_candor)]
 PartsDep = Annotated[JobParts, Depends(_parts)]
 CurrentCaller = Annotated[Caller, Depends(_caller)]
+Owner = Annotated[Caller, Depends(_owner)]
+"""A caller with the right 'admin' over all collections. Rejects all others."""
 OptionalCaller = Annotated[Caller | None, Depends(_optional_caller)]
 
 IdempotencyKey = Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from api.http.deps import CandorDep, CurrentCaller
+from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.agents import AgentChanges, AgentDescription
@@ -40,9 +40,8 @@ def agents(candor: CandorDep, caller: CurrentCaller) -> list[AgentDescription]:
 
 
 @router.post("/agents", status_code=201, responses=problem_responses(403, 404, 409, 422, 503))
-def add(candor: CandorDep, caller: CurrentCaller, agent: AgentBody, response: Response) -> AgentDescription:
+def add(candor: CandorDep, caller: Owner, agent: AgentBody, response: Response) -> AgentDescription:
     """Add a custom agent. The next run can use it."""
-    caller.require_admin()
     added = candor.agents.add(agent)
     response.headers["Location"] = f"/v1/agents/{agent.name}"
     return added
@@ -55,28 +54,25 @@ def agent(candor: CandorDep, caller: CurrentCaller, name: AgentPath) -> AgentDes
 
 
 @router.put("/agents/{name}", responses=problem_responses(403, 404, 409, 422, 503))
-def edit(candor: CandorDep, caller: CurrentCaller, name: AgentPath, agent: AgentBody) -> AgentDescription:
+def edit(candor: CandorDep, caller: Owner, name: AgentPath, agent: AgentBody) -> AgentDescription:
     """Replace a custom agent. The next run uses the new definition."""
-    caller.require_admin()
     return candor.agents.replace(name, agent)
 
 
 @router.patch("/agents/{name}", responses=problem_responses(403, 404, 409, 422, 503))
 def change(
     candor: CandorDep,
-    caller: CurrentCaller,
+    caller: Owner,
     name: AgentPath,
     changes: Annotated[AgentChanges, Body(examples=[{"enabled": False}])],
 ) -> AgentDescription:
     """Enable or disable an agent, or assign it an endpoint or skills. Works for built-in agents, too."""
-    caller.require_admin()
     return candor.agents.change(name, changes)
 
 
 @router.delete("/agents/{name}", status_code=204, responses=problem_responses(403, 404, 409, 422, 503))
-def remove(candor: CandorDep, caller: CurrentCaller, name: AgentPath) -> None:
+def remove(candor: CandorDep, caller: Owner, name: AgentPath) -> None:
     """Remove a custom agent. Active runs can still use it."""
-    caller.require_admin()
     candor.agents.remove(name)
 
 

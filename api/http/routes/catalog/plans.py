@@ -9,7 +9,7 @@ from fastapi import Body, Path, Response
 from pydantic import Field, model_validator
 
 from api.auth.permissions import Caller, Right
-from api.http.deps import CandorDep, CurrentCaller
+from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.plans import PlanFile, Plans
@@ -88,13 +88,12 @@ def plans(candor: CandorDep, caller: CurrentCaller) -> list[PlanExample]:
 
 @router.post("", status_code=201, responses=problem_responses(403, 404, 409, 422, 503))
 def save(
-    candor: CandorDep, caller: CurrentCaller, body: Annotated[PlanToSave, Body(examples=_EXAMPLES)], response: Response
+    candor: CandorDep, caller: Owner, body: Annotated[PlanToSave, Body(examples=_EXAMPLES)], response: Response
 ) -> PlanExample:
     """Save or import a plan under a name. A question that names it as `template` follows it.
 
     A plan that still contains its old question is rejected. `POST /v1/plans/proposals` proposes placeholders.
     """
-    caller.require_admin()
     if body.plan:
         _require_readable(caller, body.collection)
         saved = candor.plans.save(
@@ -107,13 +106,12 @@ def save(
 
 
 @router.post("/proposals", responses=problem_responses(403, 404, 422, 503))
-async def propose(candor: CandorDep, caller: CurrentCaller, body: PlanToPropose) -> Proposal:
+async def propose(candor: CandorDep, caller: Owner, body: PlanToPropose) -> Proposal:
     """Propose a template for the last plan of a run, without saving it.
 
     A model selects the words that belong to the run's question. They become `@{question}` or a parameter such as
     `@{inputs.company}`. Save the template with `PUT /v1/plans/{name}`.
     """
-    caller.require_admin()
     return await candor.plans.propose(body.run_id, keep_documents=body.keep_documents)
 
 
@@ -136,13 +134,12 @@ def export(candor: CandorDep, caller: CurrentCaller, name: PlanName, response: R
 )
 def put(
     candor: CandorDep,
-    caller: CurrentCaller,
+    caller: Owner,
     name: PlanName,
     body: Annotated[PlanContent, Body(examples=[_CONTENT])],
     response: Response,
 ) -> PlanExample:
     """Save a plan under a name, or replace the saved plan of this name."""
-    caller.require_admin()
     _require_readable(caller, body.collection)
     saved, is_new = candor.plans.put(
         name, body.plan, body.question, body.collection, keep_documents=body.keep_documents
@@ -152,9 +149,8 @@ def put(
 
 
 @router.delete("/{name}", status_code=204, responses=problem_responses(403, 404, 503))
-def forget(candor: CandorDep, caller: CurrentCaller, name: PlanName) -> None:
+def forget(candor: CandorDep, caller: Owner, name: PlanName) -> None:
     """Delete a saved plan."""
-    caller.require_admin()
     try:
         candor.plans.delete(name)
     except UnknownPlan as error:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from api.http.deps import CandorDep, CurrentCaller
+from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.skills import SkillDescription
@@ -26,9 +26,8 @@ def skills(candor: CandorDep, caller: CurrentCaller) -> list[SkillDescription]:
 
 
 @router.post("", status_code=201, responses=problem_responses(403, 409, 422, 503))
-def add(candor: CandorDep, caller: CurrentCaller, skill: SkillBody, response: Response) -> SkillDescription:
+def add(candor: CandorDep, caller: Owner, skill: SkillBody, response: Response) -> SkillDescription:
     """Add a skill. `PATCH /v1/agents/{name}` assigns it to an agent."""
-    caller.require_admin()
     added = candor.skills.add(skill)
     response.headers["Location"] = f"/v1/skills/{skill.name}"
     return added
@@ -41,14 +40,12 @@ def skill(candor: CandorDep, caller: CurrentCaller, name: SkillPath) -> SkillDes
 
 
 @router.put("/{name}", responses=problem_responses(403, 404, 409, 422, 503))
-def edit(candor: CandorDep, caller: CurrentCaller, name: SkillPath, skill: SkillBody) -> SkillDescription:
+def edit(candor: CandorDep, caller: Owner, name: SkillPath, skill: SkillBody) -> SkillDescription:
     """Replace a skill. Its agents use the new version from the next run on."""
-    caller.require_admin()
     return candor.skills.replace(name, skill)
 
 
 @router.delete("/{name}", status_code=204, responses=problem_responses(403, 404, 409, 422, 503))
-def remove(candor: CandorDep, caller: CurrentCaller, name: SkillPath) -> None:
+def remove(candor: CandorDep, caller: Owner, name: SkillPath) -> None:
     """Remove a skill that no agent has."""
-    caller.require_admin()
     candor.skills.remove(name)

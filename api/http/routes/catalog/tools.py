@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import Path, Query
 from fastapi.responses import FileResponse
 
-from api.http.deps import CandorDep, CurrentCaller
+from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.http.routes.runs.runs import RunId
@@ -32,9 +32,8 @@ async def tools(candor: CandorDep, caller: CurrentCaller) -> list[ToolDescriptio
 
 
 @router.post("/tools/servers", responses=problem_responses(403, 503))
-async def ask_servers(candor: CandorDep, caller: CurrentCaller) -> list[ToolDescription]:
+async def ask_servers(candor: CandorDep, caller: Owner) -> list[ToolDescription]:
     """Ask each MCP server for its tools, and list them with all others. Starts the servers if necessary."""
-    caller.require_admin()  # starts programs
     return await service.describe_tools(candor.tools, ask_servers=True)
 
 
