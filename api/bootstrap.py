@@ -5,10 +5,11 @@ Every part is built on first use, so a command imports and opens only the parts 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import partial
+from threading import RLock
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
 from api.settings import Settings
 
@@ -52,6 +53,30 @@ if TYPE_CHECKING:
     from vectorstore.store import Vectors, VectorStore
 
 
+T = TypeVar("T")
+
+
+class part(Generic[T]):  # noqa: N801 - a decorator
+    """A part of Candor that is built on first use: once, also when several threads ask for it at the same time."""
+
+    def __init__(self, build: Callable[[Candor], T]) -> None:
+        self._build, self._name = build, build.__name__
+
+    @overload
+    def __get__(self, candor: None, owner: type[Candor]) -> Self: ...
+    @overload
+    def __get__(self, candor: Candor, owner: type[Candor]) -> T: ...
+
+    def __get__(self, candor: Candor | None, owner: type[Candor]) -> T | Self:
+        if candor is None:
+            return self
+        with candor.building:
+            parts: dict[str, T] = vars(candor)  # Python looks here first from now on
+            if self._name not in parts:
+                parts[self._name] = self._build(candor)
+            return parts[self._name]
+
+
 class Candor:
     """All parts of Candor for one data folder.
 
@@ -60,18 +85,19 @@ class Candor:
 
     def __init__(self, settings: Settings, *, search_process: bool = False) -> None:
         self.settings = settings
+        self.building = RLock()
         self._search_process = search_process
 
     # Storage
 
-    @cached_property
+    @part
     def engine(self) -> Engine:
         """The SQL database: Postgres if a URL is set, otherwise SQLite in the data folder."""
         from api.storage.database import open_database
 
         return open_database(self.settings)
 
-    @cached_property
+    @part
     def store(self) -> VectorStore:
         """The vector store: a Qdrant server if a URL is set, otherwise embedded in the data folder."""
         store = self.settings.store
@@ -110,7 +136,7 @@ class Candor:
 
         return SearchProcess(self._collections_folder, self.settings.store.embedding)
 
-    @cached_property
+    @part
     def embedder(self) -> Embedder:
         """The embedding model."""
         from vectorstore.embedding.cached import CachedEmbedder
@@ -118,7 +144,7 @@ class Candor:
 
         return CachedEmbedder(make_embedder(self.settings.store.embedding))
 
-    @cached_property
+    @part
     def queries(self) -> QueryEmbedder:
         """The embedding model of queries."""
         if not self._search_process:
@@ -127,42 +153,42 @@ class Candor:
 
         return RemoteQueries(self._collections_folder, self.settings.store.embedding)
 
-    @cached_property
+    @part
     def ledger(self) -> Ledger:
         """The state of every ingested file."""
         from ingest.ledger.ledger import Ledger
 
         return Ledger(self.engine)
 
-    @cached_property
+    @part
     def aliases(self) -> CollectionAliases:
         """The live stored version of each collection."""
         from ingest.ledger.aliases import CollectionAliases
 
         return CollectionAliases(self.engine)
 
-    @cached_property
+    @part
     def uploads(self) -> Uploads:
         """Uploaded files, one folder for each collection."""
         from api.storage.uploads import Uploads
 
         return Uploads(self.settings.uploads_folder)
 
-    @cached_property
+    @part
     def trace(self) -> Trace:
         """Runs with their events and journals."""
         from multi_agent.storage.trace import Trace
 
         return Trace(self.engine)
 
-    @cached_property
+    @part
     def archive(self) -> RunArchive:
         """Adds and deletes whole runs."""
         from multi_agent.storage.archive import RunArchive
 
         return RunArchive(self.engine)
 
-    @cached_property
+    @part
     def pruning(self) -> RunPruning:
         """Deletes old runs."""
         from api.services.research.prune import RunPruning
@@ -173,14 +199,14 @@ class Candor:
         evaluations = EvaluationStore(self.engine)
         return RunPruning(self.trace, self.archive, evaluations, self.tools, self.audit, release)
 
-    @cached_property
+    @part
     def keys(self) -> Keys:
         """API keys."""
         from api.auth.keys import Keys
 
         return Keys(self.engine)
 
-    @cached_property
+    @part
     def audit(self) -> Audit:
         """The log of requests to the service."""
         from api.auth.audit import Audit
@@ -189,21 +215,21 @@ class Candor:
 
     # Parts of the panel
 
-    @cached_property
+    @part
     def plan_memory(self) -> PlanMemory:
         """Saved plans, and plans that worked."""
         from multi_agent.memory.plans import PlanMemory
 
         return PlanMemory(self.engine, self.embed_query, self.settings.store.embedding.model)
 
-    @cached_property
+    @part
     def memories(self) -> Memories:
         """Preferences, how-to notes, conversations and tool use."""
         from multi_agent.memory.memories import Memories
 
         return Memories(self.engine, self.embed_query, self.settings.store.embedding.model)
 
-    @cached_property
+    @part
     def tools(self) -> Toolbox:
         """The tools that agents can be granted."""
         from multi_agent.storage.tool_calls import ToolCalls
@@ -219,14 +245,14 @@ class Candor:
             registry, settings, sandboxes, Approvals(self.engine), ToolCalls(self.engine), self.download_reader
         )
 
-    @cached_property
+    @part
     def download_reader(self) -> DownloadReader:
         """Reads the files that runs download."""
         from api.services.research.downloads import DownloadReader
 
         return DownloadReader(self.settings.ingest)
 
-    @cached_property
+    @part
     def panel(self) -> PanelFactory:
         """Builds models and orchestrators."""
         from api.services.research.research import PanelFactory
@@ -237,7 +263,7 @@ class Candor:
             self.make_request_locks,
         )  # fmt: skip
 
-    @cached_property
+    @part
     def span_export(self) -> SpanExport | None:
         """Exports runs to an OpenTelemetry collector. None unless the ``OTEL_…`` variables name one."""
         variables = self.settings.opentelemetry
@@ -248,7 +274,7 @@ class Candor:
         endpoints = (self.settings.llm, *self.settings.llms.values())
         return make_export(variables.variables, variables.protocol, endpoints, self.trace, content=variables.content)
 
-    @cached_property
+    @part
     def make_request_locks(self) -> MakeLocks | None:
         """Makes the locks that limit requests to an endpoint. None on SQLite, where files in the data folder do."""
         if self.settings.database_url is None:
@@ -277,7 +303,7 @@ class Candor:
 
     # Use cases
 
-    @cached_property
+    @part
     def collections(self) -> Collections:
         """List, open, change and delete collections."""
         from api.services.documents.collections import Collections
@@ -299,14 +325,14 @@ class Candor:
         """Return the model of queries. None if the search process embeds the query of each search."""
         return None if self._search_process and self.settings.store.url is None else self.queries
 
-    @cached_property
+    @part
     def suggestions(self) -> Suggestions:
         """The suggested questions of collections."""
         from multi_agent.memory.suggestions import Suggestions
 
         return Suggestions(self.engine)
 
-    @cached_property
+    @part
     def suggester(self) -> QuestionSuggester:
         """Suggests questions with a model."""
         from api.services.documents.suggested_questions import QuestionSuggester
@@ -315,14 +341,14 @@ class Candor:
         calls = OtherCalls(self.engine)
         return QuestionSuggester(self.suggestions, self.ledger, self.trace, calls, self.panel.planner_model)
 
-    @cached_property
+    @part
     def documents(self) -> Documents:
         """List, find, read and remove documents."""
         from api.services.documents.documents import Documents
 
         return Documents(self.collections, self.ledger, self.uploads)
 
-    @cached_property
+    @part
     def pages(self) -> ShownPages:
         """Shows pages of documents as images."""
         from api.services.documents.shown_pages import ShownPages
@@ -330,35 +356,35 @@ class Candor:
 
         return ShownPages(PageRenderer(), self.ledger, self.settings.ingest.max_file_mb)
 
-    @cached_property
+    @part
     def page_pictures(self) -> PagePictureDrawer:
         """Draws pages of documents as pictures for models."""
         from api.services.documents.page_pictures import PagePictureDrawer
 
         return PagePictureDrawer(self.ledger, self.settings.ingest.max_file_mb)
 
-    @cached_property
+    @part
     def agents(self) -> Agents:
         """List and change agents."""
         from api.services.catalog.agents import Agents
 
         return Agents(self.agent_catalog, self.settings.research.agent_models)
 
-    @cached_property
+    @part
     def skills(self) -> Skills:
         """List and change skills."""
         from api.services.catalog.skills import Skills
 
         return Skills(self.agent_catalog)
 
-    @cached_property
+    @part
     def plans(self) -> Plans:
         """List, propose, save, change and delete plans."""
         from api.services.catalog.plans import Plans
 
         return Plans(self.plan_memory, self.trace, self.agent_catalog, self.collections, self.panel.planner_model)
 
-    @cached_property
+    @part
     def evaluations(self) -> Evaluations:
         """Start and run evaluations."""
         from api.services.evaluation.evaluations import Evaluations
@@ -367,7 +393,7 @@ class Candor:
         store = EvaluationStore(self.engine)
         return Evaluations(store, self.panel, self.collections, self.ledger, self.trace)
 
-    @cached_property
+    @part
     def doctor(self) -> Doctor:
         """Checks every part."""
         from api.services.doctor import Doctor
@@ -381,21 +407,21 @@ class Candor:
             lambda: self.collections,
         )
 
-    @cached_property
+    @part
     def figure_describer(self) -> FigureDescriber:
         """Describes the figures of documents with the default model."""
         from api.services.documents.figure_descriptions import ModelDescriber
 
         return ModelDescriber(self.settings.llm, self.settings.home / "endpoints", self.make_request_locks)
 
-    @cached_property
+    @part
     def fact_finder(self) -> FactFinder:
         """Finds the facts of documents with the default model."""
         from api.services.documents.document_facts import ModelFactFinder
 
         return ModelFactFinder(self.settings.llm, self.settings.home / "endpoints", self.make_request_locks)
 
-    @cached_property
+    @part
     def ingest(self) -> IngestService:
         """Plan and execute ingests."""
         from api.services.documents.ingest import IngestService

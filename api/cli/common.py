@@ -123,15 +123,10 @@ def edit_entry(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
     return changed
 
 
-def to_json(value: Any) -> Any:
-    """Return a pydantic model as a JSON value."""
-    return value.model_dump(mode="json")
-
-
 def print_list(found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequence[Any]], as_json: bool) -> None:
     """Print ``found`` as JSON with all fields, or ``rows`` as a table."""
     if as_json:
-        print_json([to_json(each) for each in found])
+        print_json(found)
         return
     from api.cli.render.text import show_table
 
@@ -139,10 +134,10 @@ def print_list(found: Sequence[Any], columns: Sequence[str], rows: Sequence[Sequ
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
-    """Print one JSON value to standard output. Characters that could act on a terminal are escaped."""
+    """Print one JSON value, which may contain models. Characters that could act on a terminal are escaped."""
     from multi_agent.values.sources import is_unreadable
 
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    text = json.dumps(value, default=lambda model: model.model_dump(mode="json"), ensure_ascii=False, indent=indent)
     escapes = {ord(each): _escape(each) for each in set(text) if is_unreadable(each)}
     print(text.translate(escapes) if escapes else text, flush=True)
 
@@ -159,12 +154,34 @@ def print_text(text: str, end: str = "\n") -> None:
     print(readable(text), end=end, flush=True)
 
 
-def print_written(path: Path, message: str, as_json: bool) -> None:
-    """Report a written file: its path as JSON, or the message."""
+def print_result(value: Any, message: str, as_json: bool) -> None:
+    """Print the result of a command: a value as JSON to standard output, or the message to standard error."""
     if as_json:
-        print_json({"written": str(path)})
+        print_json(value)
     else:
         print_message(message)
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a file. Raises UsageError."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"Cannot read {str(file)!r}: {error}.") from error
+
+
+def write_file(file: Path, content: str | bytes, *, new: bool = False) -> None:
+    """Write a file; a ``new`` one must not exist. Raises UsageError."""
+    try:
+        with file.open("xb" if new else "wb") as opened:
+            opened.write(content if isinstance(content, bytes) else content.encode())
+    except OSError as error:
+        raise UsageError(f"Cannot write {str(file)!r}: {error.strerror}. Name another file.") from error
+
+
+def print_written(path: Path, message: str, as_json: bool) -> None:
+    """Report a written file: its path as JSON, or the message."""
+    print_result({"written": str(path)}, message, as_json)
 
 
 def print_message(text: str, end: str = "\n") -> None:

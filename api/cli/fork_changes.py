@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from api.cli.common import read_text
 from api.errors import UsageError, fault_list
 from multi_agent.values.plan import Plan
 from multi_agent.values.request import ForkChange
@@ -25,7 +26,7 @@ def parse_changes(step: str, given: Sequence[str]) -> ForkChange:
             fields["inputs"][name.removeprefix("inputs.")] = _value(value)
         elif equals and name == "prompt" and ":" in value:
             agent, _, file = value.partition(":")
-            fields["prompts"][agent] = _read(Path(file))
+            fields["prompts"][agent] = read_text(Path(file))
         elif equals and name == "evidence":
             fields["evidence"] = _numbers(value)
         elif equals and name == "plan":
@@ -43,7 +44,7 @@ def parse_changes(step: str, given: Sequence[str]) -> ForkChange:
 
 def _plan(file: Path) -> Plan:
     try:
-        return Plan.model_validate_json(_read(file))
+        return Plan.model_validate_json(read_text(file))
     except ValidationError as error:
         raise UsageError(
             f"{str(file)!r} contains no plan: {fault_list(error)}. `candor fork RUN --at STEP --options` prints the "
@@ -56,13 +57,6 @@ def _numbers(text: str) -> list[int]:
         return [int(each) for each in text.split(",") if each.strip()]
     except ValueError as error:
         raise UsageError(f"--set evidence={text} is no list of numbers, such as evidence=1,3.") from error
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"Cannot read {str(file)!r}: {error}.") from error
 
 
 def _value(text: str) -> Any:

@@ -14,7 +14,6 @@ from starlette.routing import Route
 from api.auth.audit_retention import prune_daily
 from api.bootstrap import Candor
 from api.http import routes
-from api.http.deps import AppState
 from api.http.errors import add_exception_handlers
 from api.http.middleware.audit import AuditMiddleware
 from api.http.middleware.auth import AuthMiddleware
@@ -24,7 +23,7 @@ from api.http.middleware.metrics import Metrics, MetricsMiddleware
 from api.http.middleware.request_queue import RequestQueue
 from api.http.openapi import ABOUT, customize_openapi
 from api.http.routes import docs, viewer
-from api.jobs.assembly import start_jobs
+from api.jobs.assembly import JobParts, start_jobs
 from api.mcp import transports as mcp_transports
 
 
@@ -36,9 +35,7 @@ def make_app(candor: Candor) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             app.state.parts = parts = await _start(candor, metrics, stack)
-            await stack.enter_async_context(
-                mcp.serve(parts.collections, parts.documents, parts.trace, parts.pool, parts.runs)
-            )
+            await stack.enter_async_context(mcp.serve(candor, parts.pool, parts.runs))
             await stack.enter_async_context(prune_daily(candor.settings.service.audit_days, candor.audit))
             yield
 
@@ -55,7 +52,7 @@ def make_app(candor: Candor) -> FastAPI:
     docs.mount(app)
     viewer.mount(app)
     app.router.routes.append(Route(mcp_transports.PATH, mcp, methods=["POST"]))
-    app.state.metrics = metrics
+    app.state.candor, app.state.metrics = candor, metrics
     _add_middleware(app, candor, metrics)
     add_exception_handlers(app, SAFE_HEADERS)
     customize_openapi(app)
@@ -84,41 +81,13 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
     app.add_middleware(HostOriginCheck, hosts=settings.hosts)
 
 
-async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> AppState:
+async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> JobParts:
     """Start the jobs. ``stack`` stops them."""
     parts = await start_jobs(candor, stack, listeners=[metrics.count_event])
     metrics.add_process("research", lambda: parts.researcher.pid)
     metrics.add_process("search", lambda: parts.searches.pid)
     metrics.add_database(candor.trace, candor.collections, candor.ledger)
-    return AppState(
-        settings=candor.settings,
-        agents=candor.agents,
-        archive=candor.archive,
-        audit=candor.audit,
-        catalog=candor.agent_catalog,
-        collections=candor.collections,
-        doctor=candor.doctor,
-        documents=candor.documents,
-        evaluations=candor.evaluations,
-        ingest=candor.ingest,
-        jobs=parts.jobs,
-        keys=candor.keys,
-        ledger=candor.ledger,
-        memories=candor.memories,
-        pages=candor.pages,
-        panel=candor.panel,
-        plans=candor.plans,
-        pool=parts.pool,
-        pruning=candor.pruning,
-        researcher=parts.researcher,
-        runs=parts.runs,
-        searches=parts.searches,
-        skills=candor.skills,
-        suggester=candor.suggester,
-        tools=candor.tools,
-        trace=candor.trace,
-        uploads=candor.uploads,
-    )
+    return parts
 
 
 def _find_routers() -> Iterator[APIRouter]:

@@ -8,7 +8,9 @@ from typing import Any
 
 from fastapi import Response, WebSocket, WebSocketDisconnect
 from fastapi.responses import StreamingResponse
+from pydantic import Field
 
+from api.services.research.event_text import describe
 from multi_agent.values.events import Event
 
 EventStream = AsyncIterator[Event | None]
@@ -28,7 +30,27 @@ EVENT_STREAM: dict[str, Any] = {
     }
 }
 """OpenAPI content of a streaming response."""
+_LONGEST = 300  # characters of the details of an event
 _NO_CACHE = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class DescribedEvent(Event):
+    """An event with its description."""
+
+    title: str = Field(description="What happened, in words.")
+    details: str = Field(description="The beginning of its details, on one line.")
+
+    @classmethod
+    def of(cls, event: Event) -> DescribedEvent:
+        """Describe an event."""
+        title, *details = describe(event)
+        line = " ".join(" · ".join(details)[: 2 * _LONGEST].split())[:_LONGEST]
+        return cls.model_construct(**dict(event), title=title, details=line)
+
+    @classmethod
+    def json_of(cls, event: Event) -> str:
+        """Return an event with its description as JSON, which contains no line breaks."""
+        return cls.of(event).model_dump_json()
 
 
 def stream_response(lines: AsyncIterator[str], headers: dict[str, str] | None = None) -> Response:
@@ -42,9 +64,9 @@ def event_response(events: EventStream) -> Response:
 
 
 async def format_events(events: EventStream) -> AsyncIterator[str]:
-    """Yield events in the format of server-sent events. JSON contains no line breaks."""
+    """Yield events in the format of server-sent events."""
     async for event in events:
-        yield f"id: {event.number}\ndata: {event.model_dump_json()}\n\n" if event else KEEP_ALIVE
+        yield f"id: {event.number}\ndata: {DescribedEvent.json_of(event)}\n\n" if event else KEEP_ALIVE
 
 
 async def send_events(socket: WebSocket, events: EventStream) -> None:
@@ -65,7 +87,7 @@ async def send_events(socket: WebSocket, events: EventStream) -> None:
 async def _send(socket: WebSocket, events: EventStream) -> None:
     async for event in events:
         if event:
-            await socket.send_text(event.model_dump_json())
+            await socket.send_text(DescribedEvent.json_of(event))
 
 
 async def _until_disconnect(socket: WebSocket) -> None:

@@ -18,19 +18,20 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from api.auth.permissions import Caller, Right
+from api.bootstrap import Candor
 from api.problems import EXPECTED, problem_of
 from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.documents.search import Found
 from api.services.documents.selection import Selection
 from api.services.exports.export import Report
+from api.services.research.event_text import progress
 from api.services.research.execution_summary import execution_facts
-from api.services.research.progress import progress
 from api.services.research.runs import find_run, list_runs
 from base.models import FrozenModel
 from multi_agent.settings.research import Source
 from multi_agent.storage.run_filter import RunFilter, RunState
-from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.document_filter import DocumentFilter
@@ -183,15 +184,12 @@ def make_server(tools: Tools) -> MCPServer[Any]:
 class Tools:
     """The tools. The name, the docstring and the argument descriptions of each method are prompts."""
 
-    def __init__(
-        self, backend: Backend, get_caller: GetCaller, collections: Collections, documents: Documents, trace: Trace
-    ) -> None:
-        self._backend, self._get_caller = backend, get_caller
-        self._collections, self._documents, self._trace = collections, documents, trace
+    def __init__(self, backend: Backend, get_caller: GetCaller, candor: Candor) -> None:
+        self._backend, self._get_caller, self._candor = backend, get_caller, candor
 
     async def collections(self, ctx: Context[Any, Any]) -> list[CollectionFound]:
         """List the collections."""
-        return await asyncio.to_thread(_list_collections, self._collections, await self._get_caller(ctx))
+        return await asyncio.to_thread(_list_collections, self._candor.collections, await self._get_caller(ctx))
 
     async def search(
         self,
@@ -240,7 +238,7 @@ class Tools:
         own = {"sources": sources} if sources else {}
         request = Request(question=question, mode=mode, rag_results=passages, filter=filter, **own)
         answer = await self._backend.research(request, name, await self._get_caller(ctx), tell)
-        run = await asyncio.to_thread(self._trace.run, answer.run_id)
+        run = await asyncio.to_thread(self._candor.trace.run, answer.run_id)
         return Researched.of(run, answer)
 
     async def read_document(
@@ -253,7 +251,7 @@ class Tools:
     ) -> Reading:
         """Read the text of a document from a given character."""
         name = await self._readable(ctx, collection)
-        return await asyncio.to_thread(_read, self._documents, name, document, start, length)
+        return await asyncio.to_thread(_read, self._candor.documents, name, document, start, length)
 
     async def runs(
         self,
@@ -265,17 +263,17 @@ class Tools:
     ) -> list[RunSummary]:
         """List earlier runs, newest first."""
         wanted = RunFilter(collection=collection, status=(status,) if status else None, text=text)
-        return await asyncio.to_thread(list_runs, self._trace, wanted, limit, await self._get_caller(ctx))
+        return await asyncio.to_thread(list_runs, self._candor.trace, wanted, limit, await self._get_caller(ctx))
 
     async def run(self, ctx: Context[Any, Any], run_id: str) -> Researched:
         """Return the answer of a run that has ended."""
-        found = await asyncio.to_thread(find_run, self._trace, run_id, await self._get_caller(ctx))
-        return Researched.of(found, await asyncio.to_thread(self._trace.answer, found.run_id))
+        found = await asyncio.to_thread(find_run, self._candor.trace, run_id, await self._get_caller(ctx))
+        return Researched.of(found, await asyncio.to_thread(self._candor.trace.answer, found.run_id))
 
     async def _readable(self, ctx: Context[Any, Any], collection: str | None) -> str:
         """Return the collection's name if the caller may read it. Raises UsageError, CollectionNotFound."""
         caller = await self._get_caller(ctx)
-        return await asyncio.to_thread(self._collections.resolve_for, caller, Right.READ, collection)
+        return await asyncio.to_thread(self._candor.collections.resolve_for, caller, Right.READ, collection)
 
 
 def _with_tool_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:

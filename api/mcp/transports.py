@@ -21,10 +21,8 @@ from api.bootstrap import Candor
 from api.jobs.research import Runs
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
-from api.services.documents.documents import Documents
 from api.services.documents.search import Found, search
 from api.services.research.research import PanelFactory
-from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Answer
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.document_filter import DocumentFilter
@@ -52,11 +50,9 @@ class Endpoint:
         self._sessions: asyncio.Future[StreamableHTTPSessionManager] | None = None
 
     @asynccontextmanager
-    async def serve(
-        self, collections: Collections, documents: Documents, trace: Trace, pool: CollectionPool, runs: Runs
-    ) -> AsyncIterator[None]:
+    async def serve(self, candor: Candor, pool: CollectionPool, runs: Runs) -> AsyncIterator[None]:
         """Answer calls until the context ends."""
-        make = partial(_make_sessions, _ServiceBackend(pool, runs), collections, documents, trace)
+        make = partial(_make_sessions, _ServiceBackend(pool, runs), candor)
         self._sessions = asyncio.get_running_loop().create_future()
         server = asyncio.create_task(self._serve(make), name="MCP server")
         try:
@@ -89,12 +85,10 @@ class Endpoint:
                 await asyncio.Event().wait()
 
 
-def _make_sessions(
-    backend: _ServiceBackend, collections: Collections, documents: Documents, trace: Trace
-) -> StreamableHTTPSessionManager:
+def _make_sessions(backend: _ServiceBackend, candor: Candor) -> StreamableHTTPSessionManager:
     from api.mcp.tools import Tools, make_server
 
-    server = make_server(Tools(backend, _request_caller, collections, documents, trace))
+    server = make_server(Tools(backend, _request_caller, candor))
     # Stateless: no key can continue a session of another key. The middleware checks Host and Origin.
     server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, host="")
     return server.session_manager
@@ -108,8 +102,7 @@ async def serve_stdio(candor: Candor) -> None:
         return LOCAL_CALLER
 
     backend = _LocalBackend(candor.collections, candor.panel)
-    tools = Tools(backend, local_caller, candor.collections, candor.documents, candor.trace)
-    await make_server(tools).run_stdio_async()
+    await make_server(Tools(backend, local_caller, candor)).run_stdio_async()
 
 
 async def _request_caller(ctx: Context[Any, Any]) -> Caller:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, SecretStr
@@ -68,35 +69,31 @@ class Trial(FrozenModel):
     seconds: float
 
 
+@dataclass(frozen=True, eq=False)
 class Doctor:
     """Checks the parts. Each part is passed as a function that returns it, because building a part can fail."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        engine: Callable[[], Engine],
-        trace: Callable[[], Trace],
-        store: Callable[[], VectorStore],
-        embedder: Callable[[], Embedder],
-        collections: Callable[[], Collections],
-    ) -> None:
-        self._settings, self._engine, self._trace = settings, engine, trace
-        self._store, self._embedder, self._collections = store, embedder, collections
+    settings: Settings
+    engine: Callable[[], Engine]
+    trace: Callable[[], Trace]
+    store: Callable[[], VectorStore]
+    embedder: Callable[[], Embedder]
+    collections: Callable[[], Collections]
 
     def diagnose(self) -> Diagnosis:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
-        models = asyncio.run(_check_models(self._settings))
+        models = asyncio.run(_check_models(self.settings))
         checks = (*self.check_parts(), *self._check_collections(), *self._check_languages(), *models)
-        settings = _without_secrets(self._settings.model_dump())
-        return Diagnosis(settings=settings, settings_file=str(self._settings.home / FILE), checks=checks)
+        settings = _without_secrets(self.settings.model_dump())
+        return Diagnosis(settings=settings, settings_file=str(self.settings.home / FILE), checks=checks)
 
     async def setup(self) -> Setup:
         """Return the default model, its checks and the number of collections. Sends no request to the model.
 
         Raises StoreError.
         """
-        endpoint, home = self._settings.llm, self._settings.home
-        names = await asyncio.to_thread(lambda: {spec.collection for spec in self._store().list()})
+        endpoint, home = self.settings.llm, self.settings.home
+        names = await asyncio.to_thread(lambda: {spec.collection for spec in self.store().list()})
         return Setup(
             provider=endpoint.provider,
             model=endpoint.model,
@@ -109,12 +106,12 @@ class Doctor:
     async def try_model(self) -> Trial:
         """Send the default endpoint the test requests of ``diagnose``."""
         started = time.monotonic()
-        checks = await check(self._settings.llm, self._settings.home / "endpoints")
+        checks = await check(self.settings.llm, self.settings.home / "endpoints")
         return Trial(checks=tuple(checks), seconds=round(time.monotonic() - started, 1))
 
     def check_parts(self) -> tuple[Check, ...]:
         """Check database, store and embedding model, without a request to a language model."""
-        shared = (self._check_processes(),) if self._settings.shares_jobs else ()
+        shared = (self._check_processes(),) if self.settings.shares_jobs else ()
         return self._check_database(), *shared, self._check_store(), self._check_embedder()
 
     def _check_processes(self) -> Check:
@@ -123,7 +120,7 @@ class Doctor:
         from api.storage.live_processes import live_processes
 
         try:
-            live = live_processes(self._engine())
+            live = live_processes(self.engine())
         except (HomeError, SQLAlchemyError) as error:
             return Check(name="processes", ok=False, detail="cannot be listed", remedy=str(error))
         listed = "; ".join(f"{each.host}, process {each.process}: {', '.join(each.queues)}" for each in live)
@@ -133,23 +130,23 @@ class Doctor:
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
-            runs = len(self._trace().runs())
+            runs = len(self.trace().runs())
         except (HomeError, SQLAlchemyError) as error:
             remedy = "Check CANDOR_HOME and CANDOR_DATABASE_URL."
             return Check(name="database", ok=False, detail=str(error), remedy=remedy)
-        where = self._engine().url.render_as_string(hide_password=True)
+        where = self.engine().url.render_as_string(hide_password=True)
         return Check(name="database", ok=True, detail=f"{where}, {'contains runs' if runs else 'no runs yet'}")
 
     def _check_store(self) -> Check:
         try:
-            listed = self._store().list()
+            listed = self.store().list()
         except StoreError as error:
             return Check(name="store", ok=False, detail="cannot be opened", remedy=str(error))
         if unreadable := [each for each in listed if isinstance(each, UnreadableCollection)]:
             detail = f"cannot read {', '.join(each.collection for each in unreadable)}"
             return Check(name="store", ok=False, detail=detail, remedy=unreadable[0].reason)
         names = sorted({each.collection for each in listed})
-        where = without_password(self._settings.store.url or "") or f"embedded in {self._settings.home / 'collections'}"
+        where = without_password(self.settings.store.url or "") or f"embedded in {self.settings.home / 'collections'}"
         return Check(name="store", ok=True, detail=f"{where}; collections: {', '.join(names) or 'none yet'}")
 
     def _check_collections(self) -> Iterator[Check]:
@@ -160,7 +157,7 @@ class Doctor:
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
-            collections = self._collections()
+            collections = self.collections()
             names = list(collections.specs())
         except (StoreError, IngestError, HomeError, SQLAlchemyError):
             return
@@ -178,7 +175,7 @@ class Doctor:
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
-            collections, known = self._collections(), self._embedder().languages
+            collections, known = self.collections(), self.embedder().languages
             found = {name: {entry.language for entry in collections.catalogue(name)} for name in collections.specs()}
         except (StoreError, IngestError, HomeError, SQLAlchemyError):
             return  # other checks report it
@@ -192,9 +189,9 @@ class Doctor:
 
     def _check_embedder(self) -> Check:
         try:
-            embedder = self._embedder()
+            embedder = self.embedder()
         except StoreError as error:
-            model = self._settings.store.embedding.model
+            model = self.settings.store.embedding.model
             return Check(name="embedding model", ok=False, detail=model, remedy=str(error))
         known = f", knows {name_languages(embedder.languages)}" if embedder.languages else ""
         detail = (

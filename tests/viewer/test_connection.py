@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from playwright.sync_api import Route, expect
 
+from api.http.sse import DescribedEvent
 from multi_agent.values.events import Event
 from multi_agent.values.evidence_events import EvidenceRejected
 from support.panel import EXTRACTION, SYNTHESIS, Panel
@@ -41,12 +42,12 @@ def test_broken_streams_are_reopened_without_gaps(open_page: OpenPage, site: Sit
         if len(broken) == 1:
             far = EvidenceRejected(quote="q", passage="p", reason="It did not happen.", final=True)
             event = Event(run_id="run", number=900, at=datetime.now(UTC), body=far)
-            route.fulfill(body=f"id: 900\ndata: {event.model_dump_json()}\n\n", **stream)
+            route.fulfill(body=f"id: 900\ndata: {DescribedEvent.json_of(event)}\n\n", **stream)
         elif len(broken) == 2:
             run_id = route.request.url.split("/")[-2]
             until(lambda: bool(site.candor.trace.events(run_id)))
             first = site.candor.trace.events(run_id)[0]
-            route.fulfill(body=f"retry: 50\nid: 1\ndata: {first.model_dump_json()}\n\n", **stream)
+            route.fulfill(body=f"retry: 50\nid: 1\ndata: {DescribedEvent.json_of(first)}\n\n", **stream)
         elif len(broken) == 3:
             route.abort()
         elif len(broken) == 4:

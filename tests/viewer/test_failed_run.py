@@ -43,12 +43,12 @@ def test_the_reason_is_one_sentence_with_folded_details_and_not_repeated(failed:
     expect(answer).not_to_contain_text("CANDOR_LLM__")
     answer.locator("summary").filter(has_text="Details").click()
     expect(answer).to_contain_text("CANDOR_LLM__")
-    assert failed.locator("main").inner_text().count("rejected the request") == 2, "the answer and the failed call"
+    assert failed.locator("main").inner_text().count("rejected the request") == 3, "answer, call, end"
 
 
 def test_the_end_of_a_failed_run_is_not_green(failed: Page) -> None:
     end = failed.locator(".event.run_finished .what")
-    expect(end).to_have_text("run failed")
+    expect(end).to_have_text("run finished: failed")
     color = "getComputedStyle(document.querySelector('.event.run_finished .what')).color"
     assert failed.evaluate(color) == "rgb(163, 38, 42)"
 
@@ -66,7 +66,7 @@ def test_a_step_that_never_started_is_skipped(open_page: OpenPage, limited: Site
     expect(page.locator(".graph .status")).to_have_text(
         [re.compile("failed"), re.compile("skipped"), re.compile("skipped")]
     )
-    expect(page.locator(".attempt")).to_contain_text("Outcome: all failed; x not started: It needs all, which failed.")
+    expect(page.locator(".attempt")).to_contain_text("x not started: It needs all, which failed.")
 
 
 def test_snippets_of_the_event_search_keep_their_case(open_page: OpenPage) -> None:

@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.text import Text
 
 from api.cli.render.console import SafeConsole
-from api.cli.render.events import ProgressLines
-from api.cli.render.text import duration, speed
+from api.cli.render.run_events import ProgressLines
+from api.services.research.event_text import duration, speed
 from multi_agent.values import events, evidence_events
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, make_console, print_json, print_message, to_json
+from api.cli.common import Home, Json, command_group, make_candor, make_console, print_json, print_result
 from api.cli.completion import complete_collections
 
 app = command_group("audit", "List or prune the audit log of the service.")
@@ -34,7 +34,7 @@ def list_all(
 
     found = make_candor(home).audit.list(AuditQuery(key=key, collection=collection, text=text, limit=limit))
     if as_json:
-        print_json([to_json(each) for each in found])
+        print_json(found)
         return
     from api.cli.render.audit import show_audit
 
@@ -56,7 +56,4 @@ def prune(
     from api.auth.permissions import LOCAL_CALLER
 
     pruned = make_candor(home).audit.prune(older_than, LOCAL_CALLER.name)
-    if as_json:
-        print_json({"pruned": pruned})
-    else:
-        print_message(f"Deleted {pruned} entries.")
+    print_result({"pruned": pruned}, f"Deleted {pruned} entries.", as_json)

@@ -39,6 +39,6 @@ def demo(
         raise UsageError("--record needs all questions; leave out --question.")
     result = run_demo(home, live=live, record=record, only=question, progress=not as_json)
     if as_json:
-        print_json(result.model_dump(mode="json"))
+        print_json(result)
     if any(answer.status.value in ("failed", "cancelled") for answer in result.answers):
         raise typer.Exit(1)

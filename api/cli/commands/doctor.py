@@ -26,7 +26,7 @@ def doctor(
     """
     diagnosis = make_candor(home).doctor.diagnose()
     if as_json:
-        print_json(diagnosis.model_dump(mode="json"))
+        print_json(diagnosis)
     else:
         from api.cli.render.diagnosis import show_diagnosis
 

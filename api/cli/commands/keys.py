@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import (
-    Home,
-    Json,
-    command_group,
-    make_candor,
-    print_json,
-    print_list,
-    print_message,
-    print_text,
-    to_json,
-)
+from api.cli.common import Home, Json, command_group, make_candor, print_list, print_result, print_text
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,10 +53,9 @@ def add(
         {"name": name, "rights": _parse_rights(right), "expires_at": _parse_lifetime(expires), "limits": limits}
     )
     created = make_candor(home).keys.add(request)
-    if as_json:
-        print_json(to_json(created))
-    else:
-        print_message(f"Created key {created.key.id} for {created.key.name}. Copy it now. It is not shown again:")
+    told = f"Created key {created.key.id} for {created.key.name}. Copy it now. It is not shown again:"
+    print_result(created, told, as_json)
+    if not as_json:
         print_text(created.secret)
 
 
@@ -100,10 +89,7 @@ def revoke(
     Example: candor keys revoke 3f2a9c41d0b7
     """
     revoked = make_candor(home).keys.revoke(key)
-    if as_json:
-        print_json(to_json(revoked))
-    else:
-        print_message(f"Revoked {revoked.id} ({revoked.name}).")
+    print_result(revoked, f"Revoked {revoked.id} ({revoked.name}).", as_json)
 
 
 def _make_request(values: dict[str, object]) -> KeyRequest:

@@ -56,7 +56,7 @@ def move(
     with no_service(source.settings, engines):
         report = Move(source.engine, source.store, chosen, source.settings.home).run(_show_progress(quiet=as_json))
     if as_json:
-        print_json(report.model_dump(mode="json"))
+        print_json(report)
         return
     _print_report(report, to_database, to_store)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.events import vote_lines
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
 from api.services.exports.export import gaps_heading
+from api.services.research.event_text import vote_lines
 from api.services.research.execution_summary import execution_facts
 from api.services.research.kept_text import KeptText
 from api.services.research.quote_place import describe_place

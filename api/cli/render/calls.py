@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import format_arguments
+from api.services.research.event_text import format_arguments
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.prompts.show_passages import show_location
 from multi_agent.storage.tool_calls import ToolEntry

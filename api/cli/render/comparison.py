@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.replay import difference_lines
-from api.cli.render.text import duration, excerpt, show_paragraph, show_table
+from api.cli.render.text import excerpt, show_paragraph, show_table
 from api.services.research.compare import (
     ComparedClaim,
     ComparedPassage,
@@ -18,6 +18,7 @@ from api.services.research.compare import (
     Items,
     RunComparison,
 )
+from api.services.research.event_text import duration
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.values.plan import Plan
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import duration, excerpt, file_size, show_paragraph
+from api.cli.render.text import excerpt, file_size, show_paragraph
+from api.services.research.event_text import duration
 from multi_agent.storage.trace import RunSummary
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +9,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-
-from multi_agent.model import Usage
 
 INDENT = "    "
 EXCERPT_LENGTH = 300  # characters
@@ -46,27 +42,6 @@ def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence
 def excerpt(text: str) -> str:
     """Return the beginning of a text, cut at a word."""
     return textwrap.shorten(text, EXCERPT_LENGTH, placeholder=" …")
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a message, which states the problem. The rest explains how to solve it."""
-    return re.split(r"(?<=[.!?])\s+(?=[A-Z0-9`(])", text, maxsplit=1)[0]
-
-
-def duration(seconds: float) -> str:
-    """Return a duration for people: '8 s' or '2:05 min'."""
-    whole = round(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60}:{whole % 60:02} min"
-
-
-def speed(usage: Usage) -> str:
-    """Return completion tokens per second, including the time to read the prompt. '' for calls that took no time."""
-    return f"{usage.completion_tokens / usage.seconds:.1f} tokens/s" if usage.seconds else ""
-
-
-def format_arguments(arguments: dict[str, Any]) -> str:
-    """Return the arguments of a tool call as JSON."""
-    return json.dumps(arguments, ensure_ascii=False)
 
 
 def file_size(size: int) -> str:

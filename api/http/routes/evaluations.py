@@ -13,17 +13,7 @@ from pydantic import Field
 from api.auth.limits import require_tokens
 from api.auth.permissions import Right
 from api.errors import UsageError
-from api.http.deps import (
-    CollectionQuery,
-    CollectionsDep,
-    CurrentCaller,
-    EvaluationsDep,
-    JobsDep,
-    LedgerDep,
-    PoolDep,
-    SettingsDep,
-    TraceDep,
-)
+from api.http.deps import CandorDep, CollectionQuery, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.jobs.evaluation import free_job_id, submit_evaluation
@@ -107,12 +97,8 @@ _FILES = [{"name": "mine.csv", "text": "question,accepted,type\nHow many?,9412,n
 
 @router.post("", status_code=202, responses=problem_responses(403, 404, 422, 503))
 async def evaluate(
-    evaluations: EvaluationsDep,
-    collections: CollectionsDep,
-    pool: PoolDep,
-    jobs: JobsDep,
-    settings: SettingsDep,
-    trace: TraceDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     body: Annotated[EvaluationRequest, Body(examples=_EXAMPLES)],
 ) -> Job:
@@ -121,48 +107,42 @@ async def evaluate(
     Its runs belong to your key and count towards its limits. When the key has no tokens left today, the evaluation
     stops with the state `budget reached`. You can resume it the next day.
     """
-    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
+    collection = await asyncio.to_thread(candor.collections.resolve_for, caller, Right.READ, body.collection)
     if body.configuration.get("settings"):
         caller.require_admin()  # settings can name code to load and endpoints to send documents to
-    _require_few(body.questions, settings.service.evaluation_questions)
+    _require_few(body.questions, candor.settings.service.evaluation_questions)
     require_unique_ids(body.questions)
-    await asyncio.to_thread(require_tokens, trace, caller)
+    await asyncio.to_thread(require_tokens, candor.trace, caller)
 
     def start() -> Evaluation:
-        pool.get(collection)
-        configuration = evaluations.make_configuration({"label": "rest", **body.configuration}, "request")
+        parts.pool.get(collection)
+        configuration = candor.evaluations.make_configuration({"label": "rest", **body.configuration}, "request")
         questions = QuestionSet(name=body.name, questions=body.questions)
-        return evaluations.start(
+        return candor.evaluations.start(
             questions, collection, configuration, metrics=body.metrics, judge=body.judge
         ).evaluation
 
     started = await asyncio.to_thread(start)
     spec = EvaluationJobSpec(evaluation=started.id, parallel=body.parallel, budget=body.budget)
-    return await submit_evaluation(jobs, spec, collection, caller, started.id)
+    return await submit_evaluation(parts.jobs, spec, collection, caller, started.id)
 
 
 @router.get("", responses=problem_responses(503))
-def evaluations(evaluations: EvaluationsDep, caller: CurrentCaller) -> list[Standing]:
+def evaluations(candor: CandorDep, caller: CurrentCaller) -> list[Standing]:
     """List the evaluations of collections that you may read, newest first."""
-    stored = evaluations.store.list_progress()
+    stored = candor.evaluations.store.list_progress()
     return [_standing(*each) for each in stored if caller.may(Right.READ, each[0].collection)]
 
 
 @router.get("/questions", responses=problem_responses(404, 422, 503))
-def rated(
-    trace: TraceDep,
-    ledger: LedgerDep,
-    collections: CollectionsDep,
-    caller: CurrentCaller,
-    collection: CollectionQuery = None,
-) -> QuestionSet:
+def rated(candor: CandorDep, caller: CurrentCaller, collection: CollectionQuery = None) -> QuestionSet:
     """Return the questions of a collection whose answers were rated, as a question set.
 
     An answer that was rated up becomes the accepted answer, and its documents become the gold documents. A question
     whose answer was rated down gets the note of the rating.
     """
-    known = collections.require(collections.resolve_for(caller, Right.READ, collection))
-    return rated_questions(trace, ledger, known.collection)
+    known = candor.collections.require(candor.collections.resolve_for(caller, Right.READ, collection))
+    return rated_questions(candor.trace, candor.ledger, known.collection)
 
 
 @router.post("/questions", responses=problem_responses(422))
@@ -173,18 +153,18 @@ def questions(caller: CurrentCaller, given: Annotated[QuestionFile, Body(example
 
 @router.get("/comparison", responses=problem_responses(404, 422, 503))
 def comparison(
-    evaluations: EvaluationsDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     first: Annotated[str, Query(description="Id of the baseline evaluation.")],
     second: Annotated[str, Query(description="Id of the evaluation to compare with the baseline.")],
 ) -> Comparison:
     """Compare two evaluations. Returns second minus first for each figure, with intervals and tests."""
-    return compare_evaluations(evaluations.find(first, caller), evaluations.find(second, caller))
+    return compare_evaluations(candor.evaluations.find(first, caller), candor.evaluations.find(second, caller))
 
 
 @router.get("/report", response_class=Response, responses=problem_responses(404, 422, 503))
 def report(
-    evaluations: EvaluationsDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     evaluation: Annotated[
         list[str], Query(description="Ids of one or more evaluations. All others are compared with the first.")
@@ -192,15 +172,15 @@ def report(
     format: Annotated[Format, Query(description="html, md or json")] = Format.HTML,  # noqa: A002 - the public name
 ) -> Response:
     """Get a report as a file."""
-    content = render_report(Report.create([evaluations.find(each, caller) for each in evaluation]), format)
+    content = render_report(Report.create([candor.evaluations.find(each, caller) for each in evaluation]), format)
     headers = {"Content-Disposition": f'attachment; filename="report.{format.value}"'}
     return Response(content, media_type=_MEDIA[format], headers=headers)
 
 
 @router.get("/{evaluation}", responses=problem_responses(404, 503))
-def evaluation(evaluations: EvaluationsDep, caller: CurrentCaller, evaluation: EvaluationId) -> EvaluationAccount:
+def evaluation(candor: CandorDep, caller: CurrentCaller, evaluation: EvaluationId) -> EvaluationAccount:
     """Get an evaluation with its figures and one row for each question asked so far."""
-    result = evaluations.find(evaluation, caller)
+    result = candor.evaluations.find(evaluation, caller)
     summary = summarize(result)
     known = collect_figures(discover().values())
     meanings = {name: known[name] for name in sort_figures(summary.figures) if name in known}
@@ -209,27 +189,26 @@ def evaluation(evaluations: EvaluationsDep, caller: CurrentCaller, evaluation: E
 
 @router.post("/{evaluation}/resume", status_code=202, responses=problem_responses(403, 404, 422, 503))
 async def resume(
-    evaluations: EvaluationsDep,
-    jobs: JobsDep,
-    trace: TraceDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     evaluation: EvaluationId,
     how: Annotated[Resumption, Body(examples=[{"parallel": 8}])],
 ) -> Job:
     """Resume an evaluation that was cancelled or reached its budget. Creates a new job. New runs belong to your key."""
-    found = (await asyncio.to_thread(evaluations.find, evaluation, caller)).evaluation
-    await asyncio.to_thread(require_tokens, trace, caller)
+    found = (await asyncio.to_thread(candor.evaluations.find, evaluation, caller)).evaluation
+    await asyncio.to_thread(require_tokens, candor.trace, caller)
     spec = EvaluationJobSpec(evaluation=found.id, parallel=how.parallel, budget=how.budget)
-    return await submit_evaluation(jobs, spec, found.collection, caller, await free_job_id(jobs, found.id))
+    return await submit_evaluation(parts.jobs, spec, found.collection, caller, await free_job_id(parts.jobs, found.id))
 
 
 @router.delete("/{evaluation}", status_code=204, responses=problem_responses(403, 404, 422, 503))
-async def remove(evaluations: EvaluationsDep, jobs: JobsDep, caller: CurrentCaller, evaluation: EvaluationId) -> None:
+async def remove(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, evaluation: EvaluationId) -> None:
     """Delete an evaluation that has no active job. Its runs stay."""
-    found = (await asyncio.to_thread(evaluations.find, evaluation, caller)).evaluation
+    found = (await asyncio.to_thread(candor.evaluations.find, evaluation, caller)).evaluation
     caller.require(Right.WRITE, found.collection)
-    await free_job_id(jobs, found.id)  # raises UsageError while a job is active
-    await asyncio.to_thread(evaluations.store.delete, found.id)
+    await free_job_id(parts.jobs, found.id)  # raises UsageError while a job is active
+    await asyncio.to_thread(candor.evaluations.store.delete, found.id)
 
 
 def _require_few(questions: Sequence[Question], most: int) -> None:

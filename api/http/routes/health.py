@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import Response
 
-from api.http.deps import DoctorDep, OptionalCaller, ResearcherDep, SearchesDep
+from api.http.deps import CandorDep, OptionalCaller, PartsDep
 from api.http.router import make_router
 from api.workers.contract import Researcher
 from base.models import FrozenModel
@@ -34,14 +34,12 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "A check failed; see `checks`."}})
-def readyz(
-    doctor: DoctorDep, searches: SearchesDep, researcher: ResearcherDep, caller: OptionalCaller, response: Response
-) -> Readiness:
+def readyz(candor: CandorDep, parts: PartsDep, caller: OptionalCaller, response: Response) -> Readiness:
     """Check whether the service is ready. Responds with status 503 if a check fails. Does not use a language model.
 
     All clients get `ok`. Only owners get `checks`.
     """
-    checks = (*doctor.check_parts(), _check_search(searches), _check_research(researcher))
+    checks = (*candor.doctor.check_parts(), _check_search(parts.searches), _check_research(parts.researcher))
     ok = all(check.ok for check in checks)
     response.status_code = 200 if ok else 503
     return Readiness(ok=ok, checks=checks if caller and caller.is_admin else ())

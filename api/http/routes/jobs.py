@@ -8,7 +8,7 @@ from fastapi import Path, Query
 
 from api.auth.permissions import Caller, Right
 from api.errors import JobNotFound
-from api.http.deps import CurrentCaller, JobsDep
+from api.http.deps import CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.jobs.models import Job, JobKind, JobStatus
@@ -23,7 +23,7 @@ JobId = Annotated[
 
 @router.get("", responses=problem_responses(422, 503))
 async def jobs(
-    jobs: JobsDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     kind: Annotated[JobKind | None, Query(description="Return only jobs of this kind.")] = None,
     status: Annotated[
@@ -33,25 +33,25 @@ async def jobs(
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> list[Job]:
     """List the latest jobs (questions, ingests and evaluations), newest first."""
-    return await jobs.list(kind, status, collection, limit, readable=lambda name: caller.may(Right.READ, name))
+    return await parts.jobs.list(kind, status, collection, limit, readable=lambda name: caller.may(Right.READ, name))
 
 
 @router.get("/{job_id}", responses=problem_responses(404, 503))
-async def job(jobs: JobsDep, caller: CurrentCaller, job_id: JobId) -> Job:
+async def job(parts: PartsDep, caller: CurrentCaller, job_id: JobId) -> Job:
     """Get the state, progress and result of one job."""
-    return await _readable(jobs, caller, job_id)
+    return await _readable(parts.jobs, caller, job_id)
 
 
 @router.post("/{job_id}/cancel", responses=problem_responses(403, 404, 409, 503))
-async def cancel(jobs: JobsDep, caller: CurrentCaller, job_id: JobId) -> Job:
+async def cancel(parts: PartsDep, caller: CurrentCaller, job_id: JobId) -> Job:
     """Cancel a waiting or running job. A job that has ended stays as it is.
 
     Requires the key that submitted the job, or the right 'admin' over its collection.
     """
-    found = await _readable(jobs, caller, job_id)
+    found = await _readable(parts.jobs, caller, job_id)
     if found.key != caller.key:
         caller.require(Right.ADMIN, found.collection)
-    return await jobs.cancel(job_id)
+    return await parts.jobs.cancel(job_id)
 
 
 async def _readable(jobs: Jobs, caller: Caller, job_id: str) -> Job:

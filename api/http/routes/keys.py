@@ -8,7 +8,7 @@ from fastapi import Body, Path
 
 from api.auth.keys import Key, KeyRequest, NewKey
 from api.auth.permissions import Limits, Right
-from api.http.deps import CurrentCaller, KeysDep
+from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from base.models import FrozenModel
@@ -47,21 +47,18 @@ def me(caller: CurrentCaller) -> Me:
 
 
 @router.get("/keys", responses=problem_responses(503))
-def keys(keys: KeysDep, caller: CurrentCaller) -> list[Key]:
+def keys(candor: CandorDep, caller: Owner) -> list[Key]:
     """List all keys without their secrets, newest first, including expired and revoked keys."""
-    caller.require_admin()
-    return keys.list()
+    return candor.keys.list()
 
 
 @router.post("/keys", status_code=201, responses=problem_responses(422, 503))
-def add(keys: KeysDep, caller: CurrentCaller, key: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
+def add(candor: CandorDep, caller: Owner, key: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
     """Create a key. The response contains the secret, which cannot be retrieved later."""
-    caller.require_admin()
-    return keys.add(key)
+    return candor.keys.add(key)
 
 
 @router.delete("/keys/{key}", responses=problem_responses(404, 422, 503))
-def revoke(keys: KeysDep, caller: CurrentCaller, key: KeyId) -> Key:
+def revoke(candor: CandorDep, caller: Owner, key: KeyId) -> Key:
     """Revoke a key. It stays in the list, so that the audit log can name it."""
-    caller.require_admin()
-    return keys.revoke(key)
+    return candor.keys.revoke(key)

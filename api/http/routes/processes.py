@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.http.deps import CurrentCaller, JobsDep
+from api.http.deps import Owner, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.storage.live_processes import Process
@@ -13,10 +13,9 @@ router = make_router(prefix="/v1/processes", tags=["jobs"])
 
 
 @router.get("", responses=problem_responses(503))
-async def processes(jobs: JobsDep, caller: CurrentCaller) -> Sequence[Process]:
+async def processes(parts: PartsDep, caller: Owner) -> Sequence[Process]:
     """List the live services and workers that share the jobs of this service, oldest first. Empty if it is alone.
 
     Only owners may call this.
     """
-    caller.require_admin()
-    return await jobs.processes()
+    return await parts.jobs.processes()

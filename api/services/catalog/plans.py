@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field, ValidationError
@@ -50,27 +51,23 @@ class PlanFile(FrozenModel):
         return self.model_dump_json(indent=2, exclude_defaults=True) + "\n"
 
 
+@dataclass(frozen=True, eq=False)
 class Plans:
     """The saved plans. ``make_llm`` builds the planner's model. Calls block."""
 
-    def __init__(
-        self,
-        memory: PlanMemory,
-        trace: Trace,
-        catalog: AgentCatalog,
-        collections: Collections,
-        make_llm: Callable[[], LLM],
-    ) -> None:
-        self._memory, self._trace, self._catalog, self._collections = memory, trace, catalog, collections
-        self._make_llm = make_llm
+    memory: PlanMemory
+    trace: Trace
+    catalog: AgentCatalog
+    collections: Collections
+    make_llm: Callable[[], LLM]
 
     def get(self, name: str, caller: Caller = LOCAL_CALLER) -> PlanExample:
         """Return a saved plan. Raises UnknownPlan, even if it exists but the caller may not read its collection."""
-        return self._memory.get(name, caller.readable)
+        return self.memory.get(name, caller.readable)
 
     def require_free(self, name: str) -> None:
         """Raise NameTaken if there is a saved plan of this name."""
-        self._memory.require_free(name)
+        self.memory.require_free(name)
 
     async def propose(self, run_id: str, *, keep_documents: bool = False) -> Proposal:
         """Ask the model for a template of a run's last plan, without saving it.
@@ -78,8 +75,8 @@ class Plans:
         Raises RunNotFound, LLMError, and AgentError if the run had no plan.
         """
         plan, run = await asyncio.to_thread(self._plan_of, run_id)
-        registry = await asyncio.to_thread(self._catalog.registry)
-        proposal = await propose(self._make_llm(), plan, run.question, registry, keep_documents=keep_documents)
+        registry = await asyncio.to_thread(self.catalog.registry)
+        proposal = await propose(self.make_llm(), plan, run.question, registry, keep_documents=keep_documents)
         return proposal.model_copy(update={"collection": run.collection})
 
     def save_from_run(self, name: str, run_id: str, *, keep_documents: bool = False) -> PlanExample:
@@ -88,7 +85,7 @@ class Plans:
         Raises RunNotFound, NameTaken, PlanError if the plan contains the run's question, AgentError if it had no plan.
         """
         plan, run = self._plan_of(run_id)
-        registry = self._catalog.registry()
+        registry = self.catalog.registry()
         template = without_question(plan, run.question, registry, keep_documents=keep_documents)
         documents = documents_in(plan, registry)
         require_saveable(template, run.question, registry, documents, keep_documents=keep_documents)
@@ -96,7 +93,7 @@ class Plans:
 
     def save_proposal(self, name: str, proposal: Proposal, *, keep_documents: bool = False) -> PlanExample:
         """Save a proposed template. Raises PlanError, NameTaken."""
-        registry, plan = self._catalog.registry(), proposal.plan
+        registry, plan = self.catalog.registry(), proposal.plan
         require_saveable(plan, proposal.question, registry, documents_in(plan, registry), keep_documents=keep_documents)
         return self._save(name, plan, proposal.question, proposal.collection)
 
@@ -118,12 +115,12 @@ class Plans:
 
         Raises UnknownPlan and the errors of ``save``.
         """
-        registry = self._catalog.registry()
+        registry = self.catalog.registry()
         kept = documents_in(self.get(name).plan, registry)
         added = set(documents_in(plan, registry)) - set(kept)
         documents = [*kept, *self._documents_of(collection)]
         self._require_saveable(plan, question, documents, keep_documents or not added)
-        self._memory.replace(name, plan, question.strip(), collection)
+        self.memory.replace(name, plan, question.strip(), collection)
         return self.get(name)
 
     def put(
@@ -137,30 +134,30 @@ class Plans:
 
     def delete(self, name: str) -> None:
         """Delete a saved plan. Raises UnknownPlan."""
-        self._memory.delete(name)
+        self.memory.delete(name)
 
     def _plan_of(self, run_id: str) -> tuple[Plan, RunSummary]:
         """Return the last plan of a run and the run."""
-        run = self._trace.run(run_id)
-        events = self._trace.events(run.run_id)
+        run = self.trace.run(run_id)
+        events = self.trace.events(run.run_id)
         followed = [event.body for event in events if isinstance(event.body, PlanMade | PlanRevised)]
         if not followed:
             raise AgentError(f"Run {run.run_id!r} ended before it had a plan, so there is nothing to save.")
         return followed[-1].plan, run
 
     def _require_saveable(self, plan: Plan, question: str, documents: list[str], keep_documents: bool) -> None:
-        require_saveable(plan, question, self._catalog.registry(), documents, keep_documents=keep_documents)
+        require_saveable(plan, question, self.catalog.registry(), documents, keep_documents=keep_documents)
 
     def _documents_of(self, collection: str | None) -> list[str]:
         if not collection:
             return []
-        self._collections.alias_of(collection)
-        return [entry.name for entry in self._collections.catalogue(collection)]
+        self.collections.alias_of(collection)
+        return [entry.name for entry in self.collections.catalogue(collection)]
 
     def _save(self, name: str, plan: Plan, question: str, collection: str) -> PlanExample:
-        self._memory.save(name, plan, question, collection)
-        return self._memory.get(name.strip())
+        self.memory.save(name, plan, question, collection)
+        return self.memory.get(name.strip())
 
     def list(self, caller: Caller = LOCAL_CALLER) -> list[PlanExample]:
         """Return the saved plans, except those of collections that the caller may not read."""
-        return list(self._memory.list(caller.readable))
+        return list(self.memory.list(caller.readable))

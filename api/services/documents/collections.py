@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from vectorstore.store import Collection, Searchable, VectorStore
 
 
+@dataclass(frozen=True, eq=False)
 class Collections:
     """All collections of a data folder. Calls block.
 
@@ -40,22 +42,15 @@ class Collections:
     ``draw_page`` takes a collection, a chunk and a page number, and returns the picture of the page as PNG.
     """
 
-    def __init__(
-        self,
-        store: VectorStore,
-        aliases: CollectionAliases,
-        ledger: Ledger,
-        uploads: Uploads,
-        engine: Engine,
-        embedding_model: str,
-        load_embedder: Callable[[], QueryEmbedder | None],
-        draw_page: Callable[[str, Chunk, int], bytes],
-        suggestions: Suggestions,
-    ) -> None:
-        self.store, self.aliases, self.ledger = store, aliases, ledger
-        self.load_embedder, self._draw_page = load_embedder, draw_page
-        self._uploads, self._engine, self._embedding_model = uploads, engine, embedding_model
-        self._suggestions = suggestions
+    store: VectorStore
+    aliases: CollectionAliases
+    ledger: Ledger
+    uploads: Uploads
+    engine: Engine
+    embedding_model: str
+    load_embedder: Callable[[], QueryEmbedder | None]
+    draw_page: Callable[[str, Chunk, int], bytes]
+    suggestions: Suggestions
 
     def resolve(self, name: str | None, among: Set[str] | None = None) -> str:
         """Return the selection ``name``, such as ``papers+mail``; ``*`` means all collections (in ``among``).
@@ -104,10 +99,10 @@ class Collections:
         one, unless ``any_model``.
         """
         existing = self.require(name)
-        if existing.embedding_model != self._embedding_model and not any_model:
+        if existing.embedding_model != self.embedding_model and not any_model:
             raise CollectionMismatch(
                 f"Collection {name!r} was embedded with {existing.embedding_model!r}, but the configured model is "
-                f"{self._embedding_model!r}. Set CANDOR_STORE__EMBEDDING__MODEL={existing.embedding_model} to search "
+                f"{self.embedding_model!r}. Set CANDOR_STORE__EMBEDDING__MODEL={existing.embedding_model} to search "
                 "it, or ingest it again to embed it with the configured model."
             ).with_command(f"`candor ingest FOLDER --collection {name}` embeds it again.")
         return existing.name
@@ -142,7 +137,7 @@ class Collections:
         from ingest.ledger.lock import ingest_lock
 
         self.store.claim(self.aliases.resolve(name))
-        return ingest_lock(self._engine, name)
+        return ingest_lock(self.engine, name)
 
     def live(self, collection: Collection) -> Collection:
         """Return a view of an open collection that hides outdated versions of its documents."""
@@ -176,7 +171,7 @@ class Collections:
             selection,
             lambda: self.catalogue(selection),
             Retriever(opened, self.load_embedder()),
-            lambda chunk, page: self._draw_page(part_of(selection, chunk.name), chunk, page),
+            lambda chunk, page: self.draw_page(part_of(selection, chunk.name), chunk, page),
             None if SEPARATOR in selection else partial(self.ledger.searchable, selection),
         )
 
@@ -210,9 +205,9 @@ class Collections:
             with suppress(CollectionNotFound):  # the store has lost it
                 self.store.drop(stored_name)
             self.ledger.forget(name)
-            self._suggestions.forget(name)
+            self.suggestions.forget(name)
             self.aliases.forget(stored_name)
-            self._uploads.drop(name)
+            self.uploads.drop(name)
 
     def adopt(self, name: str) -> None:
         """Make the database of this process the owner of a collection on a server. Raises StoreError."""
@@ -239,7 +234,7 @@ class Collections:
             spec.collection
             for spec in self.list()
             if isinstance(spec, CollectionSpec)
-            and spec.embedding_model == self._embedding_model
+            and spec.embedding_model == self.embedding_model
             and any(each.chunks for each in counted.get(spec.collection, {}).values())
         ]
 

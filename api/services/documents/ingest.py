@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ingest.pipeline.model.figures import FigureDescriber
     from ingest.pipeline.model.model_facts import FactFinder
     from ingest.pipeline.reembed import ModelChange, ReembedReport
+    from ingest.settings import IngestSettings
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import Collection, VectorStore
 
@@ -85,44 +86,40 @@ class _PreparedIngest:
     seconds: float
 
 
+@dataclass(frozen=True, eq=False)
 class IngestService:
     """Plans and executes ingests."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        engine: Engine,
-        store: VectorStore,
-        ledger: Ledger,
-        aliases: CollectionAliases,
-        load_embedder: Callable[[], Embedder],
-        uploads: Uploads,
-        describer: FigureDescriber | None = None,
-        fact_finder: FactFinder | None = None,
-    ) -> None:
-        """Create the service. A ``describer`` or ``fact_finder`` of None skips figure descriptions or facts."""
-        self._home = settings.home
-        self._roots = settings.service.ingest_roots
-        self._settings = settings.ingest
-        self._engine = engine
-        self._store = store
-        self._ledger = ledger
-        self._aliases = aliases
-        self._load_embedder = load_embedder
-        self._uploads = uploads
-        self._describer, self._fact_finder = describer, fact_finder
+    all_settings: Settings
+    engine: Engine
+    store: VectorStore
+    ledger: Ledger
+    aliases: CollectionAliases
+    load_embedder: Callable[[], Embedder]
+    uploads: Uploads
+    describer: FigureDescriber | None = None
+    """None skips descriptions of figures."""
+    fact_finder: FactFinder | None = None
+    """None skips facts from a model."""
+
+    @property
+    def _home(self) -> Path:
+        return self.all_settings.home
+
+    @property
+    def _settings(self) -> IngestSettings:
+        return self.all_settings.ingest
 
     @property
     def _embedder(self) -> Embedder:
-        return self._load_embedder()
+        return self.load_embedder()
 
     def boundary(self, collection: str) -> Boundary:
         """Return the folders that the service may ingest from into this collection."""
         from ingest.pipeline.boundary import Boundary
 
-        roots = tuple(root.expanduser() for root in self._roots)
-        return Boundary(roots=roots, own=self._home, uploads=self._uploads.folder(collection))
+        roots = tuple(root.expanduser() for root in self.all_settings.service.ingest_roots)
+        return Boundary(roots=roots, own=self._home, uploads=self.uploads.folder(collection))
 
     def check(self, request: IngestRequest, within: Boundary | None = None) -> None:
         """Raise IngestError, StoreError or UsageError if the ingest cannot start. Checks no individual file."""
@@ -133,14 +130,14 @@ class IngestService:
         tag_names(request.tags)
         self._new_spec(request.collection, self._create_chunker())
         self._with_models(load_parser(self._settings.parser))
-        known = {} if request.paths else self._ledger.snapshot(request.collection)
-        base = self._uploads.folder(request.collection)
+        known = {} if request.paths else self.ledger.snapshot(request.collection)
+        base = self.uploads.folder(request.collection)
         if stored := self._find_spec(request.collection):
-            self._store.claim(stored.name)
+            self.store.claim(stored.name)
         try:
             require_files(request, known, own=self._home, base=base, within=within)
         except NothingToIngest:
-            if request.paths or not find_difference(self._store, stored, self._ledger, known):
+            if request.paths or not find_difference(self.store, stored, self.ledger, known):
                 raise
 
     def plan(self, request: IngestRequest) -> Plan:
@@ -179,10 +176,10 @@ class IngestService:
         from ingest.pipeline.stored_text import StoredTextIngest
         from ingest.pipeline.web_address import AddressedParser
 
-        with ingest_lock(self._engine, request.collection) as lock, ExitStack() as kept:
+        with ingest_lock(self.engine, request.collection) as lock, ExitStack() as kept:
             prepared = self._prepare(request, within)
             on_plan(prepared.plan)
-            for model in (self._describer, self._fact_finder):
+            for model in (self.describer, self.fact_finder):
                 if model:
                     kept.enter_context(model.kept())
                     model.check()
@@ -193,18 +190,18 @@ class IngestService:
             def check() -> None:
                 """Raise IngestUnderWay or ForeignCollection if this process may no longer write."""
                 lock.check()
-                self._store.claim(spec.name)
+                self.store.claim(spec.name)
 
             folder = Path(kept.enter_context(TemporaryDirectory(prefix="candor-")))
             copies = Copies(within, folder) if within else None
             parser = kept.enter_context(self._create_parser(cancelled))
-            with (open_collection or self._store.create)(spec) as collection:
+            with (open_collection or self.store.create)(spec) as collection:
                 pipeline = IngestPipeline(
-                    parser=AddressedParser(self._with_models(parser), self._uploads.url),
+                    parser=AddressedParser(self._with_models(parser), self.uploads.url),
                     chunker=IsolatedChunker(prepared.chunker, parser.pool, self._settings.max_passages),
                     embedder=self._embedder,
                     collection=collection,
-                    ledger=self._ledger,
+                    ledger=self.ledger,
                     settings=self._settings,
                     parse_threads=self._settings.parse_workers,
                     check=check,
@@ -216,10 +213,10 @@ class IngestService:
                 )  # fmt: skip
                 if not report.cancelled and (prepared.difference or prepared.model_change):
                     documents = StoredTextIngest(
-                        request.collection, collection, self._ledger, prepared.chunker, self._embedder,
+                        request.collection, collection, self.ledger, prepared.chunker, self._embedder,
                         self._settings.embed_batch, check,
                     )  # fmt: skip
-                    report = repair(report, collection, self._ledger, documents, progress, cancelled)
+                    report = repair(report, collection, self.ledger, documents, progress, cancelled)
                 if not (report.cancelled or open_collection):
                     collection.optimize(on_index, cancelled)
                 return report
@@ -232,13 +229,13 @@ class IngestService:
 
         started = time.perf_counter()
         name, chunker = request.collection, self._create_chunker()
-        spec, known, change = self._new_spec(name, chunker), self._ledger.snapshot(name), None
+        spec, known, change = self._new_spec(name, chunker), self.ledger.snapshot(name), None
         if stored := self._find_spec(name):
-            self._store.claim(stored.name)
+            self.store.claim(stored.name)
             # The spec keeps its original chunking, because the ledger stores the chunking of each document.
             spec = spec.model_copy(update={"name": stored.name, "chunking": stored.chunking})
         else:  # the store may have lost a collection that has an alias
-            spec = spec.model_copy(update={"name": self._aliases.resolve(name)})
+            spec = spec.model_copy(update={"name": self.aliases.resolve(name)})
         if stored and stored.embedding_model != spec.embedding_model:
             change = ModelChange(
                 collection=name,
@@ -247,14 +244,14 @@ class IngestService:
                 documents=sum(each.chunks > 0 for each in known.values()),
             )
             known = change.apply(known, chunker.fingerprint)
-        difference = Difference() if change else find_difference(self._store, stored, self._ledger, known)
+        difference = Difference() if change else find_difference(self.store, stored, self.ledger, known)
         try:
             plan = plan_ingest(
                 request,
                 known,
                 index_settings(self._with_models(load_parser(self._settings.parser)), chunker, self._settings),
                 own=self._home,
-                base=self._uploads.folder(name),
+                base=self.uploads.folder(name),
                 within=within,
             )
         except NothingToIngest:
@@ -264,7 +261,7 @@ class IngestService:
         plan = plan.model_copy(update={"notices": (*difference.notices, *plan.notices)})
         if change:
             plan = plan.with_notice(change.notice)
-        elif self._aliases.building(name):
+        elif self.aliases.building(name):
             plan = plan.with_notice(_REBUILD_DROPPED)
         return _PreparedIngest(plan, known, spec, change, difference, chunker, time.perf_counter() - started)
 
@@ -285,23 +282,23 @@ class IngestService:
         spec, chunker = prepared.spec, prepared.chunker
         if change := prepared.model_change:
             name = change.collection
-            with open_successor(self._new_spec(name, chunker), self._store, self._aliases) as successor:
+            with open_successor(self._new_spec(name, chunker), self.store, self.aliases) as successor:
                 rebuild = Reembedding(
-                    change, successor=successor, ledger=self._ledger, chunker=chunker, embedder=self._embedder,
+                    change, successor=successor, ledger=self.ledger, chunker=chunker, embedder=self._embedder,
                     batch=self._settings.embed_batch, check=lock.check,
                 )  # fmt: skip
                 report = rebuild.run(prepared.known, progress, cancelled)
             if report is None:
                 return spec
-            self._aliases.promote(name)
+            self.aliases.promote(name)
             on_reembedded(report)
             spec = successor.spec
         with suppress(CollectionLocked):  # another process still searches it; the next ingest drops it
-            drop_replaced(prepared.plan.collection, self._store, self._ledger, self._aliases)
+            drop_replaced(prepared.plan.collection, self.store, self.ledger, self.aliases)
         return spec
 
     def _find_spec(self, name: str) -> CollectionSpec | None:
-        return self._store.find(self._aliases.resolve(name))
+        return self.store.find(self.aliases.resolve(name))
 
     def _new_spec(self, name: str, chunker: Chunker) -> CollectionSpec:
         """Return the spec of a new collection with the current settings. Raises UsageError for an invalid name."""
@@ -331,9 +328,9 @@ class IngestService:
         from ingest.pipeline.model.figures import DescribingParser
         from ingest.pipeline.model.model_facts import FactsParser
 
-        if self._fact_finder:
-            parser = FactsParser(parser, self._fact_finder)
-        return DescribingParser(parser, self._describer) if self._describer else parser
+        if self.fact_finder:
+            parser = FactsParser(parser, self.fact_finder)
+        return DescribingParser(parser, self.describer) if self.describer else parser
 
     def _create_parser(self, cancelled: Callable[[], bool]) -> IsolatedParser:
         from ingest.isolation.isolated_parser import IsolatedParser

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -38,18 +39,19 @@ class SuggestedQuestions(FrozenModel):
     )
 
 
+@dataclass(frozen=True, eq=False)
 class QuestionSuggester:
     """Suggests questions about collections. ``make_llm`` builds the model that writes them."""
 
-    def __init__(
-        self, suggestions: Suggestions, ledger: Ledger, trace: Trace, calls: OtherCalls, make_llm: Callable[[], LLM]
-    ) -> None:
-        self._suggestions, self._ledger, self._trace = suggestions, ledger, trace
-        self._calls, self._make_llm = calls, make_llm
+    suggestions: Suggestions
+    ledger: Ledger
+    trace: Trace
+    calls: OtherCalls
+    make_llm: Callable[[], LLM]
 
     def find(self, collection: str) -> SuggestedQuestions:
         """Return the stored suggestions. Blocks."""
-        found = self._suggestions.find(collection)
+        found = self.suggestions.find(collection)
         if found is None:
             return SuggestedQuestions(questions=(), outdated=False)
         outdated = self._is_outdated(found, collection)
@@ -60,33 +62,33 @@ class QuestionSuggester:
 
         Raises LimitReached, LLMError, and UsageError if the collection is empty.
         """
-        await asyncio.to_thread(require_tokens, self._trace, caller)
+        await asyncio.to_thread(require_tokens, self.trace, caller)
         collection = library.collection
         passages = await asyncio.to_thread(_choose, library)
         if not passages:
             raise UsageError(f"Collection {collection!r} has no documents. Ingest some, then ask for suggestions.")
         spent = BudgetUsage()
         try:
-            questions = await suggest_questions(RunLLM(self._make_llm(), RunCalls(spent=spent)), passages)
+            questions = await suggest_questions(RunLLM(self.make_llm(), RunCalls(spent=spent)), passages)
         finally:
-            await asyncio.to_thread(self._calls.add, caller.key, spent.usage)
+            await asyncio.to_thread(self.calls.add, caller.key, spent.usage)
         suggestion = Suggestion(
             questions=questions,
             documents={chunk.document_id: chunk.version for chunk in passages},
             passages=await asyncio.to_thread(self._count, collection),
         )
-        await asyncio.to_thread(self._suggestions.keep, collection, suggestion)
+        await asyncio.to_thread(self.suggestions.keep, collection, suggestion)
         return SuggestedQuestions(questions=questions, outdated=False)
 
     def _is_outdated(self, made: Suggestion, collection: str) -> bool:
         """Return whether a document that the model read has changed, or the size of the collection has changed much."""
-        known = [self._ledger.get(collection, document) for document in made.documents]
+        known = [self.ledger.get(collection, document) for document in made.documents]
         if made.documents != {document.id: document.version for document in known if document}:
             return True
         return abs(self._count(collection) - made.passages) > _MUCH * made.passages
 
     def _count(self, collection: str) -> int:
-        return self._ledger.indexed(collection).chunks
+        return self.ledger.indexed(collection).chunks
 
 
 def _choose(library: Library) -> list[Chunk]:

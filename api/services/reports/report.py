@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from api.services.reports.plots import plot_differences, plot_figures, plot_places
+from api.services.templates import environment
 from base.counts import count
 from base.models import FrozenModel
 from multi_agent.evaluation.failures import Place
@@ -162,16 +163,8 @@ def _format_usage(usage: Usage) -> str:
 
 
 def _render_template(report: Report, form: Format) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("api.services.reports", "."),
-        autoescape=form is Format.HTML,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
+    templates = environment("api.services.reports", html=form is Format.HTML)
+    templates.filters |= {
         "value": format_value,
         "interval": format_interval,
         "changed": changed_questions,
@@ -179,7 +172,7 @@ def _render_template(report: Report, form: Format) -> str:
         "cell": _escape_cell,
         "spending": format_spending,
     }
-    template = environment.get_template(f"report.{form.value}.jinja")
+    template = templates.get_template(f"report.{form.value}.jinja")
     plots = {"figures": "", "places": "", "differences": []} if form is Format.MARKDOWN else _plots(report)
     return template.render(report=report, plots=plots, zip=zip)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -48,30 +49,26 @@ class PrunedRun(FrozenModel):
     size: int = Field(description="bytes of the run as stored, and of the files of its tools")
 
 
+@dataclass(frozen=True, eq=False)
 class RunPruning:
     """Finds and deletes the runs beyond limits. All methods block."""
 
-    def __init__(
-        self,
-        trace: Trace,
-        archive: RunArchive,
-        evaluations: EvaluationStore,
-        tools: Toolbox,
-        audit: Audit,
-        release_space: Callable[[], None],
-    ) -> None:
-        self._trace, self._archive, self._evaluations, self._tools = trace, archive, evaluations, tools
-        self._audit, self._release_space = audit, release_space
+    trace: Trace
+    archive: RunArchive
+    evaluations: EvaluationStore
+    tools: Toolbox
+    audit: Audit
+    release_space: Callable[[], None]
 
     def find(self, limits: Limits) -> tuple[PrunedRun, ...]:
         """Return the runs to delete, newest first. Raises UsageError without a limit."""
         if limits == Limits():
             raise UsageError("Name a limit: an age, a number of runs, or a size.")
-        runs, evaluated = self._trace.runs(_ALL), self._evaluations.run_ids()
+        runs, evaluated = self.trace.runs(_ALL), self.evaluations.run_ids()
         free = [run for run in runs if run.ended and run.rating is None and run.run_id not in evaluated]
         total, found = 0, dict[str, PrunedRun]()
         for position, run in enumerate(free):
-            size = (run.size or 0) + _bytes_below(self._tools.sandbox(run.run_id).root)
+            size = (run.size or 0) + _bytes_below(self.tools.sandbox(run.run_id).root)
             total += size
             if _breaks(limits, run, position, total):
                 shown = run.model_dump(include={"run_id", "collection", "question", "started_at"})
@@ -83,11 +80,11 @@ class RunPruning:
         """Delete runs with the files of their tools. The audit log records each of them first."""
         if not runs:
             return
-        self._audit.write([_entry(run, caller) for run in runs])
-        self._archive.delete([run.run_id for run in runs])
+        self.audit.write([_entry(run, caller) for run in runs])
+        self.archive.delete([run.run_id for run in runs])
         for run in runs:
-            shutil.rmtree(self._tools.sandbox(run.run_id).root, ignore_errors=True)
-        self._release_space()
+            shutil.rmtree(self.tools.sandbox(run.run_id).root, ignore_errors=True)
+        self.release_space()
 
 
 def parse_age(text: str) -> int:

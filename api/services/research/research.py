@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,29 +33,24 @@ def request_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
+@dataclass(frozen=True, eq=False)
 class PanelFactory:
     """Builds models and orchestrators from the settings."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        trace: Trace,
-        plans: PlanMemory,
-        tools: Toolbox,
-        memories: Memories,
-        make_catalog: Callable[[Settings], AgentCatalog],
-        listeners: tuple[Subscriber, ...] = (),
-        make_locks: MakeLocks | None = None,
-    ) -> None:
-        """Build the parts of runs. ``listeners`` receive the events of every run, except of replays."""
-        self.settings = settings
-        self.trace, self._plans, self.tools, self._memories = trace, plans, tools, memories
-        self._make_catalog, self._listeners, self._make_locks = make_catalog, listeners, make_locks
+    settings: Settings
+    trace: Trace
+    plans: PlanMemory
+    tools: Toolbox
+    memories: Memories
+    make_catalog: Callable[[Settings], AgentCatalog]
+    listeners: tuple[Subscriber, ...] = ()
+    """Receive the events of every run, except of replays."""
+    make_locks: MakeLocks | None = None
 
     @cached_property
     def catalog(self) -> AgentCatalog:
         """All agents and skills."""
-        return self._make_catalog(self.settings)
+        return self.make_catalog(self.settings)
 
     @cached_property
     def _known_models(self) -> Models:
@@ -67,7 +63,7 @@ class PanelFactory:
         All processes with the same data folder or Postgres database share the limits on parallel requests to an
         endpoint.
         """
-        shared, locks = self.settings.home / "endpoints", self._make_locks
+        shared, locks = self.settings.home / "endpoints", self.make_locks
         pace = Pace(self.trace.recent_calls())
         return Models(build_llm(self.settings.llm, shared, locks), self.settings.llms, shared, pace, locks)
 
@@ -86,11 +82,11 @@ class PanelFactory:
             library,
             self.catalog.registry(),
             self.trace,
-            self._plans,
+            self.plans,
             self.settings.research,
             self.tools,
-            self._memories.for_key(key),
-            self._listeners,
+            self.memories.for_key(key),
+            self.listeners,
         )
 
     def validate(self, request: Request, library: Library, caller: Caller) -> Request:
@@ -100,12 +96,9 @@ class PanelFactory:
         """
         request = request.validated()
         if request.template:
-            self._plans.get(request.template, caller.readable)
+            self.plans.get(request.template, caller.readable)
         return self.orchestrator(library, self._known_models).validate(request).request
 
     def with_settings(self, settings: Settings) -> PanelFactory:
         """Return a factory with other settings on the same database."""
-        return PanelFactory(
-            settings, self.trace, self._plans, self.tools, self._memories, self._make_catalog, self._listeners,
-            self._make_locks,
-        )  # fmt: skip
+        return replace(self, settings=settings)

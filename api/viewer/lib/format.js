@@ -102,50 +102,7 @@ export function within(documents) {
   return documents.length ? ` (in ${documents.join(", ")})` : "";
 }
 
-const DESCRIPTIONS = {
-  run_started: (body) => ["question", body.request.question],
-  run_resumed: () => ["resumed", "The service was restarted. Finished work is read from the journal."],
-  question_completed: (body) => ["question completed", body.question],
-  plan_rejected: (body) => ["plan rejected", body.faults.join(" ")],
-  plan_made: (body) => ["plan", `${body.plan.goal} (mode ${body.plan.mode})`],
-  attempt_ended: (body) => ["attempt finished", attemptOutcome(body.attempt)],
-  plan_revised: (body) => ["plan revised", body.diagnosis],
-  revision_declined: (body) => ["no further plan", body.reason],
-  step_started: (body) => [body.woken_by ? `reacts to ${body.woken_by.agent}` : "started", body.instruction ? `${body.agent}: ${body.instruction}` : body.agent],
-  step_skipped: (body) => ["skipped", body.reason],
-  step_finished: (body) => ["finished", `${body.agent} wrote ${Object.keys(body.wrote).join(", ") || "nothing"} in ${seconds(body.seconds)}`],
-  step_failed: (body) => ["failed", `${body.agent}: ${firstSentence(body.error)}`],
-  step_retried: (body) => ["retried", `${body.agent}: ${firstSentence(body.error)}`],
-  reasoning_shared: (body) => ["reasoning", `${body.agent}: ${body.reasoning}`],
-  model_asked: (body) => ["model asked", `${body.caller}, about ${plural(body.prompt_tokens, "prompt token")}${body.expected_seconds === null ? "" : `, about ${seconds(body.expected_seconds)} expected`}`],
-  model_called: (body) => ["model call", `${body.caller}, ${tokens(body.usage)}, ${body.replayed ? "from the journal" : seconds(body.usage.seconds)}`],
-  model_failed: (body) => ["model call failed", `${body.caller}: ${firstSentence(body.error)}`],
-  response_repaired: (body) => ["response repaired", `${body.caller}: ${body.repairs.join("; ")}`],
-  searched: (body) => [body.method, `${plural(body.chunks_found, "passage")} in ${plural(body.documents_found, "document")}${within(body.documents)}: ${body.queries.join("; ")}`],
-  missing_reported: (body) => ["missing reported", `${body.agent}: ${body.missing.join("; ")}`],
-  contradiction_found: (body) => ["contradiction", body.sides.join(" / ")],
-  evidence_rejected: (body) => [body.final ? "quote dropped" : "quote rejected", `${body.quote} (${body.reason})`],
-  claim_drafted: (body) => [body.claim.supported ? "claim" : "claim, unsupported", `${body.claim.text}${body.dropped.length ? ` (sentence not found: ${body.dropped.join("; ")})` : ""}`],
-  claim_checked: (body) => [body.method === "picture" ? "claim not verified" : body.supported ? "claim checked" : "claim rejected", `${body.claim} (${body.reason})`],
-  draft_withdrawn: (body) => ["claims withdrawn", `${body.agent} restarts its answer.`],
-  computed: (body) => ["computed", `${body.purpose}: ${body.error || plural(body.rows, "row")}`],
-  tool_called: (body) => ["tool call", `${body.agent} calls ${body.tool}: ${body.why}`],
-  tool_returned: (body) => ["tool result", `${body.tool}: ${body.error || body.result}`],
-  approval_requested: (body) => ["approval requested", `${body.agent} wants to call ${body.tool}: ${body.reason}`],
-  approval_decided: (body) => [body.decision.replace("_", " "), body.by ? `by ${body.by}` : "There was no decision in time."],
-  voted: (body) => ["voted", `${Math.round(body.share * 100)} % for ${body.groups[0]?.answer ?? ""}`],
-  run_finished: (body) => [`run ${body.status}`, body.status === "failed" ? "" : body.reason], // the answer shows why it failed
-};
-
-/** Return an event as [title, text]. */
-export function describeEvent(event) {
-  const describe = DESCRIPTIONS[event.body.type];
-  return describe ? describe(event.body) : [event.body.type, JSON.stringify(event.body)];
-}
-
-export function attemptOutcome(attempt) {
-  const failed = attempt.failed.map((each) => each.error_type === "ReferenceFailed" || each.error_type === "NothingFound"
-    ? `${each.step} not started: ${each.error}` : `${each.step} failed`); // the events show why
-  const missing = attempt.missing.map((each) => `missing: ${each}`);
-  return [...failed, ...missing].join("; ") || "complete";
+/** Return an event in words. */
+export function eventLine({title, details}) {
+  return [title, details].filter(Boolean).join(": ");
 }

@@ -1,5 +1,7 @@
 /* The state of a run, built from its events: attempts, their steps, and what each step did. No DOM here. */
 
+import {eventLine} from "./format.js";
+
 const REFERENCE = /@\{outputs\.([a-z][a-z0-9_]*)\.[a-z][a-z0-9_]*\}/g;
 
 export class RunModel {
@@ -111,10 +113,10 @@ const APPLY = {
     run.startAttempt(1, body.plan, "");
   },
   plan_revised: (run, body) => run.startAttempt(body.attempt, body.plan, body.diagnosis),
-  attempt_ended: (run, body) => {
+  attempt_ended: (run, body, step, event) => {
     const attempt = run.attempts.find((each) => each.number === body.attempt.number);
     if (!attempt) return;
-    attempt.outcome = body.attempt;
+    attempt.outcome = {...body.attempt, line: eventLine(event)};
     attempt.findings = body.key_findings;
     for (const {step} of body.attempt.failed) {
       const failed = attempt.steps.get(step);
@@ -178,14 +180,14 @@ const APPLY = {
     const called = step.tools.findLast((each) => each.key === body.key && each.occurrence === body.occurrence);
     if (called) called.returned = body;
   },
-  approval_requested: (run, body, step) => {
-    const request = {...body, decided: null};
+  approval_requested: (run, body, step, {title, details}) => {
+    const request = {...body, title, details, decided: null};
     run.approvals.set(body.approval_id, request);
     step.approvals.push(request);
   },
-  approval_decided: (run, body) => {
+  approval_decided: (run, body, step, {title, details}) => {
     const request = run.approvals.get(body.approval_id);
-    if (request) request.decided = body;
+    if (request) request.decided = {...body, title, details};
   },
   voted: (run, body) => { run.votes.push(body); },
   run_finished: (run, body) => { run.finished = body; },

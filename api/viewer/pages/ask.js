@@ -16,7 +16,7 @@ import {setupCard} from "../parts/setup.js";
 import {head} from "./run.js";
 import {Thread} from "../parts/thread.js";
 import {waiting} from "../parts/run/waiting.js";
-import {describeEvent, plural, shorten} from "../lib/format.js";
+import {eventLine, plural, shorten} from "../lib/format.js";
 
 /** Show the form or, with `runId`, the conversation with the live run; with `number`, open that quote once the answer is there. */
 export function showAsk(container, runId, number) {
@@ -150,7 +150,7 @@ function workView(live) {
 function supervisorStatus(model, over) {
   const last = model.panel.events.filter(({body}) => !["searched", "model_asked", "model_called"].includes(body.type)).at(-1);
   if (!last || last.body.type === "run_started") return over ? "" : "understanding the question and planning";
-  return shorten(describeEvent(last).filter(Boolean).join(": "), 180);
+  return shorten(eventLine(last), 180);
 }
 
 function stepLine(step, over, base) {
@@ -172,5 +172,5 @@ function lastAction(step, agent) {
   if (!last) return "";
   if (last.body.type === "step_started") return "running";
   if (last.body.type === "reasoning_shared") return shorten(last.body.reasoning, 200);
-  return shorten(describeEvent(last).filter(Boolean).join(": "), 200);
+  return shorten(eventLine(last), 200);
 }

@@ -24,7 +24,7 @@ import {Thread} from "../parts/thread.js";
 import {timeline} from "../parts/run/timeline.js";
 import {waiting} from "../parts/run/waiting.js";
 import {pagerBar, pagerKeys} from "../parts/pager.js";
-import {attemptOutcome, costOf, describeEvent, formatTime, plural, seconds, tokens} from "../lib/format.js";
+import {costOf, formatTime, plural, seconds, shorten, tokens} from "../lib/format.js";
 
 /** Show the run; with `stepKey` or `number`, open that step, or that quote of the answer. */
 export function showRun(container, runId, stepKey, number) {
@@ -121,7 +121,7 @@ class RunView {
         attempt.number === 1 && model.planned && h("p", {class: "note"}, `Mode ${attempt.plan.mode}${model.planned.mode_reason ? `: ${model.planned.mode_reason}` : ""}`),
         attempt.diagnosis && h("p", {class: "text"}, h("strong", {}, "Revised because: "), attempt.diagnosis),
         h("div", {class: "wide"}, graph(attempt, ended(attempt), this.href, this.stepKey)),
-        attempt.outcome && h("p", {class: "note"}, `Outcome: ${attemptOutcome(attempt.outcome)}`))),
+        attempt.outcome && h("p", {class: "note"}, attempt.outcome.line))),
       model.panel.faults.length > 0 && h("p", {class: "note"}, `Rejected plan: ${model.panel.faults.join(" ")}`),
       model.declined && model.finished?.reason !== model.declined && h("p", {class: "note"}, `No further plan: ${model.declined}`),
       model.votes.map(vote),
@@ -171,7 +171,7 @@ class RunView {
     const {list} = this;
     const go = (by) => list.go(by);
     openPanel({
-      name: `event ${event.number}`, title: describeEvent(event)[0], key: pagerKeys(go),
+      name: `event ${event.number}`, title: shorten(event.title, 80), key: pagerKeys(go),
       content: [list.at >= 0 && pagerBar("event", list.at, list.found.length, go), eventView(this.live, event, step && this.href(step))],
     });
   }

@@ -20,7 +20,7 @@ import pytest
 from rich.console import Console
 
 from api.cli.ask.progress import LiveProgress, time_left
-from api.cli.render.events import ProgressLines
+from api.cli.render.run_events import ProgressLines
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Usage
 from multi_agent.values.events import Body, Event, ModelAsked, ModelCalled, ModelFailed, StepFailed

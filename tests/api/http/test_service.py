@@ -15,6 +15,7 @@ import httpx
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
+from api.http.sse import DescribedEvent
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Status
@@ -49,7 +50,7 @@ def test_a_run_in_the_background_is_followed_to_its_end(
     assert answer["status"] == "answered", "the answer is there when the stream ends"
     assert [event["number"] for event in events] == list(range(1, len(events) + 1))
     assert (events[0]["body"]["type"], events[-1]["body"]["type"]) == ("run_started", "run_finished")
-    stored = [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
+    stored = [DescribedEvent.of(each).model_dump(mode="json") for each in service_candor.trace.events(run_id)]
     assert events == stored
     assert http.get(f"/v1/runs/{run_id}/events", params={"follow": False}).json() == stored
     assert http.get(f"/v1/runs/{run_id}/events", params={"follow": False, "after": 3}).json() == stored[3:]
@@ -69,7 +70,7 @@ def test_whoever_reconnects_gets_every_event_exactly_once(
     resume.set()
     while seen[-1]["body"]["type"] != "run_finished":
         seen += follow(http, run_id, last=len(seen), limit=4)
-    assert seen == [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
+    assert seen == [DescribedEvent.of(each).model_dump(mode="json") for each in service_candor.trace.events(run_id)]
 
 
 def test_many_follow_one_run_each_from_another_place(
@@ -88,7 +89,7 @@ def test_many_follow_one_run_each_from_another_place(
         time.sleep(0.05)
     for watcher in watchers:
         watcher.join()
-    stored = [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
+    stored = [DescribedEvent.of(each).model_dump(mode="json") for each in service_candor.trace.events(run_id)]
     assert followed == {after: stored[after:] for after in range(12)}
 
 

@@ -14,6 +14,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from api.bootstrap import Candor
+from api.http.sse import DescribedEvent
 from support.service import QUESTION, SLOWLY, status
 from support.waiting import LIMIT_S
 
@@ -38,7 +39,7 @@ def test_a_question_is_answered_with_its_events_and_then_with_the_answer(
         assert (response.status_code, response.headers["content-type"].split(";")[0]) == (200, "text/event-stream")
         run_id = response.headers["location"].removeprefix("/v1/runs/")
         *events, last = [block.splitlines() for block in response.read().decode().split("\n\n") if block]
-    stored = [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
+    stored = [DescribedEvent.of(each).model_dump(mode="json") for each in service_candor.trace.events(run_id)]
     assert [json.loads(data.removeprefix("data: ")) for _, data in events] == stored
     assert [number for number, _ in events] == [f"id: {event['number']}" for event in stored]
     assert last[0] == "event: answer"
@@ -61,7 +62,7 @@ def test_a_socket_tells_every_event_once_and_closes_after_the_last(
     with socket(f"/v1/runs/{run_id}/ws") as opened:
         heard = [json.loads(message) for message in opened]
     assert opened.close_code == 1000
-    assert heard == [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
+    assert heard == [DescribedEvent.of(each).model_dump(mode="json") for each in service_candor.trace.events(run_id)]
     assert heard[-1]["body"]["type"] == "run_finished"
     assert status(http, run_id) == "answered", "the answer is there when the socket closes"
     with socket(f"/v1/runs/{run_id}/ws?after=3") as opened:
@@ -76,7 +77,7 @@ def test_whoever_opens_a_socket_again_misses_nothing(
     while not heard or heard[-1]["body"]["type"] != "run_finished":
         with socket(f"/v1/runs/{run_id}/ws?after={len(heard)}") as opened:
             heard += [json.loads(message) for message in islice(opened, 4)]
-    assert heard == [event.model_dump(mode="json") for event in service_candor.trace.events(run_id)]
+    assert heard == [DescribedEvent.of(each).model_dump(mode="json") for each in service_candor.trace.events(run_id)]
 
 
 @pytest.mark.parametrize(

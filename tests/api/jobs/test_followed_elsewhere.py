@@ -15,6 +15,7 @@ import sqlalchemy as sql
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
+from api.http.sse import DescribedEvent
 from api.jobs import research
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Usage
@@ -55,7 +56,7 @@ def follow(http: httpx.Client, run_id: str, other: OtherProcess, after: int = 0)
     with http.stream("GET", f"/v1/runs/{run_id}/events", headers={"Last-Event-ID": str(after)}) as response:
         for line in response.iter_lines():
             if line.startswith("data: "):
-                event = Event.model_validate(json.loads(line.removeprefix("data: ")))
+                event = DescribedEvent.model_validate(json.loads(line.removeprefix("data: ")))
                 yield event
                 if event.number < EVENTS:
                     other.record()

@@ -96,7 +96,7 @@ async def _call_every_tool(client: Client) -> None:
     [cited] = answer["evidence"]
     assert text[cited["start"] : cited["end"]] == cited["quote"] == "The Borea 12 works down to -25 °C."
     assert (cited["mark"], cited["where"]) == ("[1]", "pumps.md, § Limits")
-    assert "Plan: QueryPlanner → Retriever → DataInspector" in " ".join(messages)
+    assert "Plan (high): QueryPlanner → Retriever → DataInspector" in " ".join(messages)
     assert "Synthesizer …" in messages
 
     listed = (await client.call_tool("runs", {"text": "borea", "limit": 1})).structured_content["result"]

@@ -15,9 +15,8 @@ from api.cli.common import (
     make_candor,
     print_json,
     print_list,
-    print_message,
+    print_result,
     print_text,
-    to_json,
 )
 from api.cli.render.schema import schema_lines
 
@@ -53,7 +52,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     found = make_candor(home).agents.describe(name)
     if as_json:
-        print_json(to_json(found))
+        print_json(found)
     elif found.custom:
         print_text(as_toml(found.custom), end="")
     else:
@@ -139,10 +138,7 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
     Example: candor agents rm Lawyer
     """
     make_candor(home).agents.remove(name)
-    if as_json:
-        print_json({"removed": name})
-    else:
-        print_message(f"Removed {name}.")
+    print_result({"removed": name}, f"Removed {name}.", as_json)
 
 
 def _lines(agent: AgentDescription) -> list[str]:
@@ -167,7 +163,4 @@ def _change(home: Path | None, name: str, changes: dict[str, Any], message: str,
 
 
 def _print_result(agent: AgentDescription, message: str, as_json: bool) -> None:
-    if as_json:
-        print_json(to_json(agent))
-    else:
-        print_message(message)
+    print_result(agent, message, as_json)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message, to_json
+from api.cli.common import Home, Json, command_group, make_candor, print_list, print_result
 
 app = command_group("memories", "List and change what the planner remembers between questions.")
 
@@ -43,10 +43,7 @@ def add(
     from api.services.catalog.memories import add_memory
 
     added = add_memory(make_candor(home).memories, LOCAL_CALLER, "how_to" if how_to else "preference", text)
-    if as_json:
-        print_json(to_json(added))
-    else:
-        print_message(f"Added {added.id}.")
+    print_result(added, f"Added {added.id}.", as_json)
 
 
 @app.command()
@@ -64,10 +61,7 @@ def edit(
     from api.services.catalog.memories import edit_memory
 
     changed = edit_memory(make_candor(home).memories, LOCAL_CALLER, memory_id, text)
-    if as_json:
-        print_json(to_json(changed))
-    else:
-        print_message(f"Changed {memory_id}.")
+    print_result(changed, f"Changed {memory_id}.", as_json)
 
 
 @app.command("rm")
@@ -80,7 +74,4 @@ def remove(memory_id: MemoryId, as_json: Json = False, home: Home = None) -> Non
     from api.services.catalog.memories import delete_memory
 
     delete_memory(make_candor(home).memories, LOCAL_CALLER, memory_id)
-    if as_json:
-        print_json({"removed": memory_id})
-    else:
-        print_message(f"Deleted {memory_id}.")
+    print_result({"removed": memory_id}, f"Deleted {memory_id}.", as_json)

@@ -21,9 +21,11 @@ from api.cli.common import (
     print_json,
     print_list,
     print_message,
+    print_result,
     print_text,
     print_written,
-    to_json,
+    read_text,
+    write_file,
 )
 from api.cli.completion import complete_collections
 from api.errors import UsageError
@@ -81,7 +83,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     found = make_candor(home).plans.get(name)
     if as_json:
-        print_json(to_json(found))
+        print_json(found)
     else:
         show_plan(make_console(), found.question, found.plan)
 
@@ -139,7 +141,7 @@ def edit(
     from multi_agent.errors import AgentError
 
     plans = make_candor(home).plans
-    text = _read(file) if file else _edited(PlanFile.of(plans.get(name)).text)
+    text = read_text(file) if file else _edited(PlanFile.of(plans.get(name)).text)
     try:
         changed = PlanFile.parse(text, str(file or "The edited text"))
         if changed.name != name:
@@ -175,10 +177,7 @@ def export(
     if output is None:
         print_text(text, end="")
         return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}. Name another file.") from error
+    write_file(output, text)
     print_written(output, f"Wrote {output}.", as_json)
 
 
@@ -197,7 +196,7 @@ def import_file(
     """
     from api.services.catalog.plans import PlanFile
 
-    given = PlanFile.parse(_read(file), str(file))
+    given = PlanFile.parse(read_text(file), str(file))
     plans = make_candor(home).plans
     saved = plans.save(name or given.name, given.plan, given.question, collection, keep_documents=keep_documents)
     _print_saved(saved, "Imported", as_json)
@@ -212,10 +211,7 @@ def delete(
     Example: candor plans delete weekly
     """
     make_candor(home).plans.delete(name)
-    if as_json:
-        print_json({"removed": name})
-    else:
-        print_message(f"Deleted {name}.")
+    print_result({"removed": name}, f"Deleted {name}.", as_json)
 
 
 def _save_proposal(
@@ -244,7 +240,7 @@ def _continue_with(file: PlanFile, collection: str) -> str:
 
 def _print_saved(saved: PlanExample, done: str, as_json: bool) -> None:
     if as_json:
-        print_json({"saved": saved.name, "plan": to_json(saved.plan)})
+        print_json({"saved": saved.name, "plan": saved.plan})
         return
     parameters = ", ".join(each.name for each in saved.plan.parameters)
     takes = f" It takes {parameters}." if parameters else ""
@@ -259,13 +255,6 @@ def _edited(text: str) -> str:
     if changed is None:
         raise UsageError("The editor was closed without saving. Nothing was changed.")
     return changed
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"Cannot read {str(file)!r}: {error}.") from error
 
 
 def _keep(text: str) -> Path:

@@ -15,9 +15,8 @@ from api.cli.common import (
     make_candor,
     print_json,
     print_list,
-    print_message,
+    print_result,
     print_text,
-    to_json,
 )
 
 app = command_group("skills", "List, add and change skills (instructions for agents).")
@@ -46,7 +45,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     skills = make_candor(home).skills
     if as_json:
-        print_json(to_json(skills.describe(name)))
+        print_json(skills.describe(name))
     else:
         print_text(as_toml(skills.get(name)), end="")
 
@@ -98,7 +97,4 @@ def remove(name: Name, as_json: Json = False, home: Home = None) -> None:
 
 
 def _print_result(done: str, name: str, as_json: bool) -> None:
-    if as_json:
-        print_json({done: name})
-    else:
-        print_message(f"{done.capitalize()} {name}.")
+    print_result({done: name}, f"{done.capitalize()} {name}.", as_json)

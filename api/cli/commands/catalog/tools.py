@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_text, to_json
+from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_text
 from api.cli.render.schema import schema_lines
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def show(
 
     found = asyncio.run(describe_tool(make_candor(home).tools, name))
     if as_json:
-        print_json(to_json(found))
+        print_json(found)
         return
     lines = [
         f"{found.name}: {found.description}",

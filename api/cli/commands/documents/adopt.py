@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command, make_candor, print_json, print_message
+from api.cli.common import Home, Json, command, make_candor, print_result
 from api.cli.completion import complete_collections
 
 app = command()
@@ -33,7 +33,4 @@ def adopt(
             err=True,
         )
     make_candor(home).collections.adopt(collection)
-    if as_json:
-        print_json({"adopted": collection})
-    else:
-        print_message(f"{collection} belongs to this database.")
+    print_result({"adopted": collection}, f"{collection} belongs to this database.", as_json)

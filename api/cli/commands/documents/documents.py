@@ -15,6 +15,7 @@ from api.cli.common import (
     make_console,
     print_json,
     print_message,
+    print_result,
 )
 from base.counts import count
 
@@ -43,7 +44,7 @@ def list_all(
     documents = make_candor(home).documents
     if as_json:
         found = documents.list(collection, state, limit=limit, warned=warnings)
-        print_json([each.model_dump(mode="json") for each in found])
+        print_json(found)
         return
     from api.cli.render.documents import show_documents
 
@@ -71,10 +72,7 @@ def tag(
     Example: candor documents tag report.pdf --add taxes --add 2024 --remove draft
     """
     changed = make_candor(home).documents.tag(document, collection, add=add or (), remove=remove or ())
-    if as_json:
-        print_json(changed.model_dump(mode="json"))
-    else:
-        print_message(f"{changed.name}: {', '.join(changed.tags) or 'no tags'}")
+    print_result(changed, f"{changed.name}: {', '.join(changed.tags) or 'no tags'}", as_json)
 
 
 @app.command("rm")
@@ -89,7 +87,8 @@ def remove(
     Example: candor documents rm report.pdf
     """
     removed = make_candor(home).documents.remove(document, collection)
-    if as_json:
-        print_json({"removed": removed.id, "name": removed.name, "chunks": removed.chunks})
-    else:
-        print_message(f"Removed {removed.name} ({count(removed.chunks, 'passage')}).")
+    print_result(
+        {"removed": removed.id, "name": removed.name, "chunks": removed.chunks},
+        f"Removed {removed.name} ({count(removed.chunks, 'passage')}).",
+        as_json,
+    )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command, make_candor, print_json, print_message
+from api.cli.common import Home, Json, command, make_candor, print_result
 from api.cli.completion import complete_collections
 
 app = command()
@@ -26,7 +26,4 @@ def drop(
     if not yes:
         typer.confirm(f"Delete the collection {collection!r}?", abort=True, err=True)
     make_candor(home).collections.drop(collection)
-    if as_json:
-        print_json({"dropped": collection})
-    else:
-        print_message(f"Deleted {collection}.")
+    print_result({"dropped": collection}, f"Deleted {collection}.", as_json)

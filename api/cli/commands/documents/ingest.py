@@ -67,7 +67,7 @@ def ingest(
             candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
         )
         if as_json:
-            print_json(plan.model_dump(mode="json"))
+            print_json(plan)
         return
     if watch:
         run_watch(candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names)
@@ -76,6 +76,6 @@ def ingest(
         candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
     )
     if as_json:
-        print_json(report.model_dump(mode="json"))
+        print_json(report)
     if code := exit_code(report):
         raise typer.Exit(code)

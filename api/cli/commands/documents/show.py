@@ -89,6 +89,6 @@ def _show_evidence(candor: Candor, run_id: str, number: int, as_json: bool) -> N
 
     kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, run_id, number, LOCAL_CALLER)
     if as_json:
-        print_json(kept.model_dump(mode="json"))
+        print_json(kept)
     else:
         show_kept(make_console(), kept)

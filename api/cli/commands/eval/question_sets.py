@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import CollectionOption, Home, Json, command, make_candor, print_message, print_written
+from api.cli.common import CollectionOption, Home, Json, command, make_candor, print_message, print_written, write_file
 from api.errors import UsageError
 
 app = command()
@@ -23,11 +23,7 @@ def init(path: Annotated[Path, typer.Argument(help="File to write: .jsonl or .cs
     if path.suffix not in (".jsonl", ".csv"):
         raise UsageError(f"A question set must be a .jsonl or .csv file, not {str(path)!r}.")
     text = files("sample_docs").joinpath(f"question_set{path.suffix}").read_text(encoding="utf-8")
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+    write_file(path, text, new=True)
     message = f"Wrote {path}. Replace the questions with your own, then run: candor eval run {path} --collection NAME"
     print_written(path, message, as_json)
 
@@ -92,11 +88,7 @@ def from_ratings(
     found = rated_questions(candor.trace, candor.ledger, known.collection).questions
     if not found:
         raise UsageError("No answer from this collection is rated. Rate one first, such as `candor rate RUN up`.")
-    try:
-        with output.open("x", encoding="utf-8") as file:
-            file.write(dump_questions(found))
-    except OSError as error:
-        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}.") from error
+    write_file(output, dump_questions(found), new=True)
     without = sum(each.answerable is None for each in found)
     gaps = f" Without a known answer: {without}. Add one to measure whether an answer is right." if without else ""
     message = f"Wrote {len(found)} rated questions to {output}.{gaps}"

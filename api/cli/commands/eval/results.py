@@ -16,8 +16,9 @@ from api.cli.common import (
     print_json,
     print_list,
     print_message,
+    print_result,
     print_written,
-    to_json,
+    write_file,
 )
 from api.errors import UsageError
 
@@ -56,7 +57,7 @@ def show(evaluation: EvaluationId, by_tag: ByTag = False, as_json: Json = False,
     result = make_candor(home).evaluations.store.get(evaluation)
     summary = summarize(result, by_tag=by_tag)
     if as_json:
-        print_json({**to_json(result), "summary": to_json(summary)})
+        print_json({**result.model_dump(mode="json"), "summary": summary})
         return
     from api.cli.render.evaluations import show_summary
 
@@ -83,7 +84,7 @@ def compare(
     one, other = store.get(first), store.get(second)
     comparison = compare_evaluations(one, other, by_tag=by_tag)
     if as_json:
-        print_json(to_json(comparison))
+        print_json(comparison)
         return
     from api.cli.render.evaluations import show_comparison
 
@@ -118,10 +119,7 @@ def report(
     text = render_report(
         Report.create([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer), Format(form)
     )
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}.") from error
+    write_file(output, text)
     print_written(output, f"Wrote {output}.", as_json)
 
 
@@ -143,7 +141,7 @@ def calibrate(
     judged = {row.question_id: row.figures["judged"] for row in result.rows if "judged" in row.figures}
     calibration = compare_grades(judged, read_labels(labels))
     if as_json:
-        print_json(to_json(calibration))
+        print_json(calibration)
         return
     from api.cli.render.evaluations import calibration_line
 
@@ -159,7 +157,4 @@ def remove(evaluation: EvaluationId, as_json: Json = False, home: Home = None) -
     store = make_candor(home).evaluations.store
     found = store.get(evaluation).evaluation.id
     store.delete(found)
-    if as_json:
-        print_json({"removed": found})
-    else:
-        print_message(f"Deleted {found}.")
+    print_result({"removed": found}, f"Deleted {found}.", as_json)

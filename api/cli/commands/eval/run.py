@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.cli.common import (
-    CollectionOption,
-    Home,
-    Json,
-    command,
-    make_candor,
-    make_console,
-    print_json,
-    print_message,
-    to_json,
-)
+from api.cli.common import CollectionOption, Home, Json, command, make_candor, make_console, print_json, print_message
 from api.errors import UsageError
 from base.counts import count
 
@@ -192,9 +182,10 @@ def _conclude(evaluations: Evaluations, ids: list[str], gate: EvaluationGate, as
     failures += unfinished_lines(results)
     if as_json:
         shown = [
-            {**to_json(result), "summary": to_json(summary)} for result, summary in zip(results, summaries, strict=True)
+            {**result.model_dump(mode="json"), "summary": summary}
+            for result, summary in zip(results, summaries, strict=True)
         ]
-        print_json({"evaluations": shown, "comparisons": [to_json(each) for each in comparisons], "failures": failures})
+        print_json({"evaluations": shown, "comparisons": comparisons, "failures": failures})
     else:
         console = make_console()
         for result, summary in zip(results, summaries, strict=True):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message, to_json
+from api.cli.common import Home, Json, command_group, make_candor, print_list, print_result
 from api.errors import UsageError
 
 app = command_group("approvals", "List, approve and refuse tool calls that wait for approval.")
@@ -68,10 +68,7 @@ def _decide(approval_id: str, decision: dict[str, Any], as_json: bool, home: Pat
 
     candor = make_candor(home)
     decided = decide(candor.tools.approvals, candor.trace, approval_id, Decision.model_validate(decision), LOCAL_CALLER)
-    if as_json:
-        print_json(to_json(decided))
-    else:
-        print_message(f"{decided.status.capitalize()}: {decided.tool} of run {decided.run_id}.")
+    print_result(decided, f"{decided.status.capitalize()}: {decided.tool} of run {decided.run_id}.", as_json)
 
 
 def _parse_object(text: str) -> dict[str, Any]:

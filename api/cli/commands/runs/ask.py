@@ -146,7 +146,7 @@ def ask(
         named = ingest_paths(candor, paths, named, model, progress=not as_json)
     answer = run_question(candor.panel, candor.collections, request, named, progress=not as_json)
     if as_json:
-        print_json(answer.model_dump(mode="json"))
+        print_json(answer)
     else:
         from api.cli.render.answers import show_answer
 

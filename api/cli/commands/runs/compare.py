@@ -31,6 +31,6 @@ def compare(
 
     compared = compare_runs(make_candor(home).trace, first, second, LOCAL_CALLER)
     if as_json:
-        print_json(compared.model_dump(mode="json"))
+        print_json(compared)
     else:
         show_comparison(make_console(), compared)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command, make_candor, print_written
+from api.cli.common import Home, Json, RunId, command, make_candor, print_written, write_file
 from api.errors import UsageError
 
 app = command()
@@ -44,8 +44,5 @@ def export(
     if output is None:
         sys.stdout.buffer.write(exported.content)
         return
-    try:
-        output.write_bytes(exported.content)
-    except OSError as error:
-        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}. Name another file.") from error
+    write_file(output, exported.content)
     print_written(output, f"Wrote {output}.", as_json)

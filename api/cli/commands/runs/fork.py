@@ -51,7 +51,7 @@ def fork(
     collection, request = fork_request(candor.panel, candor.collections.open_library, run_id, change, LOCAL_CALLER)
     answer = run_question(candor.panel, candor.collections, request, collection, progress=not as_json)
     if as_json:
-        print_json(answer.model_dump(mode="json"))
+        print_json(answer)
     else:
         show_answer(make_console(), answer, home)
         origin = request.fork.run_id if request.fork else run_id

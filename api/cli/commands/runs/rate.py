@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command, make_candor, print_json, print_message, to_json
+from api.cli.common import Home, Json, RunId, command, make_candor, print_result
 from api.errors import UsageError
 
 app = command()
@@ -40,7 +40,6 @@ def rate(
     except ValidationError as error:
         raise UsageError(f"Invalid rating: {fault_list(error)}.") from error
     run = rate_run(make_candor(home).trace, run_id, given, LOCAL_CALLER)
-    if as_json:
-        print_json(to_json(run))
-    else:
-        print_message(f"{run.run_id}: {f'rated {run.rating.value}' if run.rating else 'not rated'}. {run.question}")
+    print_result(
+        run, f"{run.run_id}: {f'rated {run.rating.value}' if run.rating else 'not rated'}. {run.question}", as_json
+    )

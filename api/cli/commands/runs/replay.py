@@ -29,7 +29,7 @@ def replay(run_id: RunId, as_json: Json = False, home: Home = None) -> None:
     candor = make_candor(home)
     result = asyncio.run(replay_run(candor.panel, candor.collections.open_library, run_id, LOCAL_CALLER))
     if as_json:
-        print_json(result.model_dump(mode="json"))
+        print_json(result)
     else:
         show_replay(make_console(), result)
     if not result.same:

@@ -17,7 +17,9 @@ from api.cli.common import (
     print_json,
     print_list,
     print_message,
+    print_result,
     print_written,
+    write_file,
 )
 from api.cli.completion import complete_collections
 from api.errors import UsageError
@@ -73,7 +75,7 @@ def list_all(
     candor = make_candor(home)
     found = candor.trace.runs(limit, wanted)
     if as_json:
-        print_json([run.model_dump(mode="json") for run in found])
+        print_json(found)
     elif found:
         show_runs(make_console(), found)
         stored = candor.archive.usage()
@@ -117,7 +119,7 @@ def keep(
     spec = keep_file(candor.tools, candor.trace, candor.uploads, candor.keys, run, name, LOCAL_CALLER)
     report = run_ingest(candor, [Path(path) for path in spec.paths], spec.collection, progress=not as_json)
     if as_json:
-        print_json(report.model_dump(mode="json"))
+        print_json(report)
     if code := exit_code(report):
         raise typer.Exit(code)
 
@@ -145,10 +147,7 @@ def export(
 
     candor = make_candor(home)
     content = write_run(load_recording(candor.trace, candor.tools.calls, run), texts=texts)
-    try:
-        output.write_bytes(content)
-    except OSError as error:
-        raise UsageError(f"Cannot write {str(output)!r}: {error.strerror}. Name another file.") from error
+    write_file(output, content)
     print_written(output, f"Wrote {output}.", as_json)
 
 
@@ -182,10 +181,7 @@ def import_file(
         raise UsageError(f"Cannot read {str(file)!r}: {error.strerror}.") from error
     candor = make_candor(home)
     imported = import_run(candor.archive, candor.keys, LOCAL_CALLER, content, collection)
-    if as_json:
-        print_json(imported.model_dump())
-    else:
-        print_message(f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.")
+    print_result(imported, f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.", as_json)
 
 
 @app.command()
@@ -226,7 +222,7 @@ def prune(
     if yes:
         candor.pruning.delete(found, LOCAL_CALLER)
     if as_json:
-        print_json({"deleted": yes, "bytes": size, "runs": [run.model_dump(mode="json") for run in found]})
+        print_json({"deleted": yes, "bytes": size, "runs": found})
         return
     rows = [(run.run_id, f"{run.started_at:%Y-%m-%d}", f"{run.size:,}", run.question[:60]) for run in found]
     print_list(found, ("run", "started", "bytes", "question"), rows, as_json)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command, make_candor, make_console, print_json, to_json
+from api.cli.common import Home, Json, RunId, command, make_candor, make_console, print_json
 
 app = command()
 
@@ -33,16 +33,11 @@ def trace(
     calls = candor.trace.journal_entries(run.run_id) if prompts else []
     tool_calls = candor.tools.calls.entries(run.run_id) if prompts else []
     if as_json:
-        value: dict[str, Any] = {
-            "run": run.model_dump(mode="json"),
-            "events": [to_json(event) for event in events],
-            "faults": to_json(faults),
-        }
-        full = {"calls": [to_json(call) for call in calls], "tool_calls": [to_json(call) for call in tool_calls]}
-        print_json({**value, **full} if prompts else value)
+        full = {"calls": calls, "tool_calls": tool_calls} if prompts else {}
+        print_json({"run": run, "events": events, "faults": faults, **full})
         return
     from api.cli.render.calls import show_call, show_tool_call
-    from api.cli.render.events import show_event, show_faults
+    from api.cli.render.run_events import show_event, show_faults
 
     console = make_console()
     for event in events:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from api.http.deps import AgentsDep, CurrentCaller, SettingsDep
+from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.agents import AgentChanges, AgentDescription
@@ -34,56 +34,52 @@ class EndpointDescription(FrozenModel):
 
 
 @router.get("/agents", responses=problem_responses(422, 503))
-def agents(agents: AgentsDep, caller: CurrentCaller) -> list[AgentDescription]:
+def agents(candor: CandorDep, caller: CurrentCaller) -> list[AgentDescription]:
     """List all agents by name, including disabled ones."""
-    return agents.list()
+    return candor.agents.list()
 
 
 @router.post("/agents", status_code=201, responses=problem_responses(403, 404, 409, 422, 503))
-def add(agents: AgentsDep, caller: CurrentCaller, agent: AgentBody, response: Response) -> AgentDescription:
+def add(candor: CandorDep, caller: Owner, agent: AgentBody, response: Response) -> AgentDescription:
     """Add a custom agent. The next run can use it."""
-    caller.require_admin()
-    added = agents.add(agent)
+    added = candor.agents.add(agent)
     response.headers["Location"] = f"/v1/agents/{agent.name}"
     return added
 
 
 @router.get("/agents/{name}", responses=problem_responses(404, 422, 503))
-def agent(agents: AgentsDep, caller: CurrentCaller, name: AgentPath) -> AgentDescription:
+def agent(candor: CandorDep, caller: CurrentCaller, name: AgentPath) -> AgentDescription:
     """Get one agent. A custom agent comes with its prompt."""
-    return agents.describe(name)
+    return candor.agents.describe(name)
 
 
 @router.put("/agents/{name}", responses=problem_responses(403, 404, 409, 422, 503))
-def edit(agents: AgentsDep, caller: CurrentCaller, name: AgentPath, agent: AgentBody) -> AgentDescription:
+def edit(candor: CandorDep, caller: Owner, name: AgentPath, agent: AgentBody) -> AgentDescription:
     """Replace a custom agent. The next run uses the new definition."""
-    caller.require_admin()
-    return agents.replace(name, agent)
+    return candor.agents.replace(name, agent)
 
 
 @router.patch("/agents/{name}", responses=problem_responses(403, 404, 409, 422, 503))
 def change(
-    agents: AgentsDep,
-    caller: CurrentCaller,
+    candor: CandorDep,
+    caller: Owner,
     name: AgentPath,
     changes: Annotated[AgentChanges, Body(examples=[{"enabled": False}])],
 ) -> AgentDescription:
     """Enable or disable an agent, or assign it an endpoint or skills. Works for built-in agents, too."""
-    caller.require_admin()
-    return agents.change(name, changes)
+    return candor.agents.change(name, changes)
 
 
 @router.delete("/agents/{name}", status_code=204, responses=problem_responses(403, 404, 409, 422, 503))
-def remove(agents: AgentsDep, caller: CurrentCaller, name: AgentPath) -> None:
+def remove(candor: CandorDep, caller: Owner, name: AgentPath) -> None:
     """Remove a custom agent. Active runs can still use it."""
-    caller.require_admin()
-    agents.remove(name)
+    candor.agents.remove(name)
 
 
 @router.get("/endpoints", responses=problem_responses(503))
-def endpoints(settings: SettingsDep, caller: CurrentCaller) -> list[EndpointDescription]:
+def endpoints(candor: CandorDep, caller: CurrentCaller) -> list[EndpointDescription]:
     """List the configured model endpoints. The default endpoint has an empty name."""
     return [
         EndpointDescription(name=name, model=each.model, provider=each.provider)
-        for name, each in {"": settings.llm, **settings.llms}.items()
+        for name, each in {"": candor.settings.llm, **candor.settings.llms}.items()
     ]

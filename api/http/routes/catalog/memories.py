@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import Body, Path, Query, Response
 from pydantic import Field
 
-from api.http.deps import CurrentCaller, MemoriesDep
+from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.memories import add_memory, delete_memory, edit_memory, list_memories
@@ -46,7 +46,7 @@ _EXAMPLES = [
 
 @router.get("", responses=problem_responses(422, 503))
 def memories(
-    memories: MemoriesDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     kind: Annotated[Kind | None, Query(description="Return only memories of this kind.")] = None,
 ) -> list[MemoryEntry]:
@@ -55,29 +55,26 @@ def memories(
     Only the supervisor reads preferences and conversations. Agents with `reads_memory` also read how-to notes and tool
     use. Memories are never evidence.
     """
-    return list_memories(memories, caller, kind)
+    return list_memories(candor.memories, caller, kind)
 
 
 @router.post("", status_code=201, responses=problem_responses(403, 422, 503))
 def add(
-    memories: MemoriesDep,
-    caller: CurrentCaller,
-    memory: Annotated[NewMemory, Body(examples=_EXAMPLES)],
-    response: Response,
+    candor: CandorDep, caller: CurrentCaller, memory: Annotated[NewMemory, Body(examples=_EXAMPLES)], response: Response
 ) -> MemoryEntry:
     """Store a preference of your own. Owners can also store how-to notes for all."""
-    added = add_memory(memories, caller, memory.kind, memory.text)
+    added = add_memory(candor.memories, caller, memory.kind, memory.text)
     response.headers["Location"] = f"/v1/memories/{added.id}"
     return added
 
 
 @router.put("/{memory_id}", responses=problem_responses(403, 404, 422, 503))
-def edit(memories: MemoriesDep, caller: CurrentCaller, memory_id: MemoryId, words: NewWords) -> MemoryEntry:
+def edit(candor: CandorDep, caller: CurrentCaller, memory_id: MemoryId, words: NewWords) -> MemoryEntry:
     """Replace the text of a memory."""
-    return edit_memory(memories, caller, memory_id, words.text)
+    return edit_memory(candor.memories, caller, memory_id, words.text)
 
 
 @router.delete("/{memory_id}", status_code=204, responses=problem_responses(403, 404, 503))
-def forget(memories: MemoriesDep, caller: CurrentCaller, memory_id: MemoryId) -> None:
+def forget(candor: CandorDep, caller: CurrentCaller, memory_id: MemoryId) -> None:
     """Delete a memory. It stays in the traces of runs that used it."""
-    delete_memory(memories, caller, memory_id)
+    delete_memory(candor.memories, caller, memory_id)

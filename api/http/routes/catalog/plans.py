@@ -9,7 +9,7 @@ from fastapi import Body, Path, Response
 from pydantic import Field, model_validator
 
 from api.auth.permissions import Caller, Right
-from api.http.deps import CurrentCaller, PlansDep
+from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.plans import PlanFile, Plans
@@ -78,54 +78,54 @@ _EXAMPLES = [{"name": "weekly", "run_id": "run_d65459f7e628"}, {"name": "one loo
 
 
 @router.get("", responses=problem_responses(503))
-def plans(plans: PlansDep, caller: CurrentCaller) -> list[PlanExample]:
+def plans(candor: CandorDep, caller: CurrentCaller) -> list[PlanExample]:
     """List the saved plans, except those of collections that the key may not read.
 
     A question can follow one with `template`.
     """
-    return plans.list(caller)
+    return candor.plans.list(caller)
 
 
 @router.post("", status_code=201, responses=problem_responses(403, 404, 409, 422, 503))
 def save(
-    plans: PlansDep, caller: CurrentCaller, body: Annotated[PlanToSave, Body(examples=_EXAMPLES)], response: Response
+    candor: CandorDep, caller: Owner, body: Annotated[PlanToSave, Body(examples=_EXAMPLES)], response: Response
 ) -> PlanExample:
     """Save or import a plan under a name. A question that names it as `template` follows it.
 
     A plan that still contains its old question is rejected. `POST /v1/plans/proposals` proposes placeholders.
     """
-    caller.require_admin()
     if body.plan:
         _require_readable(caller, body.collection)
-        saved = plans.save(body.name, body.plan, body.question, body.collection, keep_documents=body.keep_documents)
+        saved = candor.plans.save(
+            body.name, body.plan, body.question, body.collection, keep_documents=body.keep_documents
+        )
     else:
-        saved = plans.save_from_run(body.name, body.run_id, keep_documents=body.keep_documents)
+        saved = candor.plans.save_from_run(body.name, body.run_id, keep_documents=body.keep_documents)
     response.headers["Location"] = f"/v1/plans/{quote(saved.name, safe='')}"
     return saved
 
 
 @router.post("/proposals", responses=problem_responses(403, 404, 422, 503))
-async def propose(plans: PlansDep, caller: CurrentCaller, body: PlanToPropose) -> Proposal:
+async def propose(candor: CandorDep, caller: Owner, body: PlanToPropose) -> Proposal:
     """Propose a template for the last plan of a run, without saving it.
 
     A model selects the words that belong to the run's question. They become `@{question}` or a parameter such as
     `@{inputs.company}`. Save the template with `PUT /v1/plans/{name}`.
     """
-    caller.require_admin()
-    return await plans.propose(body.run_id, keep_documents=body.keep_documents)
+    return await candor.plans.propose(body.run_id, keep_documents=body.keep_documents)
 
 
 @router.get("/{name}", responses=problem_responses(404, 503))
-def plan(plans: PlansDep, caller: CurrentCaller, name: PlanName) -> PlanExample:
+def plan(candor: CandorDep, caller: CurrentCaller, name: PlanName) -> PlanExample:
     """Return a saved plan."""
-    return _found(plans, name, caller)
+    return _found(candor.plans, name, caller)
 
 
 @router.get("/{name}/export", responses=problem_responses(404, 503))
-def export(plans: PlansDep, caller: CurrentCaller, name: PlanName, response: Response) -> PlanFile:
+def export(candor: CandorDep, caller: CurrentCaller, name: PlanName, response: Response) -> PlanFile:
     """Export a saved plan as a file. `POST /v1/plans` imports its content."""
     response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name, safe='')}.json"
-    return PlanFile.of(_found(plans, name, caller))
+    return PlanFile.of(_found(candor.plans, name, caller))
 
 
 @router.put(
@@ -133,26 +133,26 @@ def export(plans: PlansDep, caller: CurrentCaller, name: PlanName, response: Res
     responses={201: {"model": PlanExample, "description": "The plan is new."}, **problem_responses(403, 404, 422, 503)},
 )
 def put(
-    plans: PlansDep,
-    caller: CurrentCaller,
+    candor: CandorDep,
+    caller: Owner,
     name: PlanName,
     body: Annotated[PlanContent, Body(examples=[_CONTENT])],
     response: Response,
 ) -> PlanExample:
     """Save a plan under a name, or replace the saved plan of this name."""
-    caller.require_admin()
     _require_readable(caller, body.collection)
-    saved, is_new = plans.put(name, body.plan, body.question, body.collection, keep_documents=body.keep_documents)
+    saved, is_new = candor.plans.put(
+        name, body.plan, body.question, body.collection, keep_documents=body.keep_documents
+    )
     response.status_code = 201 if is_new else 200
     return saved
 
 
 @router.delete("/{name}", status_code=204, responses=problem_responses(403, 404, 503))
-def forget(plans: PlansDep, caller: CurrentCaller, name: PlanName) -> None:
+def forget(candor: CandorDep, caller: Owner, name: PlanName) -> None:
     """Delete a saved plan."""
-    caller.require_admin()
     try:
-        plans.delete(name)
+        candor.plans.delete(name)
     except UnknownPlan as error:
         raise NotKept(str(error)) from error
 

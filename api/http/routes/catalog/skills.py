@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Response
 
-from api.http.deps import CurrentCaller, SkillsDep
+from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.catalog.skills import SkillDescription
@@ -20,35 +20,32 @@ SkillBody = Annotated[Skill, Body(examples=[_EXAMPLE])]
 
 
 @router.get("", responses=problem_responses(422, 503))
-def skills(skills: SkillsDep, caller: CurrentCaller) -> list[SkillDescription]:
+def skills(candor: CandorDep, caller: CurrentCaller) -> list[SkillDescription]:
     """List all skills by name."""
-    return skills.list()
+    return candor.skills.list()
 
 
 @router.post("", status_code=201, responses=problem_responses(403, 409, 422, 503))
-def add(skills: SkillsDep, caller: CurrentCaller, skill: SkillBody, response: Response) -> SkillDescription:
+def add(candor: CandorDep, caller: Owner, skill: SkillBody, response: Response) -> SkillDescription:
     """Add a skill. `PATCH /v1/agents/{name}` assigns it to an agent."""
-    caller.require_admin()
-    added = skills.add(skill)
+    added = candor.skills.add(skill)
     response.headers["Location"] = f"/v1/skills/{skill.name}"
     return added
 
 
 @router.get("/{name}", responses=problem_responses(404, 422, 503))
-def skill(skills: SkillsDep, caller: CurrentCaller, name: SkillPath) -> SkillDescription:
+def skill(candor: CandorDep, caller: CurrentCaller, name: SkillPath) -> SkillDescription:
     """Get one skill and the agents that have it."""
-    return skills.describe(name)
+    return candor.skills.describe(name)
 
 
 @router.put("/{name}", responses=problem_responses(403, 404, 409, 422, 503))
-def edit(skills: SkillsDep, caller: CurrentCaller, name: SkillPath, skill: SkillBody) -> SkillDescription:
+def edit(candor: CandorDep, caller: Owner, name: SkillPath, skill: SkillBody) -> SkillDescription:
     """Replace a skill. Its agents use the new version from the next run on."""
-    caller.require_admin()
-    return skills.replace(name, skill)
+    return candor.skills.replace(name, skill)
 
 
 @router.delete("/{name}", status_code=204, responses=problem_responses(403, 404, 409, 422, 503))
-def remove(skills: SkillsDep, caller: CurrentCaller, name: SkillPath) -> None:
+def remove(candor: CandorDep, caller: Owner, name: SkillPath) -> None:
     """Remove a skill that no agent has."""
-    caller.require_admin()
-    skills.remove(name)
+    candor.skills.remove(name)

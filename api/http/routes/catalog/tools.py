@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import Path, Query
 from fastapi.responses import FileResponse
 
-from api.http.deps import CurrentCaller, DocumentsDep, PagesDep, ToolsDep, TraceDep
+from api.http.deps import CandorDep, CurrentCaller, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.http.routes.runs.runs import RunId
@@ -22,34 +22,30 @@ router = make_router(prefix="/v1", tags=["tools"])
 
 
 @router.get("/tools", responses=problem_responses(503))
-async def tools(tools: ToolsDep, caller: CurrentCaller) -> list[ToolDescription]:
+async def tools(candor: CandorDep, caller: CurrentCaller) -> list[ToolDescription]:
     """List the tools that agents can be granted, with their arguments and whether calls need approval.
 
     MCP servers are listed without their tools; `POST /v1/tools/servers` asks them.
     """
     # Does not ask the servers, because that starts programs, and any web page can make a browser send a GET request.
-    return await service.describe_tools(tools, ask_servers=False)
+    return await service.describe_tools(candor.tools, ask_servers=False)
 
 
 @router.post("/tools/servers", responses=problem_responses(403, 503))
-async def ask_servers(tools: ToolsDep, caller: CurrentCaller) -> list[ToolDescription]:
+async def ask_servers(candor: CandorDep, caller: Owner) -> list[ToolDescription]:
     """Ask each MCP server for its tools, and list them with all others. Starts the servers if necessary."""
-    caller.require_admin()  # starts programs
-    return await service.describe_tools(tools, ask_servers=True)
+    return await service.describe_tools(candor.tools, ask_servers=True)
 
 
 @router.get("/runs/{run_id}/tool-calls", responses=problem_responses(404, 503))
-def calls(tools: ToolsDep, trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> list[ToolEntry]:
+def calls(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> list[ToolEntry]:
     """List every tool call of a run with its full result."""
-    return service.list_tool_calls(tools, trace, run_id, caller)
+    return service.list_tool_calls(candor.tools, candor.trace, run_id, caller)
 
 
 @router.get("/runs/{run_id}/evidence", responses=problem_responses(404, 409, 422, 503))
 async def all_evidence(
-    documents: DocumentsDep,
-    tools: ToolsDep,
-    trace: TraceDep,
-    pages: PagesDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     run_id: RunId,
     locate: Annotated[bool, Query(description="Also locate the quotes on the pages of PDFs. Takes longer.")] = False,
@@ -58,13 +54,14 @@ async def all_evidence(
 
     The text of a web page is the text that the run read.
     """
-    return await surroundings(documents, tools.calls, trace, pages if locate else None, run_id, caller)
+    return await surroundings(
+        candor.documents, candor.tools.calls, candor.trace, candor.pages if locate else None, run_id, caller
+    )
 
 
 @router.get("/runs/{run_id}/evidence/{number}", responses=problem_responses(404, 409, 422, 503))
 def evidence(
-    tools: ToolsDep,
-    trace: TraceDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     run_id: RunId,
     number: Annotated[int, Path(ge=1, description="Number of the evidence in the answer.", examples=[1])],
@@ -73,13 +70,13 @@ def evidence(
 
     The text is kept with the run. For evidence from a document, GET /v1/documents/{document}/text returns the text.
     """
-    return kept_text(tools.calls, trace, run_id, number, caller)
+    return kept_text(candor.tools.calls, candor.trace, run_id, number, caller)
 
 
 @router.get("/runs/{run_id}/files", responses=problem_responses(404, 503))
-def files(tools: ToolsDep, trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> list[RunFile]:
+def files(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> list[RunFile]:
     """List the files that tools wrote or downloaded in a run."""
-    return service.list_files(tools, trace, run_id, caller)
+    return service.list_files(candor.tools, candor.trace, run_id, caller)
 
 
 @router.get(
@@ -88,13 +85,12 @@ def files(tools: ToolsDep, trace: TraceDep, caller: CurrentCaller, run_id: RunId
     response_class=FileResponse,
 )
 def file(
-    tools: ToolsDep,
-    trace: TraceDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     run_id: RunId,
     name: Annotated[str, Path(description="Name of the file, from the list.", examples=["report.pdf"])],
 ) -> FileResponse:
     """Download a file of a run. The content is untrusted, so it is always sent as an attachment."""
-    path = service.find_file(tools, trace, run_id, name, caller)
+    path = service.find_file(candor.tools, candor.trace, run_id, name, caller)
     disposition = f"attachment; filename*=UTF-8''{quote(path.name, safe='')}"
     return FileResponse(path, media_type="application/octet-stream", headers={"Content-Disposition": disposition})

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import Body, Path, Query, Request, Response
+from fastapi import Body, Depends, Path, Query, Request, Response
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Right
-from api.http.deps import (
-    CollectionQuery,
-    CollectionsDep,
-    CollectionsField,
-    CurrentCaller,
-    DocumentsDep,
-    LedgerDep,
-    PoolDep,
-)
+from api.http.deps import CandorDep, CollectionQuery, CollectionsField, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
@@ -36,6 +28,20 @@ DocumentId = Annotated[
         description="Id of the document, or the beginning of the id.", examples=["0f6b2c1e-8d52-5b0e-9a55-3c2f5e0f4a17"]
     ),
 ]
+
+
+def _document(right: Right) -> Any:
+    def find(
+        candor: CandorDep, caller: CurrentCaller, document: DocumentId, collection: CollectionQuery = None
+    ) -> DocumentRecord:
+        return candor.documents.find(document, candor.collections.resolve_for(caller, right, collection))
+
+    return Depends(find)
+
+
+ReadableDocument = Annotated[DocumentRecord, _document(Right.READ)]
+"""The document of the path, in a collection that the caller may read."""
+WritableDocument = Annotated[DocumentRecord, _document(Right.WRITE)]
 
 
 class CollectionInfo(FrozenModel):
@@ -110,9 +116,9 @@ class Removed(FrozenModel):
 
 
 @router.get("/collections", responses=problem_responses(503))
-def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentCaller) -> list[CollectionInfo]:
+def collections(candor: CandorDep, caller: CurrentCaller) -> list[CollectionInfo]:
     """List the collections that you may read."""
-    counted = ledger.counts()
+    counted = candor.ledger.counts()
     return [
         CollectionInfo(
             name=name,
@@ -125,17 +131,16 @@ def collections(collections: CollectionsDep, ledger: LedgerDep, caller: CurrentC
             lost=found is None,
             unreadable=found.reason if isinstance(found, UnreadableCollection) else "",
         )
-        for name, found in collections.specs().items()
+        for name, found in candor.collections.specs().items()
         if caller.may(Right.READ, name)
-        for indexed, counts in [(ledger.indexed(name), counted.get(name, {}))]
+        for indexed, counts in [(candor.ledger.indexed(name), counted.get(name, {}))]
         for spec in [found if isinstance(found, CollectionSpec) else None]
     ]
 
 
 @router.get("/documents", responses=PAGED | problem_responses(404, 422, 503))
 def documents(
-    documents: DocumentsDep,
-    collections: CollectionsDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     request: Request,
     response: Response,
@@ -148,8 +153,8 @@ def documents(
 
     The `Link` header names the next page.
     """
-    name = collections.resolve_for(caller, Right.READ, collection)
-    found = documents.list(name, state, limit=limit + 1, after=after)
+    name = candor.collections.resolve_for(caller, Right.READ, collection)
+    found = candor.documents.list(name, state, limit=limit + 1, after=after)
     page = found[:limit]
     if len(found) > len(page):
         link_next(request, response, after=page[-1].id)
@@ -157,47 +162,32 @@ def documents(
 
 
 @router.get("/documents/{document}", responses=problem_responses(404, 422, 503))
-def document(
-    documents: DocumentsDep,
-    collections: CollectionsDep,
-    caller: CurrentCaller,
-    document: DocumentId,
-    collection: CollectionQuery = None,
-) -> DocumentRecord:
+def document(document: ReadableDocument) -> DocumentRecord:
     """Get the record of one document."""
-    return documents.find(document, collections.resolve_for(caller, Right.READ, collection))
+    return document
 
 
 @router.patch("/documents/{document}/tags", responses=problem_responses(404, 422, 503))
 def tag(
-    documents: DocumentsDep,
-    collections: CollectionsDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     document: DocumentId,
     body: Annotated[TagChange, Body(examples=[{"add": ["taxes", "2024"], "remove": ["draft"]}])],
     collection: CollectionQuery = None,
 ) -> DocumentRecord:
     """Add and remove tags of a document. The document is not read or embedded again."""
-    name = collections.resolve_for(caller, Right.WRITE, collection)
-    return documents.tag(document, name, add=body.add, remove=body.remove)
+    name = candor.collections.resolve_for(caller, Right.WRITE, collection)
+    return candor.documents.tag(document, name, add=body.add, remove=body.remove)
 
 
 @router.delete("/documents/{document}", responses=problem_responses(404, 409, 422, 503))
-def remove(
-    documents: DocumentsDep,
-    collections: CollectionsDep,
-    pool: PoolDep,
-    caller: CurrentCaller,
-    document: DocumentId,
-    collection: CollectionQuery = None,
-) -> Removed:
+def remove(candor: CandorDep, parts: PartsDep, document: WritableDocument) -> Removed:
     """Remove a document from its collection.
 
     Also deletes the file if it was uploaded. Other files are kept, and a later ingest of their paths reads them again.
     """
-    found = documents.find(document, collections.resolve_for(caller, Right.WRITE, collection))
-    documents.remove_from(pool.get(found.collection).collection, found)
-    return Removed(removed=found.id, name=found.name, chunks=found.chunks)
+    candor.documents.remove_from(parts.pool.get(document.collection).collection, document)
+    return Removed(removed=document.id, name=document.name, chunks=document.chunks)
 
 
 def respond(hits: Sequence[Hit], note: str = "") -> Response:
@@ -209,8 +199,8 @@ def respond(hits: Sequence[Hit], note: str = "") -> Response:
 
 @router.post("/search", response_model=list[FoundPassage], responses=problem_responses(404, 409, 422, 503))
 def search(
-    collections: CollectionsDep,
-    pool: PoolDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     body: Annotated[SearchRequest, Body(examples=[{"collection": "papers", "query": "heat pumps below -20 °C"}])],
 ) -> Response:
@@ -219,6 +209,6 @@ def search(
     The header `Candor-Note` says if the query is in another language than the documents, or if collections with
     different embedding models were searched by words alone.
     """
-    name = collections.resolve_for(caller, Right.READ, body.collection)
-    found = search_pool(pool, name, body.query, body.limit, body.where, body.filter, body.mode)
+    name = candor.collections.resolve_for(caller, Right.READ, body.collection)
+    found = search_pool(parts.pool, name, body.query, body.limit, body.where, body.filter, body.mode)
     return respond(found.hits, found.note)

@@ -13,25 +13,11 @@ from pydantic import Field
 
 from api.auth.permissions import Caller, Right
 from api.errors import UsageError
-from api.http.deps import (
-    CollectionQuery,
-    CollectionsDep,
-    CurrentCaller,
-    DocumentsDep,
-    IdempotencyKey,
-    IngestDep,
-    JobsDep,
-    KeysDep,
-    PoolDep,
-    SettingsDep,
-    ToolsDep,
-    TraceDep,
-    UploadsDep,
-)
+from api.http.deps import CandorDep, CurrentCaller, IdempotencyKey, PartsDep
 from api.http.errors import problem_responses
 from api.http.middleware.body_limit import skip_body_limit
 from api.http.router import make_router
-from api.http.routes.documents.documents import DocumentId
+from api.http.routes.documents.documents import WritableDocument
 from api.http.routes.runs.runs import RunId
 from api.http.uploads import UploadLimits, receive_files
 from api.jobs.ingest import submit_ingest
@@ -99,10 +85,8 @@ class Dropped(FrozenModel):
 async def upload(
     request: Request,
     response: Response,
-    settings: SettingsDep,
-    uploads: UploadsDep,
-    keys: KeysDep,
-    jobs: JobsDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     collection: CollectionName,
     tags: Annotated[list[str] | None, Query(max_length=100, description="Tags to add to the documents.")] = None,
@@ -117,27 +101,26 @@ async def upload(
     names = tag_names(tags or ())
     skip_body_limit(request)
     limits = UploadLimits(
-        total_bytes=settings.service.upload_bytes,
-        files=settings.service.upload_files,
-        file_bytes=settings.ingest.max_file_mb << 20,
+        total_bytes=candor.settings.service.upload_bytes,
+        files=candor.settings.service.upload_files,
+        file_bytes=candor.settings.ingest.max_file_mb << 20,
         daily=caller.limits,
-        left_today=await asyncio.to_thread(keys.uploads_left, caller),
+        left_today=await asyncio.to_thread(candor.keys.uploads_left, caller),
     )
-    with uploads.incoming() as folder:
+    with candor.uploads.incoming() as folder:
         received = await receive_files(request, folder, limits)
         size = sum(file.stat().st_size for file in received.values())
-        await asyncio.to_thread(keys.count_upload, caller, size)
-        paths = await asyncio.to_thread(uploads.accept, collection, received)
+        await asyncio.to_thread(candor.keys.count_upload, caller, size)
+        paths = await asyncio.to_thread(candor.uploads.accept, collection, received)
     spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)), tags=names)
-    return await _submit(jobs, caller, spec, idempotency_key, response)
+    return await _submit(parts.jobs, caller, spec, idempotency_key, response)
 
 
 @router.post("/collections/{collection}/ingest", status_code=202, responses=problem_responses(404, 409, 422, 503))
 async def ingest(
     response: Response,
-    settings: SettingsDep,
-    service: IngestDep,
-    jobs: JobsDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     collection: CollectionName,
     body: Annotated[IngestRequest, Body(examples=[{"paths": ["/srv/papers"]}, {"retry_failed": True}])],
@@ -153,32 +136,27 @@ async def ingest(
 
     def check() -> None:
         """Raise errors now instead of in the job."""
-        require_readable(settings, spec.paths)
-        service.check(spec.request, service.boundary(collection))
+        require_readable(candor.settings, spec.paths)
+        candor.ingest.check(spec.request, candor.ingest.boundary(collection))
 
     await asyncio.to_thread(check)
-    return await _submit(jobs, caller, spec, idempotency_key, response)
+    return await _submit(parts.jobs, caller, spec, idempotency_key, response)
 
 
 @router.post("/documents/{document}/ingest", status_code=202, responses=problem_responses(404, 409, 422, 503))
 async def ingest_again(
     response: Response,
-    documents: DocumentsDep,
-    collections: CollectionsDep,
-    jobs: JobsDep,
+    parts: PartsDep,
     caller: CurrentCaller,
-    document: DocumentId,
-    collection: CollectionQuery = None,
+    document: WritableDocument,
     idempotency_key: IdempotencyKey = None,
 ) -> Job:
     """Ingest a document again, for example after it failed or after its file or the settings changed.
 
     An archive is ingested again with all its members.
     """
-    name = await asyncio.to_thread(collections.resolve_for, caller, Right.WRITE, collection)
-    found = await asyncio.to_thread(documents.find, document, name)
-    spec = IngestJobSpec(collection=found.collection, documents=(found.id,), retry_failed=True)
-    return await _submit(jobs, caller, spec, idempotency_key, response)
+    spec = IngestJobSpec(collection=document.collection, documents=(document.id,), retry_failed=True)
+    return await _submit(parts.jobs, caller, spec, idempotency_key, response)
 
 
 @router.post(
@@ -186,11 +164,8 @@ async def ingest_again(
 )
 async def keep(
     response: Response,
-    tools: ToolsDep,
-    trace: TraceDep,
-    uploads: UploadsDep,
-    keys: KeysDep,
-    jobs: JobsDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     run_id: RunId,
     name: Annotated[str, Path(description="Name of the file, from the list.", examples=["report.pdf"])],
@@ -201,18 +176,20 @@ async def keep(
     The file is copied like an upload. The metadata of a downloaded file contains its URL as `url`. The file replaces an
     earlier download from the same URL, but no other file with the same name.
     """
-    spec = await asyncio.to_thread(keep_file, tools, trace, uploads, keys, run_id, name, caller)
-    return await _submit(jobs, caller, spec, idempotency_key, response)
+    spec = await asyncio.to_thread(
+        keep_file, candor.tools, candor.trace, candor.uploads, candor.keys, run_id, name, caller
+    )
+    return await _submit(parts.jobs, caller, spec, idempotency_key, response)
 
 
 @router.delete("/collections/{collection}", responses=problem_responses(404, 409, 422, 503))
-def drop(pool: PoolDep, caller: CurrentCaller, collection: CollectionName) -> Dropped:
+def drop(parts: PartsDep, caller: CurrentCaller, collection: CollectionName) -> Dropped:
     """Delete a collection, the records of its documents, and its uploaded files.
 
     Keeps past runs, and files that were ingested from their own folders.
     """
     caller.require(Right.ADMIN, collection)
-    pool.drop(collection)
+    parts.pool.drop(collection)
     return Dropped(dropped=collection)
 
 

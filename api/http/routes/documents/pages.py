@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from fastapi import Header, Query, Response
+from fastapi import Depends, Header, Query, Response
 from fastapi import Path as InPath
 from fastapi.responses import FileResponse
 from pydantic import Field
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
-from api.auth.permissions import Caller, Right
 from api.errors import RangeNotThere
-from api.http.deps import (
-    CollectionQuery,
-    CollectionsDep,
-    CurrentCaller,
-    DocumentsDep,
-    LedgerDep,
-    PagesDep,
-    SettingsDep,
-)
+from api.http.deps import CandorDep
 from api.http.errors import problem_response, problem_responses
 from api.http.router import make_router
-from api.http.routes.documents.documents import DocumentId
+from api.http.routes.documents.documents import ReadableDocument
 from api.problems import problem_of
-from api.services.documents.collections import Collections
-from api.services.documents.documents import Documents
 from api.services.documents.originals import open_original
 from api.services.documents.shown_pages import PICTURE_SCALE, page_tag
 from base.models import FrozenModel
@@ -49,6 +37,15 @@ _RANGE_ERRORS = (400, 416)  # Starlette answers an invalid Range header without 
 PageNumber = Annotated[int, InPath(ge=1, description="Page number, from 1.", examples=[1])]
 Start = Annotated[int, Query(ge=0, description="Start of the text to mark, in the parsed text.")]
 End = Annotated[int, Query(ge=0, description="End of the text to mark. Marks nothing unless it is above `start`.")]
+
+
+async def _kept(document: ReadableDocument) -> DocumentRecord:
+    if document.state is DocumentState.REMOVED:
+        raise DocumentNotFound(f"{document.name!r} was removed from collection {document.collection!r}.")
+    return document
+
+
+ShownDocument = Annotated[DocumentRecord, Depends(_kept)]
 
 
 class PageInfo(FrozenModel):
@@ -71,26 +68,17 @@ class PageInfo(FrozenModel):
     },
     response_class=Response,
 )
-def original_file(
-    documents: DocumentsDep,
-    collections: CollectionsDep,
-    ledger: LedgerDep,
-    settings: SettingsDep,
-    caller: CurrentCaller,
-    document: DocumentId,
-    collection: CollectionQuery = None,
-) -> Response:
+def original_file(candor: CandorDep, document: ReadableDocument) -> Response:
     """Download the original file of a document, as an attachment.
 
     A member of an archive or message is extracted again. If the file was deleted or changed since it was ingested, the
     response is a problem (410); the parsed text is still available.
     """
-    found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))
     with ExitStack() as stack:
-        path = stack.enter_context(open_original(ledger, found, settings.ingest.max_file_mb))
+        path = stack.enter_context(open_original(candor.ledger, document, candor.settings.ingest.max_file_mb))
         return _TemporaryFileResponse(
-            path, stack.pop_all(), headers=UNTRUSTED, filename=PurePosixPath(found.name).name,
-            media_type=found.mime_type or "application/octet-stream",
+            path, stack.pop_all(), headers=UNTRUSTED, filename=PurePosixPath(document.name).name,
+            media_type=document.mime_type or "application/octet-stream",
         )  # fmt: skip
 
 
@@ -107,16 +95,12 @@ def original_file(
     response_class=Response,
 )
 async def page_image(
-    documents: DocumentsDep,
-    collections: CollectionsDep,
-    pages: PagesDep,
-    caller: CurrentCaller,
-    document: DocumentId,
+    candor: CandorDep,
+    document: ShownDocument,
     page: PageNumber,
     start: Start = 0,
     end: End = 0,
     scale: Annotated[float, Query(gt=0, le=4, description="Pixels per point. Large pages get fewer.")] = PICTURE_SCALE,
-    collection: CollectionQuery = None,
     if_none_match: Annotated[str | None, Header(description="The ETag of a picture that the client has.")] = None,
 ) -> Response:
     """Render a page of a PDF or an image, with a part of the parsed text marked.
@@ -124,41 +108,22 @@ async def page_image(
     If the position of the text on the page is uncertain, nothing is marked and the header `X-Located` is `false`.
     The ETag changes with the document. The service caches the latest pictures.
     """
-    found = await asyncio.to_thread(_find, documents, collections, caller, document, collection)
     marks = ((start, end),) if end > start else ()
-    tag = f'"{page_tag(found, page, marks, scale)}"'
+    tag = f'"{page_tag(document, page, marks, scale)}"'
     headers = {**UNTRUSTED, "Cache-Control": "private, no-cache", "ETag": tag}
     if if_none_match == tag:
         return Response(status_code=304, headers=headers)
-    drawn, image = await pages.show(found, page, marks, scale)
+    drawn, image = await candor.pages.show(document, page, marks, scale)
     return Response(image, media_type="image/png", headers={**headers, "X-Located": str(bool(drawn.boxes)).lower()})
 
 
 @router.get("/{document}/pages/{page}", responses=problem_responses(404, 410, 422, 503))
 async def page(
-    documents: DocumentsDep,
-    collections: CollectionsDep,
-    pages: PagesDep,
-    caller: CurrentCaller,
-    document: DocumentId,
-    page: PageNumber,
-    start: Start = 0,
-    end: End = 0,
-    collection: CollectionQuery = None,
+    candor: CandorDep, document: ShownDocument, page: PageNumber, start: Start = 0, end: End = 0
 ) -> PageInfo:
     """Get the size of a page and the position of a part of the parsed text on it."""
-    found = await asyncio.to_thread(_find, documents, collections, caller, document, collection)
-    drawn, _ = await pages.show(found, page, ((start, end),), 0.0)
+    drawn, _ = await candor.pages.show(document, page, ((start, end),), 0.0)
     return PageInfo(width=drawn.width, height=drawn.height, located=bool(drawn.boxes), boxes=drawn.boxes)
-
-
-def _find(
-    documents: Documents, collections: Collections, caller: Caller, document: str, collection: str | None
-) -> DocumentRecord:
-    found = documents.find(document, collections.resolve_for(caller, Right.READ, collection))
-    if found.state is DocumentState.REMOVED:
-        raise DocumentNotFound(f"{found.name!r} was removed from collection {found.collection!r}.")
-    return found
 
 
 class _TemporaryFileResponse(FileResponse):

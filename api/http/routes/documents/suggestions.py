@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from api.auth.permissions import Right
-from api.http.deps import CollectionsDep, CurrentCaller, PoolDep, SuggesterDep
+from api.http.deps import CandorDep, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.http.routes.documents.ingest import CollectionName
@@ -15,20 +15,18 @@ router = make_router(prefix="/v1/collections/{collection}/suggestions", tags=["d
 
 
 @router.get("", responses=problem_responses(404, 422, 503))
-def suggestions(
-    collections: CollectionsDep, suggester: SuggesterDep, caller: CurrentCaller, collection: CollectionName
-) -> SuggestedQuestions:
+def suggestions(candor: CandorDep, caller: CurrentCaller, collection: CollectionName) -> SuggestedQuestions:
     """Get the stored questions that a model suggested for a collection."""
     caller.require(Right.READ, collection)
-    collections.require(collection)
-    return suggester.find(collection)
+    candor.collections.require(collection)
+    return candor.suggester.find(collection)
 
 
 @router.post("", responses=problem_responses(404, 422, 503))
 async def suggest(
-    pool: PoolDep, suggester: SuggesterDep, caller: CurrentCaller, collection: CollectionName
+    parts: PartsDep, candor: CandorDep, caller: CurrentCaller, collection: CollectionName
 ) -> SuggestedQuestions:
     """Let the model read passages of the collection and suggest questions. Replaces earlier suggestions."""
     caller.require(Right.WRITE, collection)
-    library = (await asyncio.to_thread(pool.get, collection)).library
-    return await suggester.make(library, caller)
+    library = (await asyncio.to_thread(parts.pool.get, collection)).library
+    return await candor.suggester.make(library, caller)

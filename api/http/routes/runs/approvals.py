@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Body, Path, Query
 
-from api.http.deps import CurrentCaller, ToolsDep, TraceDep
+from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.research.approvals import Decision, decide, open_approvals
@@ -23,19 +23,17 @@ _EXAMPLES = [
 
 @router.get("", responses=problem_responses(404, 422, 503))
 def approvals(
-    tools: ToolsDep,
-    trace: TraceDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     run_id: Annotated[str | None, Query(description="Return only the approvals of this run.")] = None,
 ) -> list[Approval]:
     """List the tool calls that wait for a decision, oldest first."""
-    return open_approvals(tools.approvals, trace, caller, run_id)
+    return open_approvals(candor.tools.approvals, candor.trace, caller, run_id)
 
 
 @router.post("/{approval_id}", responses=problem_responses(403, 404, 409, 422, 503))
 def decide_approval(
-    tools: ToolsDep,
-    trace: TraceDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     approval_id: Annotated[
         str,
@@ -48,4 +46,4 @@ def decide_approval(
     decision: Annotated[Decision, Body(examples=_EXAMPLES)],
 ) -> Approval:
     """Approve a call, approve it with changed arguments, or refuse it. Only the first decision counts."""
-    return decide(tools.approvals, trace, approval_id, decision, caller)
+    return decide(candor.tools.approvals, candor.trace, approval_id, decision, caller)

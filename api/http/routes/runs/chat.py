@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 from api.auth.permissions import ALL_COLLECTIONS, Right
 from api.errors import ModelNotFound, ServiceEnding
-from api.http.deps import CatalogDep, CollectionsDep, CurrentCaller, RunsDep, SettingsDep, ToolsDep, TraceDep
+from api.http.deps import CandorDep, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.openai_chat import ChatCompletion, ChatError, ChatModel, ChatModels, ChatRequest, ErrorBody, Reply
 from api.http.router import make_router
@@ -26,7 +26,7 @@ from api.http.sse import EVENT_STREAM, KEEP_ALIVE, stream_response
 from api.jobs.research import Runs
 from api.problems import EXPECTED, problem_of
 from api.services.research.chat_models import chat_models
-from api.services.research.progress import progress
+from api.services.research.event_text import progress
 from multi_agent.settings.research import Source
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Answer, Status
@@ -91,12 +91,12 @@ ModelNames = Callable[[Sequence[Source]], list[str]]
 """Returns the names of the models that the caller may use and that can answer from these sources."""
 
 
-def _model_names(
-    collections: CollectionsDep, catalog: CatalogDep, tools: ToolsDep, settings: SettingsDep, caller: CurrentCaller
-) -> ModelNames:
+def _model_names(candor: CandorDep, caller: CurrentCaller) -> ModelNames:
     def names(sources: Sequence[Source]) -> list[str]:
-        allowed = tuple(sources) or settings.research.sources
-        return chat_models(collections, catalog.registry(), tools, settings, caller, allowed)
+        allowed = tuple(sources) or candor.settings.research.sources
+        return chat_models(
+            candor.collections, candor.agent_catalog.registry(), candor.tools, candor.settings, caller, allowed
+        )
 
     return names
 
@@ -149,9 +149,8 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 )
 async def chat(
     names: ModelNamesDep,
-    collections: CollectionsDep,
-    runs: RunsDep,
-    trace: TraceDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     request: Request,
     body: Annotated[ChatRequest, Body(examples=[_EXAMPLE, _EXAMPLE | {"stream": True}])],
@@ -164,15 +163,15 @@ async def chat(
     """
     if not _is_known(body, names(get_args(Source))):  # all sources: a run without usable sources reports that
         raise ModelNotFound(body.model)
-    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, body.collection)
-    run_id = await runs.start(body.to_request(), collection, caller)
+    collection = await asyncio.to_thread(candor.collections.resolve_for, caller, Right.READ, body.collection)
+    run_id = await parts.runs.start(body.to_request(), collection, caller)
     reply = Reply(body, run_id, int(time.time()), str(request.base_url))
     if body.stream:
-        return stream_response(_chunks(runs, trace, run_id, reply), _NO_RETRY)
-    answer = await runs.wait(run_id)
+        return stream_response(_chunks(parts.runs, candor.trace, run_id, reply), _NO_RETRY)
+    answer = await parts.runs.wait(run_id)
     if failure := _failure(answer):
         return _error(503, failure, headers=_NO_RETRY)
-    run = await asyncio.to_thread(trace.run, run_id)
+    run = await asyncio.to_thread(candor.trace.run, run_id)
     return Response(reply.completion(run, answer).model_dump_json(), media_type="application/json")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
 
-from api.http.deps import CurrentCaller, ToolsDep, TraceDep
+from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.http.routes.runs.runs import RunId
@@ -31,8 +31,7 @@ _FILES: dict[int | str, dict[str, Any]] = {
 
 @router.get("/{run_id}/export", responses=_FILES | problem_responses(404, 409, 422, 503), response_class=Response)
 def export(
-    trace: TraceDep,
-    tools: ToolsDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     run_id: RunId,
     form: Annotated[
@@ -48,10 +47,10 @@ def export(
     `format=run`, the file contains the whole run with its events and model calls, for `POST /v1/runs/import`.
     """
     if form == "run":
-        run = find_run(trace, run_id, caller)
-        content = write_run(load_recording(trace, tools.calls, run.run_id), texts=texts)
+        run = find_run(candor.trace, run_id, caller)
+        content = write_run(load_recording(candor.trace, candor.tools.calls, run.run_id), texts=texts)
         return Response(content, media_type=RUN_FILE, headers=_named(f"{run.run_id}.candor"))
-    file = export_run(trace, run_id, caller, form)
+    file = export_run(candor.trace, run_id, caller, form)
     return Response(file.content, media_type=file.media_type, headers=_named(file.name))
 
 

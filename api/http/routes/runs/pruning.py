@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Body
 from pydantic import Field
 
-from api.http.deps import CurrentCaller, PruningDep
+from api.http.deps import CandorDep, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.services.research.prune import Limits, PrunedRun
@@ -32,15 +32,14 @@ class Pruned(FrozenModel):
 
 @router.post("/prune", responses=problem_responses(403, 422, 503))
 def prune(
-    pruning: PruningDep, caller: CurrentCaller, body: Annotated[PruneRequest, Body(examples=[{"older_than_days": 90}])]
+    candor: CandorDep, caller: Owner, body: Annotated[PruneRequest, Body(examples=[{"older_than_days": 90}])]
 ) -> Pruned:
     """List the runs beyond the limits, newest first. Delete them with `"delete": true`.
 
     Keeps rated runs, runs of evaluations, runs that have not ended, and the earlier runs that a kept run continues or
     was forked from. The audit log records each deleted run.
     """
-    caller.require_admin()
-    found = pruning.find(Limits(**body.model_dump(exclude={"delete"})))
+    found = candor.pruning.find(Limits(**body.model_dump(exclude={"delete"})))
     if body.delete:
-        pruning.delete(found, caller)
+        candor.pruning.delete(found, caller)
     return Pruned(deleted=body.delete, bytes=sum(run.size for run in found), runs=found)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import Body, Path
 
-from api.http.deps import CurrentCaller, IdempotencyKey, PanelDep, PoolDep, RunsDep, TraceDep
+from api.http.deps import CandorDep, CurrentCaller, IdempotencyKey, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.http.routes.runs.research import Accepted
@@ -25,19 +25,19 @@ router = make_router(prefix="/v1/runs", tags=["runs"])
 
 
 @router.post("/{run_id}/replay", responses=problem_responses(404, 409, 503))
-async def replay(panel: PanelDep, pool: PoolDep, caller: CurrentCaller, run_id: RunId) -> Replay:
+async def replay(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, run_id: RunId) -> Replay:
     """Repeat a run from its journal. Returns the first event that differs, with its cause.
 
     Calls no model, no tool and no web page, and stores nothing. The documents are searched again, with the settings of
     the run.
     """
-    replaying = replay_run(panel, _opener(pool), run_id, caller)
+    replaying = replay_run(candor.panel, _opener(parts.pool), run_id, caller)
     return await asyncio.to_thread(asyncio.run, replaying)  # in its own loop, so that it does not delay other requests
 
 
 @router.get("/{run_id}/comparison/{other}", responses=problem_responses(404, 409, 503))
 def comparison(
-    trace: TraceDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     run_id: RunId,
     other: Annotated[
@@ -45,7 +45,7 @@ def comparison(
     ],
 ) -> RunComparison:
     """Compare the plans, queries, passages, evidence, claims and costs of two runs, and their first difference."""
-    return compare_runs(trace, run_id, other, caller)
+    return compare_runs(candor.trace, run_id, other, caller)
 
 
 def _opener(pool: CollectionPool) -> OpenLibrary:
@@ -54,20 +54,19 @@ def _opener(pool: CollectionPool) -> OpenLibrary:
 
 @router.get("/{run_id}/steps/{step}/fork", responses=problem_responses(404, 409, 422, 503))
 def fork_options(
-    panel: PanelDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     run_id: RunId,
     step: Annotated[str, Path(description="Id of the step.", examples=["answer"])],
 ) -> ForkOptions:
     """Get the plan, the prompts and the evidence that a fork from a step can change."""
-    return step_options(panel, run_id, step, caller)
+    return step_options(candor.panel, run_id, step, caller)
 
 
 @router.post("/{run_id}/fork", status_code=202, responses=problem_responses(404, 409, 422, 503))
 async def fork(
-    panel: PanelDep,
-    pool: PoolDep,
-    runs: RunsDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     run_id: RunId,
     body: Annotated[ForkChange, Body(examples=[{"step": "answer", "model": "large"}])],
@@ -78,5 +77,5 @@ async def fork(
     The steps before it come from the journal and cost nothing. `forked_from` and `forked_at` of the new run name its
     origin. `GET /v1/runs/{run_id}/steps/{step}/fork` returns the plan, prompts and evidence that can be changed.
     """
-    collection, request = await asyncio.to_thread(fork_request, panel, _opener(pool), run_id, body, caller)
-    return Accepted(run_id=await runs.start(request, collection, caller, idempotency_key))
+    collection, request = await asyncio.to_thread(fork_request, candor.panel, _opener(parts.pool), run_id, body, caller)
+    return Accepted(run_id=await parts.runs.start(request, collection, caller, idempotency_key))

@@ -12,15 +12,7 @@ from pydantic import Field, model_validator
 
 from api.auth.permissions import Right
 from api.errors import ServiceEnding
-from api.http.deps import (
-    CollectionsDep,
-    CollectionsField,
-    CurrentCaller,
-    IdempotencyKey,
-    RunsDep,
-    SettingsDep,
-    TraceDep,
-)
+from api.http.deps import CandorDep, CollectionsField, CurrentCaller, IdempotencyKey, PartsDep
 from api.http.errors import MEDIA_TYPE, problem_response, problem_responses
 from api.http.router import make_router
 from api.http.sse import EVENT_STREAM, format_events, stream_response
@@ -112,9 +104,8 @@ _FAILED = failed_run(
     response_model=Answer,
 )
 async def research(
-    collections: CollectionsDep,
-    runs: RunsDep,
-    trace: TraceDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     body: Annotated[ResearchRequest, Body(examples=_EXAMPLES)],
     idempotency_key: IdempotencyKey = None,
@@ -126,25 +117,25 @@ async def research(
     contains the answer of the run.
     """
     request = body.to_request()
-    named = await asyncio.to_thread(collection_to_ask, trace, request, body.collection, caller)
-    collection = await asyncio.to_thread(collections.resolve_for, caller, Right.READ, named)
-    run_id = await runs.start(request, collection, caller, idempotency_key, body.priority)
+    named = await asyncio.to_thread(collection_to_ask, candor.trace, request, body.collection, caller)
+    collection = await asyncio.to_thread(candor.collections.resolve_for, caller, Right.READ, named)
+    run_id = await parts.runs.start(request, collection, caller, idempotency_key, body.priority)
     headers = {"Location": f"/v1/runs/{run_id}"}
     if not body.wait:
         accepted = Accepted(run_id=run_id).model_dump_json()
         return Response(accepted, status_code=202, headers=headers, media_type="application/json")
     if body.stream:
-        return stream_response(_events_and_answer(runs, run_id), headers)
-    answer = await runs.wait(run_id)
+        return stream_response(_events_and_answer(parts.runs, run_id), headers)
+    answer = await parts.runs.wait(run_id)
     if answer.status is Status.FAILED:
         return problem_response(failed_run(answer), headers)
     return Response(answer.model_dump_json(), media_type="application/json")
 
 
 @router.get("/research/defaults", responses=problem_responses(503))
-def defaults(settings: SettingsDep, caller: CurrentCaller) -> Defaults:
+def defaults(candor: CandorDep, caller: CurrentCaller) -> Defaults:
     """Get the default options of questions."""
-    return Defaults(sources=settings.research.sources)
+    return Defaults(sources=candor.settings.research.sources)
 
 
 async def _events_and_answer(runs: Runs, run_id: str) -> AsyncIterator[str]:

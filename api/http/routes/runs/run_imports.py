@@ -9,7 +9,7 @@ from fastapi import Query, Request
 from starlette.requests import ClientDisconnect
 
 from api.errors import UploadTooLarge, UsageError
-from api.http.deps import ArchiveDep, CurrentCaller, KeysDep
+from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.middleware.body_limit import skip_body_limit
 from api.http.router import make_router
@@ -37,8 +37,7 @@ _BODY = {
 )
 async def add(
     request: Request,
-    archive: ArchiveDep,
-    keys: KeysDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     collection: Annotated[
         str | None,
@@ -51,7 +50,7 @@ async def add(
     """
     skip_body_limit(request)
     content = await _receive(request)
-    return await asyncio.to_thread(import_run, archive, keys, caller, content, collection)
+    return await asyncio.to_thread(import_run, candor.archive, candor.keys, caller, content, collection)
 
 
 async def _receive(request: Request) -> bytes:

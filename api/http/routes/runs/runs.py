@@ -9,11 +9,11 @@ from fastapi import Body, Header, Path, Query, Request, Response, WebSocket
 from pydantic import Field, TypeAdapter
 
 from api.auth.permissions import Right
-from api.http.deps import ArchiveDep, CurrentCaller, RunsDep, TraceDep
+from api.http.deps import CandorDep, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
-from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, event_response, send_events
+from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, DescribedEvent, event_response, send_events
 from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.runs import RatingRequest, find_run, list_runs, rate_run
 from base.models import FrozenModel
@@ -22,12 +22,11 @@ from multi_agent.storage.archive import StoredRuns
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
-from multi_agent.values.events import Event
 
 router = make_router(prefix="/v1/runs", tags=["runs"])
 
 RunId = Annotated[str, Path(description="Id of the run, or the beginning of the id.", examples=["run_d65459f7e628"])]
-_EVENTS = TypeAdapter(list[Event])
+_EVENTS = TypeAdapter(list[DescribedEvent])
 
 
 class RunWithAnswer(FrozenModel):
@@ -45,13 +44,13 @@ class RunQuery(RunFilter):
 
 @router.get("", responses=PAGED | problem_responses(404, 422, 503))
 def runs(
-    trace: TraceDep, caller: CurrentCaller, request: Request, response: Response, query: Annotated[RunQuery, Query()]
+    candor: CandorDep, caller: CurrentCaller, request: Request, response: Response, query: Annotated[RunQuery, Query()]
 ) -> list[RunSummary]:
     """List runs, newest first or as `sort` says. The `Link` header names the next page.
 
     Includes the runs of the command line. `cost` is null if no price is set.
     """
-    found = list_runs(trace, query, query.limit + 1, caller)
+    found = list_runs(candor.trace, query, query.limit + 1, caller)
     page = found[: query.limit]
     if len(found) > len(page):
         link_next(request, response, after=page[-1].run_id)
@@ -59,33 +58,33 @@ def runs(
 
 
 @router.get("/storage", responses=problem_responses(503))
-def storage(archive: ArchiveDep, caller: CurrentCaller) -> StoredRuns:
+def storage(candor: CandorDep, caller: CurrentCaller) -> StoredRuns:
     """Get the number of all runs that you may read, and the bytes that they take."""
-    return archive.usage(caller.readable)
+    return candor.archive.usage(caller.readable)
 
 
 @router.get("/{run_id}", responses=problem_responses(404, 503))
-def run(trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> RunWithAnswer:
+def run(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> RunWithAnswer:
     """Get one run, with its answer if it has ended."""
-    found = find_run(trace, run_id, caller)
-    return RunWithAnswer(run=found, answer=trace.answer(found.run_id) if found.ended else None)
+    found = find_run(candor.trace, run_id, caller)
+    return RunWithAnswer(run=found, answer=candor.trace.answer(found.run_id) if found.ended else None)
 
 
 @router.post("/{run_id}/cancel", responses=problem_responses(404, 409, 503))
-async def cancel(trace: TraceDep, runs: RunsDep, caller: CurrentCaller, run_id: RunId) -> RunSummary:
+async def cancel(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, run_id: RunId) -> RunSummary:
     """Cancel a waiting or active run. A run that has ended stays unchanged.
 
     Requires the key that started the run, or the right 'admin' over its collection.
     """
-    found = await asyncio.to_thread(find_run, trace, run_id, caller)
+    found = await asyncio.to_thread(find_run, candor.trace, run_id, caller)
     if found.key != caller.key:
         caller.require(Right.ADMIN, found.collection)
-    return await runs.cancel(found.run_id)
+    return await parts.runs.cancel(found.run_id)
 
 
 @router.put("/{run_id}/rating", responses=problem_responses(404, 409, 422, 503))
 def rate(
-    trace: TraceDep,
+    candor: CandorDep,
     caller: CurrentCaller,
     run_id: RunId,
     body: Annotated[RatingRequest, Body(examples=[{"rating": "down", "note": "It is -20 °C, see page 3."}])],
@@ -96,24 +95,24 @@ def rate(
 
     Requires the key that started the run, or the right 'write' over its collection.
     """
-    return rate_run(trace, run_id, body, caller)
+    return rate_run(candor.trace, run_id, body, caller)
 
 
 @router.get("/{run_id}/conversation", responses=problem_responses(404, 503))
-def conversation(trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> Conversation:
+def conversation(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> Conversation:
     """Get the earlier and later questions in the conversation of the run, with short answers."""
-    return conversation_of(trace, run_id, caller)
+    return conversation_of(candor.trace, run_id, caller)
 
 
 @router.get("/{run_id}/journal", responses=problem_responses(404, 503))
-def journal(trace: TraceDep, caller: CurrentCaller, run_id: RunId) -> list[JournalEntry]:
+def journal(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> list[JournalEntry]:
     """Get the full text of every prompt of the run and every response of the model."""
-    return trace.journal_entries(find_run(trace, run_id, caller).run_id)
+    return candor.trace.journal_entries(find_run(candor.trace, run_id, caller).run_id)
 
 
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "model": list[Event],
+        "model": list[DescribedEvent],
         "description": "The events as a stream (`id:` is the number, `data:` the event as JSON) or as a list.",
         "content": EVENT_STREAM,
     },
@@ -123,8 +122,8 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 @router.get("/{run_id}/events", responses=_STREAM | problem_responses(404, 422, 503), response_class=Response)
 async def events(
-    trace: TraceDep,
-    runs: RunsDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     run_id: RunId,
     after: Annotated[int, Query(ge=0, le=MAX_EVENT_NUMBER, description="Return only events after this number.")] = 0,
@@ -140,20 +139,20 @@ async def events(
     The stream ends after `run_finished`. The answer has been stored before that event.
     """
     after = max(after, last_event_id)
-    found = await asyncio.to_thread(find_run, trace, run_id, caller)
+    found = await asyncio.to_thread(find_run, candor.trace, run_id, caller)
     if follow and not found.ended:
-        return event_response(runs.follow(found.run_id, after))
-    known = await asyncio.to_thread(trace.events, found.run_id, after)
+        return event_response(parts.runs.follow(found.run_id, after))
+    known = await asyncio.to_thread(candor.trace.events, found.run_id, after)
     if not follow:
-        return Response(_EVENTS.dump_json(known), media_type="application/json")
-    return event_response(runs.follow(found.run_id, after)) if known else Response(status_code=204)
+        return Response(_EVENTS.dump_json([*map(DescribedEvent.of, known)]), media_type="application/json")
+    return event_response(parts.runs.follow(found.run_id, after)) if known else Response(status_code=204)
 
 
 @router.websocket("/{run_id}/ws")
 async def live(
     socket: WebSocket,
-    trace: TraceDep,
-    runs: RunsDep,
+    candor: CandorDep,
+    parts: PartsDep,
     caller: CurrentCaller,
     run_id: str,
     after: Annotated[int, Query(ge=0, le=MAX_EVENT_NUMBER)] = 0,
@@ -162,6 +161,6 @@ async def live(
 
     An error before the handshake is answered with a problem.
     """
-    run = await asyncio.to_thread(find_run, trace, run_id, caller)
+    run = await asyncio.to_thread(find_run, candor.trace, run_id, caller)
     await socket.accept()
-    await send_events(socket, runs.follow(run.run_id, after))
+    await send_events(socket, parts.runs.follow(run.run_id, after))

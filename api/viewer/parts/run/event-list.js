@@ -3,11 +3,11 @@
 import {failure, h} from "../../lib/dom.js";
 import {Highlighter} from "../../lib/highlight.js";
 import {keepFocus} from "../pager.js";
-import {describeEvent, seconds} from "../../lib/format.js";
+import {eventLine, seconds} from "../../lib/format.js";
 
 const ROW = 30;
 const OVERSCAN = 8; // rows drawn above and below the visible ones
-const MAX_TEXT = 300; // characters of an event in its row
+const MAX_TEXT = 300; // characters around a hit
 const VISIBLE_TEXT = 60; // characters that are visible on every screen
 const KEYS = {ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -Infinity, End: Infinity};
 
@@ -105,7 +105,7 @@ export class EventList {
     if (!this.texts.has(event)) {
       const entry = this.journal?.get(`${event.body.key}/${event.body.occurrence}`);
       const exchanged = entry ? [...entry.messages.map((each) => each.content), ...entry.exchanges.flatMap((each) => [each.response, each.thinking])] : [];
-      this.texts.set(event, [event.step, ...strings(event.body), ...exchanged].join("\n"));
+      this.texts.set(event, [event.step, event.title, ...strings(event.body), ...exchanged].join("\n"));
     }
     return this.texts.get(event);
   }
@@ -126,22 +126,20 @@ export class EventList {
   }
 
   row(event, index) {
-    const [what, text] = describeEvent(event);
     const row = h("div", {
       class: ["event", event.body.type, event.body.status && `is-${event.body.status}`].filter(Boolean).join(" "), role: "option", id: `event-${event.number}`, "data-index": index,
       "aria-selected": String(index === this.at), "aria-setsize": this.found.length, "aria-posinset": index + 1,
     },
     h("span", {class: "time"}, seconds((Date.parse(event.at) - this.live.model.began) / 1000)),
     h("span", {class: "step"}, event.step),
-    h("span", {class: "what"}, what),
-    h("span", {class: "excerpt"}, this.excerpt(event, text)));
+    h("span", {}, h("span", {class: "what"}, event.title), " ", h("span", {class: "excerpt"}, this.excerpt(event))));
     row.style.top = `${index * ROW}px`;
     return row;
   }
 
-  /** The text of an event in its row: its beginning, or the part around the first hit. */
-  excerpt(event, text) {
-    if (!this.words || text.slice(0, VISIBLE_TEXT).toLowerCase().includes(this.words)) return text.slice(0, MAX_TEXT);
+  /** The text of an event in its row: its details, or the part around the first hit. */
+  excerpt(event) {
+    if (!this.words || eventLine(event).slice(0, VISIBLE_TEXT).toLowerCase().includes(this.words)) return event.details;
     const all = this.textOf(event);
     const at = all.toLowerCase().indexOf(this.words);
     return `… ${all.slice(Math.max(0, at - 40), at + MAX_TEXT)}`.replace(/\s+/g, " ");

@@ -6,7 +6,7 @@ import {computation} from "../answer/evidence.js";
 import {after, agentsOf, statusOf} from "../../lib/model.js";
 import {forkForm} from "./fork.js";
 import {fields, value} from "../tables.js";
-import {costOf, describeEvent, plural, seconds, tokens, within} from "../../lib/format.js";
+import {costOf, eventLine, plural, seconds, tokens, within} from "../../lib/format.js";
 
 /** All details of a step. `over`: its attempt has finished; `href` returns the URL of a step. */
 export function stepView(live, step, over, href) {
@@ -36,7 +36,7 @@ export function stepView(live, step, over, href) {
     part("Context changes", wroteView(live.model, step)),
     part("Computed", computed(step)),
     part("Tools", step.tools.map((each, at) => toolView(each, `${step.key} tool ${at}`))),
-    part("Approvals", step.approvals.map((each) => h("p", {}, `${each.tool}: ${describeEvent({body: each.decided ?? each}).join(", ")}`))),
+    part("Approvals", step.approvals.map((each) => h("p", {}, `${each.tool}: ${eventLine(each.decided ?? each)}`))),
     part("Rejected quotes", step.rejected.map((each) => h("div", {class: "quoted rejected"},
       h("span", {class: "where"}, `${each.passage} · ${each.final ? "dropped" : "retried"}`),
       h("span", {class: "words"}, each.quote), h("span", {class: "note"}, each.reason)))),
@@ -125,13 +125,12 @@ function indented(text) {
 /** All details of an event. `href` is the URL of its step. */
 export function eventView(live, event, href) {
   const {body} = event;
-  const [what] = describeEvent(event);
   return [
     h("p", {class: "facts"}, h("span", {}, new Date(event.at).toLocaleTimeString()),
       href ? h("a", {href}, event.step) : h("span", {}, "supervisor"), h("code", {}, body.type)),
     body.type === "model_called" || body.type === "model_failed"
       ? callView(live, {...body, failed: body.type === "model_failed", number: event.number}, true)
       : fields(body, `event ${event.number}`, ["type"]),
-    h("p", {class: "note"}, `Event ${event.number}: ${what}`),
+    h("p", {class: "note"}, `Event ${event.number}: ${event.title}`),
   ];
 }

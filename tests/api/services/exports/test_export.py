@@ -219,5 +219,26 @@ def test_a_pdf_has_letters_of_many_scripts_and_links_to_its_evidence() -> None:
     )
     with pdfplumber.open(BytesIO(content)) as pdf:
         assert len(pdf.annots) >= 2, "the marks [1] and [C1]"
-    with pytest.raises(UsageError, match="docx or html"):
-        exported(ANSWER.model_copy(update={"question": "שלום"}), Format.PDF)
+    no_font = "\U00016f00"  # Miao
+    with pytest.raises(UsageError, match=f"No font on this computer has {no_font}.*docx or html"):
+        exported(ANSWER.model_copy(update={"question": no_font}), Format.PDF)
+
+
+def test_a_pdf_shows_arabic_from_right_to_left_with_joined_letters() -> None:
+    question = "تعمل المضخة"
+    with pdfplumber.open(BytesIO(exported(ANSWER.model_copy(update={"question": question}), Format.PDF))) as pdf:
+        letters = [char for char in pdf.pages[0].chars if "\u0600" <= char["text"][0] <= "\u06ff"]
+    assert sorted("".join(char["text"] for char in letters)) == sorted(question.replace(" ", ""))
+    left_to_right = sorted(letters, key=lambda char: char["x0"])
+    assert (left_to_right[0]["text"], left_to_right[-1]["text"]) == (question[-1], question[0])
+    assert left_to_right[-1]["x1"] > 500, "at the right margin"
+
+
+def test_the_head_of_a_long_table_is_on_every_page_of_a_pdf() -> None:
+    rows = tuple((number, f"Pump {number}") for number in range(150))
+    computed = ANSWER.computations[0].model_copy(update={"columns": ("number", "the pump"), "rows": rows})
+    content = exported(ANSWER.model_copy(update={"computations": (computed,)}), Format.PDF)
+    with pdfplumber.open(BytesIO(content)) as pdf:
+        texts = [page.extract_text() for page in pdf.pages]
+    assert len([text for text in texts if "number the pump" in text]) >= 3
+    assert "149 Pump 149" in "\n".join(texts)

@@ -1,19 +1,16 @@
-"""Prints events of a run. ``candor trace`` prints all events, ``candor ask`` the main ones as live progress."""
+"""Describes the events of a run in words, for the command line, the page and clients that wait for an answer."""
 
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
-
-from api.cli.render.text import duration, excerpt, first_sentence, format_arguments, show_paragraph, speed
 from base.counts import count
 from multi_agent.library import within
-from multi_agent.llm.wrappers.meter import ResponseFaults
+from multi_agent.model import Usage
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.values import events, evidence_events
 from multi_agent.values.answer import Vote
@@ -22,91 +19,33 @@ from multi_agent.values.plan import Plan
 from multi_agent.values.request import Fork
 
 _PASSAGE_LENGTH = 90  # characters of a passage in a list of passages
-_PASSAGES_LISTED = 5  # passages per search in live progress
-_SLOW_CALL = 3.0  # seconds: live progress prints a line for each call that took at least this long
+_NOT_STARTED = ("ReferenceFailed", "NothingFound")
 
 
-def show_event(console: Console, event: Event) -> None:
-    """Print one event: a title with time and step, then its details."""
-    title, *details = _EVENT_LINES[type(event.body)](event.body)
-    step = f"{event.step}: " if event.step else ""
-    console.print(
-        Text(f"{event.number:>4} {event.at:%H:%M:%S} ", style="dim") + Text(f"{step}{title}", style="bold"),
-        soft_wrap=True,
-    )
-    for detail in details:
-        show_paragraph(console, detail)
+def describe(event: Event) -> list[str]:
+    """Return the lines of an event: what happened, then its details."""
+    return list(filter(None, _EVENT_LINES[type(event.body)](event.body)))
 
 
-def show_faults(console: Console, faults: ResponseFaults) -> None:
-    """Print the number of faults in the model's responses, if there were any."""
-    if faults != ResponseFaults():
-        counts = f"repairs: {faults.repairs}, rejected responses: {faults.rejected}, failed calls: {faults.failed}"
-        console.print(Text(f"\nFaults of the model: {counts}", style="yellow"), soft_wrap=True)
-
-
-class ProgressLines:
-    """The live progress of a run, one line per important event."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._found: set[str] = set()  # chunk ids of the passages found so far
-        self._error = ""  # the last error
-
-    def show_start(self, collection: str) -> None:
-        """Print the first line."""
-        self._print(f"Searching {collection} …")
-
-    def show(self, event: Event) -> None:
-        """Print the lines of an event. Ignores unimportant events."""
-        body = event.body
-        if isinstance(body, events.StepStarted):
-            self._print(f"{body.agent}{_reaction(body)} …")
-        elif isinstance(body, events.ReasoningShared):
-            self._print(f"{body.agent}: {excerpt(body.reasoning)}")
-        elif isinstance(body, events.QuestionCompleted) and body.question != body.asked:
-            self._print(f"Question: {body.question}")
-        elif isinstance(body, events.PlanMade):
-            self._print(f"Plan ({body.plan.mode}): {_agents(body.plan)}")
-        elif isinstance(body, events.PlanRevised):
-            self._print(f"Revised plan: {_agents(body.plan)}. {body.diagnosis}")
-        elif isinstance(body, evidence_events.Searched):
-            self._show_found(body)
-        elif isinstance(body, events.ModelCalled) and not body.replayed and body.usage.seconds >= _SLOW_CALL:
-            self._print(_call(body))
-        elif isinstance(body, evidence_events.ClaimDrafted):
-            self._print(" ".join(_claim_drafted(body)), style="" if body.claim.supported else "yellow")
-        elif isinstance(body, events.Voted):
-            for line in vote_lines(body):
-                self._print(line)
-        elif isinstance(body, events.StepFailed | events.ModelFailed):
-            self._show_failure(body.agent if isinstance(body, events.StepFailed) else body.caller, body.error)
-        elif isinstance(body, events.PlanRejected | evidence_events.DraftWithdrawn):
-            self._print(" ".join(_EVENT_LINES[type(body)](body)), style="yellow")
-
-    def _show_found(self, body: evidence_events.Searched) -> None:
-        """Print the number of passages found, and the passages that no earlier search of the run found."""
-        new = [passage for passage in body.passages if passage.chunk_id not in self._found]
-        self._found.update(passage.chunk_id for passage in new)
-        known = f", {len(new)} new" if len(new) < len(body.passages) else ""
-        self._print(f"Found {_found(body)}{known}")
-        for passage in new[:_PASSAGES_LISTED]:
-            self._print(f"  {passage_line(passage)}", cut=True)
-        if (rest := len(new) - _PASSAGES_LISTED) > 0:
-            self._print(f"  … and {rest} more")
-
-    def _show_failure(self, who: str, error: str) -> None:
-        """Print the error once. A failed model call and its failed step have the same error."""
-        if error != self._error:
-            self._print(f"{who} failed: {first_sentence(error)}", style="yellow")
-        self._error = error
-
-    def _print(self, line: str, style: str = "dim", *, cut: bool = False) -> None:
-        text = Text(f"  {line}", style=style)
-        if cut and self._console.is_terminal:
-            self._console.print(text, no_wrap=True, overflow="ellipsis")
-        else:
-            self._console.print(text)
+def progress(event: Event) -> str:
+    """Return the line of an event for clients that wait for the answer. Most events have none: an empty string."""
+    match event.body:
+        case events.QuestionCompleted(asked=asked, question=question) if asked != question:
+            return f"Question: {question}"
+        case events.PlanMade(plan=plan):
+            return f"Plan ({plan.mode}): {_agents(plan)}"
+        case events.PlanRevised(plan=plan, diagnosis=diagnosis):
+            return f"Revised plan: {_agents(plan)}. {diagnosis}"
+        case events.StepStarted() as body:
+            return f"{body.agent}{_reaction(body)} …"
+        case events.ReasoningShared(agent=agent, reasoning=reasoning):
+            return f"{agent}: {' '.join(reasoning.split())}"
+        case evidence_events.ClaimDrafted(claim=claim):
+            return f"{'Claim' if claim.supported else 'Unsupported claim'}: {claim.text}"
+        case evidence_events.DraftWithdrawn():
+            return " ".join(describe(event))
+        case _:
+            return ""
 
 
 def _reaction(body: events.StepStarted) -> str:
@@ -144,7 +83,10 @@ def _forked(fork: Fork) -> str:
 
 def _attempt_ended(body: events.AttemptEnded) -> list[str]:
     attempt = body.attempt
-    failed = [f"failed: {each.step}: {first_sentence(each.error)}" for each in attempt.failed]
+    failed = [
+        f"{each.step} {'not started' if each.error_type in _NOT_STARTED else 'failed'}: {first_sentence(each.error)}"
+        for each in attempt.failed
+    ]
     missing = [f"missing: {item}" for item in attempt.missing]
     outcome = "incomplete" if failed or missing else "complete"
     return [f"attempt {attempt.number} finished: {outcome}", *failed, *missing]
@@ -156,11 +98,12 @@ def _model_asked(body: events.ModelAsked) -> list[str]:
 
 
 def _searched(body: evidence_events.Searched) -> list[str]:
-    title = within(f"{body.method}: {_found(body)}", body.documents)
+    title = within(f"{body.method}: {passages_found(body)}", body.documents)
     return [title, "; ".join(body.queries), *map(passage_line, body.passages)]
 
 
-def _found(body: evidence_events.Searched) -> str:
+def passages_found(body: evidence_events.Searched) -> str:
+    """Return the numbers of passages and documents that a search found."""
     return f"{count(body.chunks_found, 'passage')} in {count(body.documents_found, 'document')}"
 
 
@@ -206,7 +149,7 @@ def _step_started(body: events.StepStarted) -> list[str]:
     inputs = {name: value for name, value in body.inputs.items() if value not in ("", [], None, body.instruction)}
     return [
         f"{body.agent}{_reaction(body) or ' started'}{f' ({body.task})' if body.task else ''}",
-        *filter(None, (body.instruction,)),
+        body.instruction,
         *([f"inputs: {format_arguments(inputs)}"] if inputs else []),
         *([f"tools: {', '.join(body.tools)}"] if body.tools else []),
         *(f"heard: {each.sender} ({each.step}): {each.content}" for each in body.heard),
@@ -227,7 +170,7 @@ def _tool_returned(body: events.ToolReturned) -> list[str]:
         outcome = f"failed: {body.error}"
     elif body.passages:
         outcome = f"returned {count(body.passages, 'passage')}"
-    return [f"{body.tool} {outcome} in {body.seconds:.1f} s{origin}", *filter(None, (body.result,))]
+    return [f"{body.tool} {outcome} in {body.seconds:.1f} s{origin}", body.result]
 
 
 def _approval_decided(body: events.ApprovalDecided) -> list[str]:
@@ -265,7 +208,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
     evidence_events.Searched: _searched,
     evidence_events.MissingReported: lambda body: [f"{body.agent} reports as missing", *body.missing],
-    evidence_events.ContradictionFound: lambda body: ["possible contradiction", *body.sides],
+    evidence_events.ContradictionFound: lambda body: ["possible contradiction", " / ".join(body.sides)],
     evidence_events.EvidenceRejected: lambda body: [
         f"quote {'dropped' if body.final else 'rejected'}{f' ({body.passage})' if body.passage else ''}",
         body.quote,
@@ -286,7 +229,29 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.Voted: vote_lines,
     events.Computed: lambda body: [
         f"computed {body.purpose}: {'refused' if body.error else count(body.rows, 'row')} in {body.seconds:.2f} s",
-        *filter(None, (body.sql, body.error)),
+        body.sql,
+        body.error,
     ],
     events.RunFinished: lambda body: [f"run finished: {body.status}", body.reason],
 }  # fmt: skip
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a message, which states the problem. The rest explains how to solve it."""
+    return re.split(r"(?<=[.!?])\s+(?=[A-Z0-9`(])", text, maxsplit=1)[0]
+
+
+def duration(seconds: float) -> str:
+    """Return a duration for people: '8 s' or '2:05 min'."""
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60}:{whole % 60:02} min"
+
+
+def speed(usage: Usage) -> str:
+    """Return completion tokens per second, including the time to read the prompt. '' for calls that took no time."""
+    return f"{usage.completion_tokens / usage.seconds:.1f} tokens/s" if usage.seconds else ""
+
+
+def format_arguments(arguments: dict[str, Any]) -> str:
+    """Return the arguments of a tool call as JSON."""
+    return json.dumps(arguments, ensure_ascii=False)
