@@ -24,12 +24,12 @@ from api.http.middleware.metrics import Metrics, MetricsMiddleware
 from api.http.middleware.request_queue import RequestQueue
 from api.http.openapi import ABOUT, customize_openapi
 from api.http.routes import docs, viewer
-from api.jobs.assembly import start_jobs
+from api.jobs.assembly import start_service_jobs
 from api.mcp import transports as mcp_transports
 
 
 def make_app(candor: Candor) -> FastAPI:
-    """Build the application. At startup it starts the jobs and the researcher. It opens collections on demand."""
+    """Build the application. At startup it starts the jobs. It opens collections on demand."""
     mcp, metrics = mcp_transports.Endpoint(), Metrics()
 
     @asynccontextmanager
@@ -86,9 +86,10 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
 
 async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> AppState:
     """Start the jobs. ``stack`` stops them."""
-    parts = await start_jobs(candor, stack, listeners=[metrics.count_event])
-    metrics.add_process("research", lambda: parts.researcher.pid)
-    metrics.add_process("search", lambda: parts.searches.pid)
+    searches = stack.enter_context(candor.serve_store())
+    parts = await start_service_jobs(candor, stack, [metrics.count_event])
+    metrics.add_process("research", lambda: parts.worker.pid if parts.worker else None)
+    metrics.add_process("search", lambda: searches.pid)
     metrics.add_database(candor.trace, candor.collections, candor.ledger)
     return AppState(
         settings=candor.settings,
@@ -110,14 +111,14 @@ async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> App
         plans=candor.plans,
         pool=parts.pool,
         pruning=candor.pruning,
-        researcher=parts.researcher,
         runs=parts.runs,
-        searches=parts.searches,
+        searches=searches,
         skills=candor.skills,
         suggester=candor.suggester,
         tools=candor.tools,
         trace=candor.trace,
         uploads=candor.uploads,
+        worker=parts.worker,
     )
 
 

@@ -14,6 +14,7 @@ from api.auth.keys import Keys
 from api.auth.permissions import Caller, caller_of, optional_caller_of
 from api.jobs.research import Runs
 from api.jobs.runner import Jobs
+from api.jobs.service_worker import ServiceWorker
 from api.services.catalog.agents import Agents
 from api.services.catalog.plans import Plans
 from api.services.catalog.skills import Skills
@@ -30,7 +31,6 @@ from api.services.research.prune import RunPruning
 from api.services.research.research import PanelFactory
 from api.settings import Settings
 from api.storage.uploads import Uploads
-from api.workers.contract import Researcher
 from ingest.ledger.ledger import Ledger
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.memory.memories import Memories
@@ -63,7 +63,6 @@ class AppState:
     plans: Plans
     pool: CollectionPool
     pruning: RunPruning
-    researcher: Researcher
     searches: SearchProcess
     runs: Runs
     skills: Skills
@@ -71,6 +70,7 @@ class AppState:
     tools: Toolbox
     trace: Trace
     uploads: Uploads
+    worker: ServiceWorker | None
 
 
 # Dependencies are coroutines, because FastAPI runs other functions in a thread, which costs more than the call itself.
@@ -111,7 +111,6 @@ PanelDep = Annotated[PanelFactory, _part("panel")]
 PlansDep = Annotated[Plans, _part("plans")]
 PoolDep = Annotated[CollectionPool, _part("pool")]
 PruningDep = Annotated[RunPruning, _part("pruning")]
-ResearcherDep = Annotated[Researcher, _part("researcher")]
 SearchesDep = Annotated[SearchProcess, _part("searches")]
 RunsDep = Annotated[Runs, _part("runs")]
 SkillsDep = Annotated[Skills, _part("skills")]
@@ -119,6 +118,7 @@ SuggesterDep = Annotated[QuestionSuggester, _part("suggester")]
 ToolsDep = Annotated[Toolbox, _part("tools")]
 TraceDep = Annotated[Trace, _part("trace")]
 UploadsDep = Annotated[Uploads, _part("uploads")]
+WorkerDep = Annotated[ServiceWorker | None, _part("worker")]
 
 IdempotencyKey = Annotated[
     str | None,

@@ -219,9 +219,9 @@ async def test_an_outcome_that_was_not_stored_is_stored_later(
     monkeypatch.setattr("api.jobs.runner._STORE_AGAIN_S", 0.01)
     resumed, resume = list[str](), jobs._queue.resume
 
-    async def count(spec: JobSpec) -> bool:
-        resumed.append(spec.id)
-        return await resume(spec)
+    async def count(job_id: str) -> bool:
+        resumed.append(job_id)
+        return await resume(job_id)
 
     monkeypatch.setattr(jobs._queue, "resume", count)
     damage(settings, FULL_DISK)
