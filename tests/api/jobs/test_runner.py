@@ -19,6 +19,7 @@ from sqlalchemy.exc import OperationalError
 from api.auth.permissions import LOCAL_CALLER
 from api.errors import JobNotFound, KeyReused, ServiceEnding
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Priority
+from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs, new_job_id
 from api.settings import ServiceSettings, Settings
 from support.jobs import HELD, SleepHandler, make_jobs, running, sleep_job, wait_until_ended
@@ -166,6 +167,18 @@ async def test_the_next_process_resumes_unfinished_jobs(
         assert {job.status for job in await jobs.list(None, (), None, 10, lambda _: True)} == {JobStatus.DONE}
     assert sorted(second.done) == ["1", "2", "3", "4"], "the active and the waiting jobs"
     assert first.aborted == second.aborted == {}
+
+
+async def test_a_service_without_a_worker_resumes_the_jobs_of_its_last_worker(settings: Settings) -> None:
+    first, second = SleepHandler(), SleepHandler()
+    worker = Jobs(JobQueue(settings, [JobKind.RESEARCH], JobQueue(settings).new_worker_id()))
+    worker.register(JobKind.RESEARCH, first)
+    async with running(worker):
+        await worker.submit(sleep_job("first", HELD))
+        await wait_for(lambda: first.started == ["first"])
+    second.resume.set()
+    async with running(make_jobs(settings, second)) as jobs:
+        assert (await wait_until_ended(jobs, "first")).status is JobStatus.DONE
 
 
 def stored(settings: Settings, job_id: str) -> tuple[str, str, str]:

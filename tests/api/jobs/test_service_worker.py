@@ -189,6 +189,37 @@ def test_a_cancelled_run_ends_in_the_process(
     until(lambda: endpoint.requests[-1].abandoned)
 
 
+def test_a_waiting_run_is_cancelled(
+    make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folder: Path, model: Model
+) -> None:
+    service = ServiceSettings(research_process=True, concurrent_runs=1)
+    candor = make_candor(llm=endpoint.settings("openai"), service=service)
+    run_ingest(candor, [folder], "papers", progress=False)
+    with RunningService(candor) as running, httpx.Client(base_url=running.url, timeout=LIMIT_S) as http:
+        ask(http)
+        until(lambda: model.hanging == 1)
+        waiting = ask(http, "Does it wait?")
+        with ThreadPoolExecutor() as threads:
+            following = threads.submit(follow, http, waiting)
+            assert http.post(f"/v1/jobs/{waiting}/cancel").json()["status"] == "cancelled"
+            [end] = following.result()
+    assert end["body"]["reason"] == "The run was cancelled before it started."
+    assert model.hanging == 1
+
+
+def test_a_run_is_cancelled_although_its_process_does_not_react(
+    http: httpx.Client, candor: Candor, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = ask(http)
+    until(lambda: model.hanging == 1)
+    monkeypatch.setattr(service_worker, "_CANCEL_S", 0.5)
+    [process] = child_processes()
+    process.suspend()
+    assert http.post(f"/v1/jobs/{run_id}/cancel").json()["status"] == "cancelled"
+    assert not process.is_running()
+    assert candor.trace.answer(run_id).status == "cancelled"
+
+
 def test_a_service_stops_although_its_research_process_does_not_react(
     candor: Candor, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
