@@ -49,10 +49,6 @@ class JobNotFound(Exception):
         super().__init__(f"There is no job {job_id!r}.")
 
 
-class ResearchLost(Exception):
-    """The research process ended during a task."""
-
-
 class JobFailed(Exception):
     """A job failed for an expected reason, which the message explains."""
 

@@ -1,11 +1,9 @@
 """Calls between processes of Candor.
 
 A message is one frame of ``multiprocessing.connection``: a line of JSON, then a body of raw bytes. It is not pickled,
-so it cannot run code in the other process. The answer to a request is any number of replies with ``more``, then the
-last one, with the result or with an exception as ``Failure``.
+so it cannot run code in the other process. An exception is a ``Failure``.
 
-``send`` and ``receive`` are for threads. ``Channel``, ``call`` and ``answer`` are for asyncio: each call has a
-connection of its own, on which ``Cancel`` may follow the request. If the caller ends, the work goes on.
+``send`` and ``receive`` are for threads, ``Channel`` is for asyncio.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import asyncio
 import socket
 import struct
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Self
@@ -89,12 +87,6 @@ class Reply(FrozenModel):
     failure: Failure | None = None
 
 
-class Cancel(FrozenModel):
-    """Follows a request whose work shall end. With ``pausing``, another process may continue it."""
-
-    pausing: bool = False
-
-
 def encode(header: FrozenModel, body: bytes = b"") -> bytes:
     """Return a message as bytes. Raises MessageTooLong."""
     message = header.model_dump_json().encode() + b"\n" + body
@@ -150,72 +142,3 @@ class Channel:
     def close(self) -> None:
         """Close the connection, after what was written is sent."""
         self._writer.close()
-
-
-async def call(channel: Channel, request: FrozenModel, on_item: Callable[[bytes], Awaitable[None]]) -> bytes:
-    """Send a request, pass the items of its answer on in order, and return the result.
-
-    Raises the exception of the other process, and Disconnected if it has ended. If ``on_item`` raises an exception,
-    the work is cancelled, and the exception is raised after it has ended.
-    """
-    channel.write(request)
-    failed: Exception | None = None
-    while True:
-        header, body = await channel.read()
-        reply = Reply.model_validate_json(header)
-        if reply.more and failed is None:
-            try:
-                await on_item(body)
-            except Exception as error:  # noqa: BLE001 (it is raised below)
-                failed = error
-                channel.write(Cancel())
-        elif not reply.more and failed:
-            raise failed
-        elif not reply.more and reply.failure:
-            raise reply.failure.to_exception()
-        elif not reply.more:
-            return body
-
-
-class Call:
-    """A call that this process answers."""
-
-    def __init__(self, channel: Channel, request: bytes) -> None:
-        self._channel, self.request = channel, request
-        self.pausing = False
-        """Whether the work was cancelled so that another process may continue it."""
-
-    def publish(self, item: bytes) -> None:
-        """Send an item of the answer."""
-        self._channel.write(Reply(more=True), item)
-
-    async def flush(self) -> None:
-        """Wait until the items are on their way, so that they do not pile up in memory."""
-        await self._channel.flush()
-
-
-async def answer(connected: socket.socket, work: Callable[[Call], Awaitable[bytes]]) -> None:
-    """Answer the call of a new connection with the result of ``work``, which is cancelled if the caller says so."""
-    channel = await Channel.over(connected)
-    try:
-        request, _ = await channel.read()
-        call = Call(channel, request)
-        working, listening = asyncio.ensure_future(work(call)), asyncio.ensure_future(channel.read())
-        await asyncio.wait({working, listening}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            with suppress(Disconnected):
-                call.pausing = Cancel.model_validate_json(listening.result()[0]).pausing
-                working.cancel()
-            await asyncio.wait({working})
-        listening.cancel()
-        if working.cancelled():
-            channel.write(Reply())
-        elif error := working.exception():
-            channel.write(Reply(failure=to_failure(error)))
-        else:
-            channel.write(Reply(), working.result())
-        await channel.flush()
-    except Disconnected:  # the caller has ended before it sent its request
-        pass
-    finally:
-        channel.close()

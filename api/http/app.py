@@ -23,7 +23,7 @@ from api.http.middleware.metrics import Metrics, MetricsMiddleware
 from api.http.middleware.request_queue import RequestQueue
 from api.http.openapi import ABOUT, customize_openapi
 from api.http.routes import docs, viewer
-from api.jobs.assembly import JobParts, start_jobs
+from api.jobs.assembly import ServiceParts, start_service
 from api.mcp import transports as mcp_transports
 
 
@@ -81,10 +81,10 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
     app.add_middleware(HostOriginCheck, hosts=settings.hosts)
 
 
-async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> JobParts:
-    """Start the jobs. ``stack`` stops them."""
-    parts = await start_jobs(candor, stack, listeners=[metrics.count_event])
-    metrics.add_process("research", lambda: parts.researcher.pid)
+async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> ServiceParts:
+    """Start the search process and the jobs. ``stack`` stops them."""
+    parts = await start_service(candor, stack, [metrics.count_event])
+    metrics.add_process("research", lambda: parts.worker.pid if parts.worker else None)
     metrics.add_process("search", lambda: parts.searches.pid)
     metrics.add_database(candor.trace, candor.collections, candor.ledger)
     return parts

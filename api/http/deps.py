@@ -10,7 +10,7 @@ from pydantic import Field
 
 from api.auth.permissions import Caller, caller_of, optional_caller_of
 from api.bootstrap import Candor
-from api.jobs.assembly import JobParts
+from api.jobs.assembly import ServiceParts
 from api.services.documents.selection import Selection
 
 
@@ -20,8 +20,8 @@ async def _candor(connection: HTTPConnection) -> Candor:
     return candor
 
 
-async def _parts(connection: HTTPConnection) -> JobParts:
-    parts: JobParts = connection.app.state.parts
+async def _parts(connection: HTTPConnection) -> ServiceParts:
+    parts: ServiceParts = connection.app.state.parts
     return parts
 
 
@@ -40,7 +40,7 @@ async def _optional_caller(connection: HTTPConnection) -> Caller | None:
 
 
 CandorDep = Annotated[Candor, Depends(_candor)]
-PartsDep = Annotated[JobParts, Depends(_parts)]
+PartsDep = Annotated[ServiceParts, Depends(_parts)]
 CurrentCaller = Annotated[Caller, Depends(_caller)]
 Owner = Annotated[Caller, Depends(_owner)]
 """A caller with the right 'admin' over all collections. Rejects all others."""

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from statistics import fmean
 
 from pydantic import Field, JsonValue
 
 from api.auth.keys import Keys
 from api.auth.permissions import Caller, Limits
-from api.errors import JobFailed, JobNotFound, ResearchLost, UsageError
+from api.errors import JobFailed, JobNotFound, UsageError
 from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs
-from api.workers.contract import EvaluationJobSpec, EvaluationTask, Researcher
+from api.services.documents.collection_pool import CollectionPool
+from api.services.evaluation.evaluations import Evaluations
 from base.models import FrozenModel
 from multi_agent.errors import AgentError
 from multi_agent.evaluation.records import Row
 from multi_agent.evaluation.runner import correctness
-from multi_agent.evaluation.store import EvaluationStore
+from multi_agent.llm.models import Models
+from multi_agent.settings.research import Budget
 from vectorstore.errors import StoreError
+
+
+class EvaluationJobSpec(FrozenModel):
+    """The stored specification of an evaluation job. The evaluation itself is stored separately."""
+
+    evaluation: str
+    parallel: int = Field(default=4, ge=1, le=256)
+    budget: Budget = Budget()
 
 
 class EvaluationProgress(FrozenModel):
@@ -31,21 +43,26 @@ class EvaluationProgress(FrozenModel):
 class EvaluationJobs:
     """The handler of evaluation jobs."""
 
-    def __init__(self, store: EvaluationStore, keys: Keys, jobs: Jobs, researcher: Researcher) -> None:
-        self._store, self._keys, self._researcher = store, keys, researcher
+    def __init__(
+        self, evaluations: Evaluations, keys: Keys, pool: CollectionPool, jobs: Jobs, make_models: Callable[[], Models]
+    ) -> None:
+        """``make_models`` makes the models of this process, which all jobs share."""
+        self._evaluations, self._keys, self._pool, self._make_models = evaluations, keys, pool, make_models
         jobs.register(JobKind.EVALUATION, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
         """Ask the unfinished questions. Raises JobFailed."""
-        spec = EvaluationJobSpec.model_validate_json(job.spec.content)
+        spec, key = EvaluationJobSpec.model_validate_json(job.spec.content), job.spec.key
         try:
-            result = self._store.get(spec.evaluation)
+            result = await asyncio.to_thread(self._evaluations.store.get, spec.evaluation)
             finished = [row for row in result.rows if row.finished]
             progress = _Progress(job, len(result.questions), finished)
-            collection = result.evaluation.collection
-            task = EvaluationTask(spec=spec, key=job.spec.key, limits=self._limits(job.spec.key))
-            state = await self._researcher.evaluate(task, collection, progress.add, job.is_paused)
-        except (AgentError, StoreError, ResearchLost) as error:
+            library = await asyncio.to_thread(self._pool.library, result.evaluation.collection)
+            state = await self._evaluations.resume(
+                library, result, parallel=spec.parallel, budget=spec.budget, publish=progress.add,
+                models=self._make_models(), pausing=job.is_paused, key=key, limits=self._limits(key),
+            )  # fmt: skip
+        except (AgentError, StoreError) as error:
             raise JobFailed(str(error)) from error
         return {"evaluation": spec.evaluation, "state": state.value}
 

@@ -10,6 +10,7 @@ because the database is in the home folder.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -20,7 +21,11 @@ import sqlalchemy as sql
 from api.errors import UsageError
 from api.storage.home import create_home
 
+log = logging.getLogger(__name__)
+
 _LOCK_FILE = "jobs.lock"
+_RESEARCH_FILE = "research.lock"
+_WARN_EVERY_S = 10.0
 _ADVISORY_LOCK = 0x63616E646F72  # "candor" in ASCII
 _START_LOCK = 0x7374617274  # "start" in ASCII
 _ATTEMPTS = 10
@@ -40,6 +45,27 @@ def lock_home(home: Path) -> Iterator[None]:
             f"Another `candor serve` or `candor worker` uses the home folder {str(home)!r}. Stop it, or set another "
             "folder with --home."
         ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def research_lock(home: Path) -> Iterator[None]:
+    """Hold the lock of the process that works on the runs of the home folder, after waiting for the one that has it.
+
+    A killed service may leave its worker behind for a moment. If another process resumed a run meanwhile, its model
+    calls would be paid twice.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(home / _RESEARCH_FILE, thread_local=False, fallback_to_soft=False)
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=_WARN_EVERY_S)
+        except Timeout:
+            log.warning("Another process works on the runs of %s. Waiting until it has ended.", home)
     try:
         yield
     finally:

@@ -80,7 +80,7 @@ class Peers:
 
         Call it before ``jobs`` starts.
         """
-        await self._call(self._processes.join, self._queue.home_id)
+        await self._call(self._processes.join, self._queue.earlier)
         self._last_beat = time.monotonic()
         self._end_fence = await self._call(fence, self._engine, self._queue.executor)
         self._renewing.start()

@@ -17,8 +17,8 @@ import sqlalchemy as sql
 import sqlalchemy.orm  # a thread that builds a query while another imports this module fails
 from sqlalchemy.dialects.postgresql import insert
 
+from api.jobs.dbos_internals import hand_out
 from api.jobs.models import JobKind, JobState
-from api.jobs.queue import hand_out
 from api.storage.fencing import end_connections_of_dead
 from api.storage.live_processes import NOW, PROCESSES, SILENT, Process, live_processes, read_process
 from base.database import METADATA

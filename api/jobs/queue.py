@@ -3,7 +3,7 @@
 With a Postgres database and a Qdrant server, all processes share one queue for each kind of job. Otherwise, and for
 ingests of uploads that only their own service can read, each service has queues of its own.
 
-Only this module and ``plain_values.py`` use DBOS.
+Only this module and ``dbos_internals.py`` use DBOS.
 
 A process has at most one DBOS instance, and therefore at most one service. It can call ``launch`` and ``destroy``
 repeatedly.
@@ -14,9 +14,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -28,9 +28,10 @@ from uuid import uuid4
 import sqlalchemy as sql
 
 from api.errors import JobNotFound
+from api.jobs import dbos_internals
+from api.jobs.dbos_internals import FORMAT
 from api.jobs.locks import start_lock
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Outcome
-from api.jobs.plain_values import json_serializer
 from api.settings import Settings
 from api.storage.home import create_home
 
@@ -39,9 +40,8 @@ if TYPE_CHECKING:
 
 FILE = "jobs.db"
 _HOME_FILE = "jobs.owner"  # the id under which DBOS knows the service of this home folder
-_JOBS = "workflow_status"  # the table of DBOS that has a row for each job
-_FORMAT = "1"  # version of the stored job format; DBOS ignores jobs of other versions
-_SCHEMA = "dbos"
+_WORKER = ".w"  # between the id of a home folder and the rest of the id of its service's worker
+_DEATHS = "deaths"  # attribute of a job: how many workers of services ended while they ran it
 _THREADS = 64
 _TICKS = 600_000_000  # 69 days in units of 10 ms
 _POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0}
@@ -64,14 +64,21 @@ class StoredJob:
     job: Job
     spec: JobSpec
     executor: str | None
+    deaths: int
+    """How many workers of services ended while they ran it."""
 
 
 class JobQueue:
     """DBOS on the configured database. Belongs to the event loop that calls ``launch``."""
 
-    def __init__(self, settings: Settings, kinds: Collection[JobKind] = tuple(JobKind)) -> None:
-        """Create the queue of a process that takes these kinds of job. It can submit all kinds."""
-        self._settings, self._kinds = settings, kinds
+    def __init__(
+        self, settings: Settings, kinds: Collection[JobKind] = tuple(JobKind), worker_id: str | None = None
+    ) -> None:
+        """Create the queue of a process that takes these kinds of job. It can submit all kinds.
+
+        ``worker_id`` is the id of the worker of a service, from the ``new_worker_id`` of the service.
+        """
+        self._settings, self._kinds, self._worker_id = settings, kinds, worker_id
         self._last_tick = 0
 
     @cached_property
@@ -82,7 +89,19 @@ class JobQueue:
     @cached_property
     def executor(self) -> str:
         """The id of this process. A service that is alone keeps the id of its home folder. Raises HomeError."""
-        return f"{self.home_id}.{token_hex(4)}" if self._settings.shares_jobs else self.home_id
+        return self._worker_id or self.home_id + self._suffix(".")
+
+    @property
+    def earlier(self) -> str:
+        """The beginning of the ids of processes that have ended when this one starts."""
+        return self.home_id + _WORKER if self._worker_id else self.home_id
+
+    def new_worker_id(self) -> str:
+        """Return an id for the next worker of this service."""
+        return self.home_id + _WORKER + self._suffix()
+
+    def _suffix(self, separator: str = "") -> str:
+        return separator + token_hex(4) if self._settings.shares_jobs else ""
 
     async def launch(self, execute: Callable[[str], Awaitable[str]]) -> None:
         """Start passing job specs as JSON to ``execute``, beginning with unfinished jobs of this home folder.
@@ -94,25 +113,25 @@ class JobQueue:
         DBOS(
             config={
                 "name": "candor",
-                "application_version": _FORMAT,
+                "application_version": FORMAT,
                 "executor_id": self.executor,
                 "system_database_url": _database_url(self._settings),
                 "log_level": "ERROR",
                 "max_executor_threads": _THREADS,
                 # Candor sends no notifications, but DBOS.destroy waits until the thread that polls for them looks up.
                 "notification_listener_polling_interval_sec": 0.1,
-                "serializer": json_serializer(),
+                "serializer": dbos_internals.json_serializer(),
             }
         )
 
         for kind in self.limits:
             _register_workflow(kind.value, execute)
-        if self._settings.database_url is not None:  # the database may also contain the queues of other services
-            DBOS.listen_queues(
-                [name for kind in self.limits for name in (self._queue_name(kind), self._own_name(kind))]
-            )
+        # The database also contains the queues of the service's worker, and perhaps those of other services.
+        DBOS.listen_queues([name for kind in self.limits for name in (self._queue_name(kind), self._own_name(kind))])
         async with self._start_lock():
             DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
+        if not self._settings.shares_jobs and not self._worker_id:  # its last worker has ended with the last service
+            await self._hand_out("executor_id = :id", id=self.home_id + _WORKER)
         for kind, concurrency in self.limits.items():
             waits_here = kind is JobKind.INGEST
             waiting = 2 * concurrency if self._settings.shares_jobs else _THREADS  # leave some to the others
@@ -156,7 +175,7 @@ class JobQueue:
                     "queue_name": self._queue_name(spec.kind),
                     "workflow_id": spec.id,
                     "workflow_id_reuse_policy": "reject",
-                    "app_version": _FORMAT,
+                    "app_version": FORMAT,
                     "priority": self._dbos_priority(spec.priority.rank),
                     "queue_partition_key": f"key:{spec.key}",
                     "attributes": attributes,
@@ -175,7 +194,8 @@ class JobQueue:
         if found is None or not found.attributes or not isinstance(found.input, dict):  # text if it cannot be read
             raise JobNotFound(job_id)
         spec = JobSpec.model_validate_json(found.input["args"][0])
-        return StoredJob(job=_to_job(found), spec=spec, executor=found.executor_id)
+        deaths = found.attributes.get(_DEATHS, 0)
+        return StoredJob(job=_to_job(found), spec=spec, executor=found.executor_id, deaths=deaths)
 
     async def is_running_here(self, job_id: str) -> bool:
         """Return whether DBOS has handed out the job to this process, and not to another one since."""
@@ -209,14 +229,25 @@ class JobQueue:
 
         await DBOS.cancel_workflow_async(job_id)
 
-    async def resume(self, spec: JobSpec) -> bool:
+    async def resume(self, job_id: str) -> bool:
         """Hand out an unfinished job of this process again. Return False if it has ended or runs elsewhere."""
-        from dbos._dbos import _get_dbos_instance
+        condition = "executor_id = :executor AND workflow_uuid = :job"
+        return await self._hand_out(condition, executor=self.executor, job=job_id) > 0
 
-        stored = _get_dbos_instance()._sys_db
-        return await asyncio.to_thread(
-            stored.reenqueue_for_recovery, spec.id, [self.executor], self._queue_name(spec.kind)
-        )
+    async def count_deaths(self, worker_id: str) -> None:
+        """Count in each job of a worker that the worker ended while it ran the job."""
+        from dbos import DBOS
+
+        for each in await DBOS.list_workflows_async(executor_id=worker_id, status="PENDING", load_input=False):
+            deaths = (each.attributes or {}).get(_DEATHS, 0) + 1
+            await DBOS.update_workflow_attributes_async(each.workflow_id, {_DEATHS: deaths}, merge=True)
+
+    async def _hand_out(self, condition: str, **values: str) -> int:
+        def hand_out() -> int:
+            with _connect(self._settings) as connection:
+                return dbos_internals.hand_out(connection, condition, **values)
+
+        return await asyncio.to_thread(hand_out)
 
     def _start_lock(self) -> AbstractAsyncContextManager[None]:
         url = self._settings.database_url
@@ -242,31 +273,21 @@ class JobQueue:
         return rank * _TICKS + self._last_tick % _TICKS
 
 
-def hand_out(connection: sql.Connection, condition: str, **values: str) -> None:
-    """Put the running jobs that meet the condition back into their queues, as DBOS does for a restarted executor."""
-    if connection.scalar(sql.text(f"SELECT to_regclass('{_SCHEMA}.{_JOBS}')")):  # else DBOS was never started
-        statement = sql.text(
-            f"UPDATE {_SCHEMA}.{_JOBS} SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, "
-            "updated_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint "
-            f"WHERE status = 'PENDING' AND application_version = '{_FORMAT}' AND {condition}"
-        )
-        connection.execute(statement, values)
-
-
 def count_unfinished(settings: Settings) -> int:
     """Return the number of unfinished jobs of all services on the database, without starting the queue."""
-    schema = _SCHEMA if settings.database_url is not None else None
-    if schema is None and not (settings.home / FILE).exists():
+    if settings.database_url is None and not (settings.home / FILE).exists():
         return 0
+    with _connect(settings) as connection:
+        return dbos_internals.count_unfinished(connection)
+
+
+@contextmanager
+def _connect(settings: Settings) -> Iterator[sql.Connection]:
+    """Open DBOS's database in a transaction of its own."""
     engine = sql.create_engine(_database_url(settings))
     try:
-        with engine.connect() as connection:
-            if not sql.inspect(connection).has_table(_JOBS, schema):
-                return 0
-            waiting = [name for name, status in _STATUSES.items() if status in (JobStatus.WAITING, JobStatus.RUNNING)]
-            jobs = sql.table(_JOBS, sql.column("status"), schema=schema)
-            query = sql.select(sql.func.count()).select_from(jobs).where(jobs.c.status.in_(waiting))
-            return connection.scalar(query) or 0
+        with engine.begin() as connection:
+            yield connection
     finally:
         engine.dispose()
 

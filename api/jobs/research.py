@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from functools import partial
 
 from pydantic import JsonValue
 from sqlalchemy.exc import IntegrityError
@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from api.auth.keys import Keys
 from api.auth.limits import limit_budget, require_tokens
 from api.auth.permissions import Caller
-from api.errors import JobFailed, JobNotFound, NotOurs, ResearchLost, ServiceEnding
+from api.errors import JobFailed, JobNotFound, NotOurs, ServiceEnding
 from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.jobs.subscription import Subscription
@@ -27,8 +27,8 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.research.conversation import with_conversation
 from api.services.research.research import PanelFactory
 from api.storage.notifications import Listener
-from api.workers.contract import Researcher, ResearchTask
 from multi_agent.errors import AgentError
+from multi_agent.llm.models import Models
 from multi_agent.storage.tables import EVENTS_CHANNEL
 from multi_agent.storage.trace import WAITING, RunSummary, Trace
 from multi_agent.values.answer import Answer, Status
@@ -42,41 +42,22 @@ POLL_S = 0.5  # for a run of another process, unless it sends notifications
 SLOW_POLL_S = 5.0  # with notifications; also for a waiting run, which usually starts in this process
 
 
-class LiveRun:
-    """The subscribers of a run, and a flag that is set while this process works on it."""
-
-    def __init__(self) -> None:
-        self.active = False
-        self.subscriptions: set[Subscription[Event]] = set()
-
-    async def publish(self, event: Event) -> None:
-        """Pass an event to every subscriber. Implements ``Subscriber``."""
-        for subscription in self.subscriptions:
-            subscription.put(event)
-
-    def close(self) -> None:
-        """Mark the run as not active in this process, and wake its subscribers to read its state from the database."""
-        self.active = False
-        self.wake()
-
-    def wake(self) -> None:
-        """Make the subscribers read the state of the run and its new events from the database."""
-        for subscription in self.subscriptions:
-            subscription.put(None)
-
-
 class Runs:
     """All runs of the service, and the handler of research jobs. Belongs to one event loop."""
 
     def __init__(
-        self, trace: Trace, keys: Keys, panel: PanelFactory, pool: CollectionPool, jobs: Jobs, researcher: Researcher,
-        listener: Listener,
+        self, trace: Trace, keys: Keys, panel: PanelFactory, pool: CollectionPool, jobs: Jobs, listener: Listener,
+        make_models: Callable[[], Models],
     ) -> None:  # fmt: skip
-        self._trace, self._keys, self._panel = trace, keys, panel
-        self._pool, self._jobs, self._researcher, self._listener = pool, jobs, researcher, listener
+        """``make_models`` makes the models of this process, which all runs share."""
+        self._trace, self._keys, self._panel, self._make_models = trace, keys, panel, make_models
+        self._pool, self._jobs, self._listener = pool, jobs, listener
         self.listeners: list[Subscriber] = []
-        """Receive the events of the runs that this process executes, so that each event is counted once."""
-        self._live: dict[str, LiveRun] = {}
+        """Receive the events of the runs of this process and its worker, so that each event is counted once."""
+        self.on_release: Callable[[str], None] = lambda _: None
+        """Receives the id of each run that ``release`` releases."""
+        self._followed: defaultdict[str, set[Subscription[Event]]] = defaultdict(set)
+        self._published: set[str] = set()  # the runs whose events arrive through ``publish``
         self._closing = False
         self._creating = threading.Lock()  # the request and its job may both store the run at the same moment
         self._database_slot = asyncio.Semaphore(1)  # a hundred concurrent runs read the database one after the other
@@ -151,9 +132,9 @@ class Runs:
 
         Yields None after ``IDLE_S`` without an event. After the last event the answer is stored.
         """
-        trace, live, last_event = self._trace, self._live.setdefault(run_id, LiveRun()), time.monotonic()
+        trace, last_event = self._trace, time.monotonic()
         subscription = Subscription[Event]()
-        live.subscriptions.add(subscription)  # before the trace is read; numbers identify duplicates
+        self._followed[run_id].add(subscription)  # before the trace is read; numbers identify duplicates
         try:
             while True:
                 async with self._database_slot:
@@ -164,7 +145,7 @@ class Runs:
                     yield stored
                 if run.ended or self._closing:
                     return
-                while event := await subscription.get(self._poll_interval(live, run)):
+                while event := await subscription.get(self._poll_interval(run)):
                     if event.number > after + 1:
                         break  # a process stored the events between and was killed before it published them
                     if event.number > after:
@@ -174,15 +155,36 @@ class Runs:
                     last_event = time.monotonic()
                     yield None
         finally:
-            live.subscriptions.discard(subscription)
-            self._forget(run_id)
+            self._followed[run_id].discard(subscription)
+            if not self._followed[run_id]:
+                del self._followed[run_id]
 
     async def stop(self) -> None:
         """Pause every run and accept no new ones. Idempotent."""
         self._closing = True
         await self._jobs.pause()
-        for live in self._live.values():
-            live.close()
+        self.release_all()
+
+    # Audience of the worker
+
+    async def publish(self, event: Event) -> None:
+        """Pass an event of a run of this process, or of its worker, to every follower and listener."""
+        self._published.add(event.run_id)
+        for subscription in self._followed.get(event.run_id, ()):
+            subscription.put(event)
+        for listener in self.listeners:
+            await listener(event)
+
+    def release(self, run_id: str) -> None:
+        """Make the followers of a run, which this process or its worker ended or paused, read its state."""
+        self._published.discard(run_id)
+        self._wake(run_id)
+        self.on_release(run_id)
+
+    def release_all(self) -> None:
+        """Make all followers read the states of their runs from the database."""
+        self._published.clear()
+        self._wake_all()
 
     # JobHandler
 
@@ -201,17 +203,17 @@ class Runs:
     async def _research(self, job: ActiveJob) -> None:
         spec, run_id = job.spec, job.spec.id
         request = Request.model_validate_json(spec.content)
-        live = self._live.setdefault(run_id, LiveRun())
-        live.active = True
         try:
             async with self._database_slot:
                 await asyncio.to_thread(self._create_run, spec, request)
                 if (await asyncio.to_thread(self._trace.run, run_id)).ended:
                     return  # the process was killed after the run ended and before its job did
                 limited = await asyncio.to_thread(self._limited_request, spec, request)
-            task = ResearchTask(run_id=run_id, request=limited, key=spec.key)
-            await self._researcher.research(task, spec.collection, partial(self._publish, live), job.is_paused)
-        except (AgentError, StoreError, ResearchLost) as error:  # for example: its saved plan was deleted meanwhile
+            library = await asyncio.to_thread(self._pool.library, spec.collection)
+            async with self._database_slot:
+                orchestrator = await asyncio.to_thread(self._panel.orchestrator, library, self._make_models(), spec.key)
+            await orchestrator.research(limited, self.publish, run_id=run_id, pausing=job.is_paused)
+        except (AgentError, StoreError) as error:  # for example: its saved plan was deleted meanwhile
             await self.on_abort(spec, JobStatus.FAILED, str(error))
             raise JobFailed(str(error)) from error
         except asyncio.CancelledError:
@@ -219,12 +221,7 @@ class Runs:
                 await self.on_abort(spec, JobStatus.CANCELLED, "The run was cancelled.")
             raise
         finally:
-            live.close()
-            self._forget(run_id)
-
-    async def _publish(self, live: LiveRun, event: Event) -> None:
-        for listener in (live.publish, *self.listeners):
-            await listener(event)
+            self.release(run_id)
 
     def _limited_request(self, spec: JobSpec, request: Request) -> Request:
         if not spec.key:
@@ -240,28 +237,24 @@ class Runs:
 
     async def _abort(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED
-        last = await asyncio.to_thread(self._trace.abort, run_id, ended, reason)
-        if live := self._live.get(run_id):
-            await live.publish(last)
-            live.close()
-
-    def _forget(self, run_id: str) -> None:
-        live = self._live.get(run_id)
-        if live and not live.active and not live.subscriptions:
-            del self._live[run_id]
+        await asyncio.to_thread(self._trace.abort, run_id, ended, reason)
+        self.release(run_id)
 
     def _notified(self, run_id: str) -> None:
-        """Wake the subscribers of a run after any process has stored an event of it."""
-        live = self._live.get(run_id)
-        if live and not live.active:  # this process publishes the events of its own runs
-            live.wake()
+        """Wake the followers of a run after another process has stored an event of it."""
+        if run_id not in self._published:
+            self._wake(run_id)
+
+    def _wake(self, run_id: str) -> None:
+        for subscription in self._followed.get(run_id, ()):
+            subscription.put(None)
 
     def _wake_all(self) -> None:
-        for live in self._live.values():
-            live.wake()
+        for run_id in self._followed:
+            self._wake(run_id)
 
-    def _poll_interval(self, live: LiveRun, run: RunSummary) -> float:
+    def _poll_interval(self, run: RunSummary) -> float:
         """Return the time to wait for an event before reading events that another process may have stored."""
-        if live.active:
+        if run.run_id in self._published:
             return IDLE_S
         return SLOW_POLL_S if self._listener.connected or run.status == WAITING else POLL_S

@@ -27,6 +27,7 @@ from api.errors import JobFailed, JobMustWait, KeyReused, NotOurs, ServiceEnding
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobState, JobStatus, Outcome
 from api.jobs.peers import Peers
 from api.jobs.queue import JobQueue, StoredJob
+from api.jobs.service_worker import ServiceWorker
 from api.storage.live_processes import Process
 
 log = logging.getLogger(__name__)
@@ -37,17 +38,24 @@ _TRY_AGAIN_S = 0.5
 _STORE_S = 5.0
 _CANCEL_S = 5.0
 _CANCEL_POLL_S = 0.2
+_DEATHS = 2  # of processes that ran a job, after which it fails
+_FATAL = (
+    "The research process ended while it ran this {noun}, and so did the next one, so it is not tried again. It may be "
+    "the cause, for example because it exhausts memory. See the service's log."
+)
 _NOUNS = {JobKind.RESEARCH: "run", JobKind.INGEST: "ingest", JobKind.EVALUATION: "evaluation"}
 
 
 class Jobs:
     """The jobs that this process submits and runs. Belongs to one event loop. Without peers, the process is alone."""
 
-    def __init__(self, queue: JobQueue, peers: Peers | None = None) -> None:
-        self._queue, self._peers = queue, peers
+    def __init__(self, queue: JobQueue, peers: Peers | None = None, worker: ServiceWorker | None = None) -> None:
+        """``worker`` runs the jobs of its kinds, if the process has one."""
+        self._queue, self._peers, self._worker = queue, peers, worker
         self._handlers: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in queue.limits.items()}
         self._collections: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # ingests in turn
+        self._checking = asyncio.Lock()  # one after the other, so that they start in the order of the queue
         self._active: dict[str, ActiveJob] = {}
         self._cancelled: set[str] = set()
         self._unstored: dict[str, Outcome] = {}
@@ -110,9 +118,13 @@ class Jobs:
         job = stored.job
         if active := self._active.get(job.id):
             await self._stop(active)
-        elif not job.status.ended and self._peers:
+        elif job.status.ended:
+            pass
+        elif self._worker and job.kind in self._worker.kinds:
+            await self._worker.cancel(job.id)
+        elif self._peers:
             await self._cancel_elsewhere(stored, self._peers)
-        elif not job.status.ended:
+        else:
             if job.status is JobStatus.RUNNING and stored.executor != self._queue.executor:
                 raise NotOurs(f"Job {job.id!r} belongs to another service on this database; cancel it there.")
             self._cancelled.add(job.id)  # DBOS may be about to hand it to this process
@@ -130,7 +142,7 @@ class Jobs:
         self._resumed.set()
         for storing in self._storing:
             storing.cancel()
-        await self._pause_active()
+        await asyncio.gather(self._pause_active(), *([self._worker.stop()] if self._worker else []))
 
     async def close(self) -> None:
         """Pause, then close the queue's database."""
@@ -232,7 +244,7 @@ class Jobs:
             await asyncio.sleep(_STORE_AGAIN_S)
             try:
                 job = (await self._queue.get(spec.id)).job
-                if not job.status.ended and await self._queue.resume(spec):
+                if not job.status.ended and await self._queue.resume(spec.id):
                     return None
                 self._unstored.pop(spec.id, None)
                 if not job.status.ended:  # another process has taken it over
@@ -249,8 +261,8 @@ class Jobs:
         another machine, it holds neither, and is tried again.
         """
         kind = active.spec.kind
-        if self._peers and await self._peers.is_cancelled(active.spec.id):
-            raise asyncio.CancelledError
+        async with self._checking:
+            await self._check(active.spec)
         while True:
             async with AsyncExitStack() as held:
                 if kind is JobKind.INGEST:
@@ -262,6 +274,15 @@ class Jobs:
                 except JobMustWait as reason:
                     active.started, active.waits_for = False, str(reason)
             await asyncio.sleep(_TRY_AGAIN_S)
+
+    async def _check(self, spec: JobSpec) -> None:
+        """Raise CancelledError if somebody cancelled the job, and JobFailed if it ends every process that runs it."""
+        if self._peers and await self._peers.is_cancelled(spec.id):
+            raise asyncio.CancelledError
+        if (await self._queue.get(spec.id)).deaths >= _DEATHS:
+            reason = _FATAL.format(noun=_NOUNS[spec.kind])
+            await self._handlers[spec.kind].on_abort(spec, JobStatus.FAILED, reason)
+            raise JobFailed(reason)
 
     async def _outcome(self, active: ActiveJob) -> Outcome:
         spec, handler = active.spec, self._handlers[active.spec.kind]
@@ -302,6 +323,8 @@ class Jobs:
         A job that waits for a slot of its process is still waiting, though DBOS has started its workflow.
         """
         states = self.states()
+        if self._worker:
+            states |= self._worker.states
         if self._peers:
             running = [job.id for job in jobs if job.status is JobStatus.RUNNING and job.id not in states]
             states |= await self._peers.states(running)

@@ -1,19 +1,29 @@
-"""A process without HTTP that takes jobs from the queues which it shares with services and other workers."""
+"""A process that takes jobs from the queues of services: ``candor worker``, and the worker of a service."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import socket
 from collections.abc import Callable, Collection
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from multiprocessing.connection import Connection
 
 from api.bootstrap import Candor
 from api.errors import UsageError
 from api.jobs.assembly import start_jobs
+from api.jobs.link import News, Order
 from api.jobs.locks import lock_database, lock_home
-from api.jobs.models import JobKind
+from api.jobs.models import JobKind, JobState
 from api.jobs.queue import JobQueue
+from api.jobs.runner import Jobs
+from api.jobs.service_worker import ServiceWorker
 from api.settings import Settings
+from base.rpc import Channel, Disconnected, to_failure
+from multi_agent.values.events import Event
+
+_REPORT_S = 0.2
 
 
 def run_worker(candor: Candor, kinds: Collection[JobKind], tell: Callable[[JobQueue], None]) -> None:
@@ -24,7 +34,7 @@ def run_worker(candor: Candor, kinds: Collection[JobKind], tell: Callable[[JobQu
     settings = candor.settings
     _require_shared(settings, kinds)
     _ = candor.agent_catalog.registry()  # report its errors first
-    with lock_home(settings.home), lock_database(candor.engine, settings.store.url):
+    with lock_home(settings.home), lock_database(candor.engine, settings.store.url), candor.serve_store():
         asyncio.run(_run(candor, kinds, tell))
 
 
@@ -33,9 +43,68 @@ async def _run(candor: Candor, kinds: Collection[JobKind], tell: Callable[[JobQu
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with AsyncExitStack() as stack:
-        parts = await start_jobs(candor, stack, kinds)
-        tell(parts.queue)
+        queue = JobQueue(candor.settings, kinds)
+        await start_jobs(candor, stack, queue)
+        tell(queue)
         await ended.wait()
+
+
+def serve(control: Connection) -> None:
+    """Take the questions and evaluations of the service at the other end, until it says so or ends."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # may be sent to the whole service; this process ends with it
+        signal.signal(number, lambda *_: None)  # SIG_IGN would be inherited by the tool servers started here
+    try:
+        settings, executor = control.recv()
+    except EOFError:  # the service was killed just after its start
+        return
+    asyncio.run(_serve(settings, executor, socket.socket(fileno=os.dup(control.fileno()))))
+
+
+async def _serve(settings: Settings, executor: str, connected: socket.socket) -> None:
+    channel = await Channel.over(connected)
+
+    async def publish(event: Event) -> None:
+        channel.write(News(event=event))
+        await channel.flush()
+
+    def release(run_id: str) -> None:
+        channel.write(News(released=run_id))
+
+    async with AsyncExitStack() as stack:
+        queue = JobQueue(settings, ServiceWorker.kinds, executor)
+        parts = await start_jobs(Candor(settings, search_process=True), stack, queue, [publish], release)
+        channel.write(News(ready=True))
+        with suppress(Disconnected):
+            await _obey(channel, parts.jobs)
+
+
+async def _obey(channel: Channel, jobs: Jobs) -> None:
+    """Report the states of the jobs, and carry out orders until the one to stop. Raises Disconnected."""
+    running = {asyncio.create_task(_report_states(channel, jobs))}
+    while not (order := Order.model_validate_json((await channel.read())[0])).stop:
+        cancelling = asyncio.create_task(_cancel(channel, jobs, order.cancel))
+        running.add(cancelling)
+        cancelling.add_done_callback(running.discard)
+    for task in running:
+        task.cancel()
+
+
+async def _report_states(channel: Channel, jobs: Jobs) -> None:
+    reported: dict[str, JobState] = {}
+    while True:
+        if (states := jobs.states()) != reported:
+            channel.write(News(states=states))
+            reported = states
+        await asyncio.sleep(_REPORT_S)
+
+
+async def _cancel(channel: Channel, jobs: Jobs, job_id: str) -> None:
+    try:
+        await jobs.cancel(job_id)
+    except Exception as error:  # noqa: BLE001 (the service raises it)
+        channel.write(News(cancelled=job_id, failure=to_failure(error)))
+    else:
+        channel.write(News(cancelled=job_id))
 
 
 def _require_shared(settings: Settings, kinds: Collection[JobKind]) -> None:

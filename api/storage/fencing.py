@@ -11,9 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sql
-from pydantic import SecretStr
 
-from api.settings import Settings
 from api.storage.database import DatabaseFailed
 
 _PREFIX = "candor/"
@@ -51,20 +49,6 @@ def fence(engine: sql.Engine, process_id: str) -> Callable[[], None]:
     sql.event.listen(engine, "connect", check)
     engine.dispose()  # connections without the name
     return end
-
-
-def with_process(settings: Settings, process_id: str) -> Settings:
-    """Return the settings for a child of the process. ``process_of`` reads the id from the child's engine."""
-    assert settings.database_url is not None
-    url = sql.make_url(settings.database_url.get_secret_value())
-    named = url.update_query_dict({"application_name": _PREFIX + process_id})
-    return settings.model_copy(update={"database_url": SecretStr(named.render_as_string(hide_password=False))})
-
-
-def process_of(engine: sql.Engine) -> str | None:
-    """Return the id that ``with_process`` put into the engine's URL."""
-    name = engine.url.query.get("application_name")
-    return name.removeprefix(_PREFIX) if isinstance(name, str) and name.startswith(_PREFIX) else None
 
 
 def end_connections_of_dead(connection: sql.Connection) -> bool:

@@ -1,12 +1,11 @@
-"""Calls between processes: what arrives, how they end, and how they are cancelled."""
+"""Messages between processes: what arrives, and what exceptions keep."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,12 +13,9 @@ import api.problems  # noqa: F401 (imports the errors of all packages)
 from api.errors import NotOurs, UsageError
 from base.errors import Explained
 from base.models import FrozenModel
-from base.rpc import MAX_BYTES, Call, Cancel, Channel, Disconnected, MessageTooLong, answer, call, encode, to_failure
+from base.rpc import MAX_BYTES, Channel, Disconnected, Failure, MessageTooLong, encode, to_failure
 from multi_agent.errors import AgentError, LLMRateLimited, PlanError
-from support.waiting import wait_for
 from vectorstore.errors import CollectionNotFound
-
-Work = Callable[[Call], Awaitable[bytes]]
 
 
 class Question(FrozenModel):
@@ -28,102 +24,21 @@ class Question(FrozenModel):
     text: str
 
 
-@asynccontextmanager
-async def answered_by(work: Work) -> AsyncIterator[Channel]:
-    """Yield the channel of a caller whose call ``work`` answers."""
-    ours, theirs = socket.socketpair()
-    channel, answering = await Channel.over(ours), asyncio.create_task(answer(theirs, work))
-    yield channel
-    channel.close()
-    await answering
+async def test_messages_arrive_in_order() -> None:
+    ours, theirs = [await Channel.over(end) for end in socket.socketpair()]
+    sent = [(Question(text=f"line\n{number}"), f"{number}\n".encode() * 100) for number in range(1000)]
 
+    async def send() -> None:
+        for header, body in sent:
+            ours.write(header, body)
+            await ours.flush()
 
-async def ignore(_: bytes) -> None:
-    """Do nothing with an item."""
-
-
-async def test_items_and_the_result_arrive_in_order() -> None:
-    heard: list[bytes] = []
-
-    async def hear(item: bytes) -> None:
-        heard.append(item)
-
-    async def count(call: Call) -> bytes:
-        for number in range(1000):
-            call.publish(f"{number}\n".encode() * 100)
-            await call.flush()
-        return call.request
-
-    async with answered_by(count) as channel:
-        assert await call(channel, Question(text="how many?"), hear) == b'{"text":"how many?"}'
-    assert heard == [f"{number}\n".encode() * 100 for number in range(1000)]
-
-
-@pytest.mark.parametrize("pausing", [True, False])
-async def test_a_call_is_cancelled_and_says_when_it_has_ended(pausing: bool) -> None:
-    told: list[bool] = []
-
-    async def work(call: Call) -> bytes:
-        call.publish(b"started")
-        try:
-            await asyncio.Event().wait()
-        finally:
-            told.append(call.pausing)
-        return b""
-
-    async with answered_by(work) as channel:
-
-        async def cancel(_: bytes) -> None:
-            channel.write(Cancel(pausing=pausing))
-
-        assert await call(channel, Question(text="?"), cancel) == b""
-    assert told == [pausing]
-
-
-async def test_the_work_goes_on_if_the_caller_ends() -> None:
-    """Only the process knows what that means: a research process exits, and leaves its runs as they are."""
-    started, ending, told = asyncio.Event(), asyncio.Event(), list[str]()
-
-    async def work(call: Call) -> bytes:
-        started.set()
-        try:
-            await ending.wait()
-        except asyncio.CancelledError:
-            told.append("cancelled")
-            raise
-        told.append("ended")
-        return b""
-
-    async with answered_by(work) as channel:
-        channel.write(Question(text="?"))
-        await wait_for(started.is_set)
-        channel.close()
-        with pytest.raises(Disconnected):
-            await channel.read()
-        for _ in range(100):  # turns of the event loop, in which the other end notices
-            await asyncio.sleep(0)
-        ending.set()
-    assert told == ["ended"]
-
-
-async def test_an_error_of_the_caller_is_raised_after_the_work_has_ended() -> None:
-    ended: list[str] = []
-
-    async def work(call: Call) -> bytes:
-        call.publish(b"one")
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("work")
-        return b""
-
-    async def fail(_: bytes) -> None:
-        raise OSError("no space left")
-
-    async with answered_by(work) as channel:
-        with pytest.raises(OSError, match="no space left"):
-            await call(channel, Question(text="?"), fail)
-        assert ended == ["work"]
+    sending = asyncio.create_task(send())
+    received = [await theirs.read() for _ in sent]
+    await sending
+    assert [(Question.model_validate_json(header), body) for header, body in received] == sent
+    ours.close()
+    theirs.close()
 
 
 async def test_the_end_of_the_other_process_is_an_error() -> None:
@@ -131,7 +46,7 @@ async def test_the_end_of_the_other_process_is_an_error() -> None:
     channel = await Channel.over(ours)
     theirs.close()
     with pytest.raises(Disconnected):
-        await call(channel, Question(text="?"), ignore)
+        await channel.read()
     channel.close()
 
 
@@ -147,28 +62,31 @@ async def test_the_end_of_the_other_process_is_an_error() -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_an_exception_keeps_its_type_message_and_remedy(error: Exception) -> None:
-    async def work(call: Call) -> bytes:
-        raise error
-
-    async with answered_by(work) as channel:
-        with pytest.raises(type(error)) as received:
-            await call(channel, Question(text="?"), ignore)
-    assert str(received.value) == str(error)
-    assert getattr(received.value, "command", "") == getattr(error, "command", "")
+def test_an_exception_keeps_its_type_message_and_remedy(error: Exception) -> None:
+    received = over_the_wire(error)
+    assert type(received) is type(error)
+    assert str(received) == str(error)
+    assert getattr(received, "command", "") == getattr(error, "command", "")
     if isinstance(error, LLMRateLimited):
-        assert received.value.retry_after == 3.5
+        assert received.retry_after == 3.5
 
 
-async def test_an_unexpected_exception_names_its_type_and_place() -> None:
-    async def divide(call: Call) -> bytes:
-        return bytes(1 // 0)
+def test_an_unexpected_exception_names_its_type_and_place() -> None:
+    def divide() -> float:
+        return 1 / 0
 
-    async with answered_by(divide) as channel:
-        with pytest.raises(RuntimeError, match="ZeroDivisionError: integer division") as received:
-            await call(channel, Question(text="?"), ignore)
-    [note] = received.value.__notes__
+    with pytest.raises(ZeroDivisionError) as raised:
+        divide()
+    received = over_the_wire(raised.value)
+    assert isinstance(received, RuntimeError)
+    assert str(received) == "ZeroDivisionError: division by zero"
+    [note] = received.__notes__
     assert "in divide" in note
+
+
+def over_the_wire(error: Exception) -> Exception:
+    """Return an exception as the other process raises it."""
+    return Failure.model_validate_json(to_failure(error).model_dump_json()).to_exception()
 
 
 def test_the_names_of_the_errors_tell_them_apart() -> None:

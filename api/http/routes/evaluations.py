@@ -16,11 +16,10 @@ from api.errors import UsageError
 from api.http.deps import CandorDep, CollectionQuery, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
-from api.jobs.evaluation import free_job_id, submit_evaluation
+from api.jobs.evaluation import EvaluationJobSpec, free_job_id, submit_evaluation
 from api.jobs.models import Job
 from api.services.evaluation.rated_questions import rated_questions
 from api.services.reports.report import Format, Report, render_report, sort_figures
-from api.workers.contract import EvaluationJobSpec
 from base.models import FrozenModel
 from multi_agent.evaluation.metric import Figure, collect_figures, discover
 from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, require_unique_ids

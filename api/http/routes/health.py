@@ -6,7 +6,7 @@ from fastapi import Response
 
 from api.http.deps import CandorDep, OptionalCaller, PartsDep
 from api.http.router import make_router
-from api.workers.contract import Researcher
+from api.jobs.service_worker import ServiceWorker
 from base.models import FrozenModel
 from multi_agent.llm.probe import Check
 from vectorstore.remote.process import SearchProcess
@@ -39,7 +39,7 @@ def readyz(candor: CandorDep, parts: PartsDep, caller: OptionalCaller, response:
 
     All clients get `ok`. Only owners get `checks`.
     """
-    checks = (*candor.doctor.check_parts(), _check_search(parts.searches), _check_research(parts.researcher))
+    checks = (*candor.doctor.check_parts(), _check_search(parts.searches), _check_research(parts.worker))
     ok = all(check.ok for check in checks)
     response.status_code = 200 if ok else 503
     return Readiness(ok=ok, checks=checks if caller and caller.is_admin else ())
@@ -54,11 +54,10 @@ def _check_search(searches: SearchProcess) -> Check:
     return Check(name="search", ok=True, detail=f"in process {searches.pid}")
 
 
-def _check_research(researcher: Researcher) -> Check:
-    if researcher.unavailable_reason:
+def _check_research(worker: ServiceWorker | None) -> Check:
+    if worker and worker.failure:
         return Check(
-            name="research", ok=False, detail=f"{researcher.unavailable_reason} It ended before it was ready.",
-            remedy="Read the service's log; the process may have run out of memory. The next question restarts it.",
+            name="research", ok=False, detail=f"{worker.failure} It was not ready yet. Another one is starting.",
+            remedy="Wait a moment. If it does not start, read the service's log; the machine may be out of memory.",
         )  # fmt: skip
-    where = f"in process {researcher.pid}" if researcher.pid else "no separate process at the moment"
-    return Check(name="research", ok=True, detail=where)
+    return Check(name="research", ok=True, detail=f"in process {worker.pid}" if worker else "in the service")

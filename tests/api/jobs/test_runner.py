@@ -19,6 +19,7 @@ from sqlalchemy.exc import OperationalError
 from api.auth.permissions import LOCAL_CALLER
 from api.errors import JobNotFound, KeyReused, ServiceEnding
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Priority
+from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs, new_job_id
 from api.settings import ServiceSettings, Settings
 from support.jobs import HELD, SleepHandler, make_jobs, running, sleep_job, wait_until_ended
@@ -168,6 +169,18 @@ async def test_the_next_process_resumes_unfinished_jobs(
     assert first.aborted == second.aborted == {}
 
 
+async def test_a_service_without_a_worker_resumes_the_jobs_of_its_last_worker(settings: Settings) -> None:
+    first, second = SleepHandler(), SleepHandler()
+    worker = Jobs(JobQueue(settings, [JobKind.RESEARCH], JobQueue(settings).new_worker_id()))
+    worker.register(JobKind.RESEARCH, first)
+    async with running(worker):
+        await worker.submit(sleep_job("first", HELD))
+        await wait_for(lambda: first.started == ["first"])
+    second.resume.set()
+    async with running(make_jobs(settings, second)) as jobs:
+        assert (await wait_until_ended(jobs, "first")).status is JobStatus.DONE
+
+
 def stored(settings: Settings, job_id: str) -> tuple[str, str, str]:
     """Return the label, the input and the output of a job, as stored."""
     with sqlite3.connect(settings.home / "jobs.db") as database:
@@ -219,9 +232,9 @@ async def test_an_outcome_that_was_not_stored_is_stored_later(
     monkeypatch.setattr("api.jobs.runner._STORE_AGAIN_S", 0.01)
     resumed, resume = list[str](), jobs._queue.resume
 
-    async def count(spec: JobSpec) -> bool:
-        resumed.append(spec.id)
-        return await resume(spec)
+    async def count(job_id: str) -> bool:
+        resumed.append(job_id)
+        return await resume(job_id)
 
     monkeypatch.setattr(jobs._queue, "resume", count)
     damage(settings, FULL_DISK)

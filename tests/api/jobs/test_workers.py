@@ -20,6 +20,7 @@ from api.cli.ingest import run_ingest
 from api.jobs.assembly import JobParts, start_jobs
 from api.jobs.ingest import submit_ingest
 from api.jobs.models import JobStatus
+from api.jobs.queue import JobQueue
 from api.services.documents.ingest import IngestJobSpec
 from api.settings import ServiceSettings, Settings
 from api.storage.live_processes import live_processes
@@ -84,9 +85,7 @@ def candor(
                 database_url=postgres,
                 store=VectorStoreSettings(url=node.url),
                 llm=endpoint.settings("openai"),
-                service=ServiceSettings(
-                    research_process=False, takeover_s=TAKEOVER_S, uploads_folder=tmp_path_factory.mktemp("uploads")
-                ),
+                service=ServiceSettings(takeover_s=TAKEOVER_S, uploads_folder=tmp_path_factory.mktemp("uploads")),
             )
         )
         candor.embedder = embedder
@@ -114,7 +113,7 @@ async def front(candor: Candor) -> AsyncIterator[JobParts]:
     """The jobs of a process that submits them, and takes none."""
     resume.clear()
     async with AsyncExitStack() as stack:
-        yield await start_jobs(candor, stack, kinds=())
+        yield await start_jobs(candor, stack, JobQueue(candor.settings, ()))
 
 
 def make_worker(candor: Candor, home: Path) -> WorkerProcess:
@@ -176,7 +175,7 @@ def other_than(worker: WorkerProcess, workers: list[WorkerProcess]) -> list[Work
 
 async def test_live_workers_are_listed(front: JobParts, candor: Candor, workers: list[WorkerProcess]) -> None:
     listed = {process.id: process for process in live_processes(candor.engine)}
-    assert listed.keys() == {front.queue.executor, *(worker.id for worker in workers)}
+    assert listed.keys() == {front.jobs._queue.executor, *(worker.id for worker in workers)}
     for worker in workers:
         assert (listed[worker.id].process, listed[worker.id].queues) == (worker.process.pid, ("research", "ingest"))
 

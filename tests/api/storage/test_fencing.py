@@ -11,7 +11,7 @@ import sqlalchemy as sql
 
 from api.settings import Settings
 from api.storage.database import open_database
-from api.storage.fencing import Fenced, end_connections_of_dead, fence, process_of, with_process
+from api.storage.fencing import Fenced, end_connections_of_dead, fence
 from api.storage.live_processes import NOW, PROCESSES, live_processes
 from multi_agent.storage.trace import Trace
 
@@ -75,9 +75,8 @@ def test_a_dead_process_can_neither_use_its_connections_nor_open_new_ones(
 
 
 def test_live_processes_keep_their_connections(settings: Settings, others: sql.Engine) -> None:
-    mine = open_database(with_process(settings, "me"))
-    assert process_of(mine) == "me"
-    assert process_of(others) is None
+    mine = open_database(settings)
+    fence(mine, "me")
     with mine.connect() as connection, others.begin() as other:
         assert end_connections_of_dead(other)
         assert connection.scalar(sql.text("SELECT 1")) == 1

@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -17,9 +18,9 @@ import pytest
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
+from api.jobs import service_worker
+from api.jobs.locks import research_lock
 from api.settings import ServiceSettings
-from api.workers import research_process
-from api.workers.lock import research_lock
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.events import Event, RevisionDeclined
 from support.panel import SYNTHESIS, Panel, role_of
@@ -78,7 +79,7 @@ def ask(http: httpx.Client, question: str = QUESTION) -> str:
     return str(http.post("/v1/research", json={"question": question, "wait": False}).json()["run_id"])
 
 
-def child_processes(service: int | None = None, module: str = "api.workers.research_worker") -> list[psutil.Process]:
+def child_processes(service: int | None = None, module: str = "api.jobs.worker") -> list[psutil.Process]:
     """Return the live children of a process (default: this one) that run a module."""
     return live_children(module, service)
 
@@ -151,7 +152,7 @@ def test_a_run_fails_when_its_process_ends_twice(http: httpx.Client, candor: Can
         process.kill()
     answer = http.get(f"/v1/runs/{run_id}").json()["answer"] if follow(http, run_id) else {}
     assert answer["status"] == "failed"
-    assert "second process that ended" in answer["reasoning"]
+    assert "and so did the next one" in answer["reasoning"]
     until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "failed")  # a moment after its run
     assert http.get(f"/v1/jobs/{run_id}").json()["error"] == answer["reasoning"]
 
@@ -167,7 +168,7 @@ def test_an_evaluation_resumes_in_the_next_process(http: httpx.Client, candor: C
     model.answer_last = True
     [process] = child_processes()
     process.kill()
-    until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] != "running")
+    until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] not in ("waiting", "running"))
     assert http.get(f"/v1/jobs/{job['id']}").json()["result"]["state"] == "finished"
     [row] = http.get(f"/v1/evaluations/{job['id']}").json()["result"]["rows"]
     assert row["status"] == "answered"
@@ -188,10 +189,41 @@ def test_a_cancelled_run_ends_in_the_process(
     until(lambda: endpoint.requests[-1].abandoned)
 
 
+def test_a_waiting_run_is_cancelled(
+    make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint, folder: Path, model: Model
+) -> None:
+    service = ServiceSettings(research_process=True, concurrent_runs=1)
+    candor = make_candor(llm=endpoint.settings("openai"), service=service)
+    run_ingest(candor, [folder], "papers", progress=False)
+    with RunningService(candor) as running, httpx.Client(base_url=running.url, timeout=LIMIT_S) as http:
+        ask(http)
+        until(lambda: model.hanging == 1)
+        waiting = ask(http, "Does it wait?")
+        with ThreadPoolExecutor() as threads:
+            following = threads.submit(follow, http, waiting)
+            assert http.post(f"/v1/jobs/{waiting}/cancel").json()["status"] == "cancelled"
+            [end] = following.result()
+    assert end["body"]["reason"] == "The run was cancelled before it started."
+    assert model.hanging == 1
+
+
+def test_a_run_is_cancelled_although_its_process_does_not_react(
+    http: httpx.Client, candor: Candor, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = ask(http)
+    until(lambda: model.hanging == 1)
+    monkeypatch.setattr(service_worker, "_CANCEL_S", 0.5)
+    [process] = child_processes()
+    process.suspend()
+    assert http.post(f"/v1/jobs/{run_id}/cancel").json()["status"] == "cancelled"
+    assert not process.is_running()
+    assert candor.trace.answer(run_id).status == "cancelled"
+
+
 def test_a_service_stops_although_its_research_process_does_not_react(
     candor: Candor, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(research_process, "_CANCEL_S", 0.5)
+    monkeypatch.setattr(service_worker, "_STOP_S", 0.5)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         run_id = ask(http)
         until(lambda: model.hanging == 1)
@@ -209,7 +241,7 @@ def test_a_service_without_a_run_stops_although_its_research_process_hangs(
     candor: Candor, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model.answer_last = True
-    monkeypatch.setattr(research_process, "_EXIT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(service_worker, "_STOP_S", 0.5)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         assert follow(http, ask(http))[-1]["body"]["status"] == "answered"
         [process] = child_processes()
@@ -258,7 +290,7 @@ def test_a_service_waits_for_the_previous_research_process(candor: Candor, model
     with research_lock(candor.settings.home):  # held by the previous process
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             run_id = ask(http)
-            until(lambda: http.get(f"/v1/jobs/{run_id}").json()["status"] == "running")
+            assert http.get(f"/v1/jobs/{run_id}").json()["status"] == "waiting"
             assert candor.trace.events(run_id) == []
         assert candor.trace.run(run_id).status == "waiting", "ending the service does not wait for the run"
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
@@ -266,21 +298,19 @@ def test_a_service_waits_for_the_previous_research_process(candor: Candor, model
 
 
 def test_readiness_reports_a_process_that_failed_to_start(candor: Candor) -> None:
-    with (
-        research_lock(candor.settings.home),  # the process waits for it and is not ready
-        RunningService(candor) as service,
-        httpx.Client(base_url=service.url, timeout=LIMIT_S) as http,
-    ):
-        [process] = child_processes()
-        assert http.get("/readyz").json()["checks"][-1]["detail"] == f"in process {process.pid}"
-        process.kill()
-        until(lambda: http.get("/readyz").status_code == 503)
-        [failed] = [check for check in http.get("/readyz").json()["checks"] if not check["ok"]]
-        assert failed["name"] == "research"
-        assert f"process {process.pid} ended (SIGKILL)" in failed["detail"]
+    with ExitStack() as held:
+        held.enter_context(research_lock(candor.settings.home))  # the process waits for it and is not ready
+        with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+            [process] = child_processes()
+            assert http.get("/readyz").json()["checks"][-1]["detail"] == f"in process {process.pid}"
+            process.kill()
+            until(lambda: http.get("/readyz").status_code == 503)
+            [failed] = [check for check in http.get("/readyz").json()["checks"] if not check["ok"]]
+            assert failed["name"] == "research"
+            assert f"process {process.pid} ended (SIGKILL)" in failed["detail"]
 
-        ask(http)
-        until(lambda: http.get("/readyz").status_code == 200)
+            held.close()
+            until(lambda: http.get("/readyz").status_code == 200)
 
 
 def endpoint_environment(candor: Candor) -> dict[str, str]:

@@ -1,1 +1,0 @@
-"""Research and evaluations for the service: in its own process, or in a child process."""
