@@ -6,7 +6,8 @@ import ctypes
 import unicodedata
 
 from ingest.readers.pdf.accents import ACCENTS, compose
-from ingest.readers.pdf.vertical import Column, Glyph, find_columns, find_readings, may_be_vertical
+from ingest.readers.pdf.tables.stored import Stored
+from ingest.readers.pdf.vertical import Glyph, as_word, find_columns, find_readings, may_be_vertical
 
 SOFT_HYPHEN = "\x02"  # PDFium's character for a hyphen at a line end
 _LAM, _ALEFS = "ل", "اأإآ"
@@ -42,22 +43,28 @@ def _is_ligature(text_page: ctypes.c_void_p, first: int, second: int) -> bool:
     return bool(boxes[0].left == boxes[1].left and boxes[0].right == boxes[1].right)
 
 
-def take_columns(text_page: ctypes.c_void_p, characters: list[str], turn: int) -> list[Column]:
+def take_columns(text_page: ctypes.c_void_p, characters: list[str], turn: int) -> list[Stored]:
     """Return the columns of an upright page with vertical text. Their characters, and readings, become line ends."""
     if turn or not may_be_vertical(characters):
         return []
     glyphs = [_glyph(text_page, index, text) for index, text in enumerate(characters) if text.strip()]
     columns = find_columns(glyphs)
     readings = find_readings(glyphs, columns)
-    columns = [column for column in columns if not all(glyph.place in readings for glyph in column.glyphs)]
-    for index in readings.union(glyph.place for column in columns for glyph in column.glyphs):
-        characters[index] = "\n"
-    return columns
+    columns = [column for column in columns if not all(glyph.place in readings for glyph in column)]
+    for place in readings.union(glyph.place for column in columns for glyph in column):
+        characters[place] = "\n"
+    return [[as_word(column)] for column in columns]
 
 
 def _glyph(text_page: ctypes.c_void_p, index: int, text: str) -> Glyph:
+    """Return a character. One of full width is as high as it is wide, because the heights of fonts are of all sorts."""
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()
     pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
-    return Glyph(index, text.replace(SOFT_HYPHEN, "-"), box.left, box.bottom, box.right, box.top).squared()
+    width, height = box.right - box.left, box.top - box.bottom
+    if unicodedata.east_asian_width(text) in "WF":
+        height = width
+    half, centre = height / 2, (box.bottom + box.top) / 2
+    middle = (box.left + box.right) / 2
+    return Glyph(index, text.replace(SOFT_HYPHEN, "-"), max(width, height), middle, centre - half, centre + half)

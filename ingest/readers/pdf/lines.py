@@ -39,7 +39,7 @@ from ingest.readers.pdf.shifts import joined_with_raised, may_be_shifted, with_s
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
 from ingest.readers.pdf.tables.stored import in_rows
 from ingest.readers.pdf.turned import from_top_to_bottom
-from ingest.readers.pdf.vertical import as_word, with_columns
+from ingest.readers.pdf.vertical import with_columns
 from ingest.readers.pdf.visibility import hidden_words
 from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
 from vectorstore.models import Scalar
@@ -189,7 +189,7 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         characters = read_characters(text_page.raw)
         columns = take_columns(text_page.raw, characters, turn)
         words = list(_words(text_page.raw, characters, turn))
-        placed = [*((index, word) for index, word, _ in words), *map(as_word, columns)]
+        placed = [*((index, word) for index, word, _ in words), *(column[0] for column in columns)]
         hidden = hidden_words(page, text_page.raw, placed, turn)
         shown = [
             (index, replace(word, text="") if place in hidden else word, ends)
@@ -199,12 +199,8 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         if turn or page.get_rotation():
             groups = from_top_to_bottom(groups)
         groups = in_rows(groups)
-        columns = [
-            each
-            for place, each in enumerate(columns, len(words))
-            if place not in hidden and _is_inside(placed[place][1], visible)
-        ]
-        if columns:
+        columns = [each for place, each in enumerate(columns, len(words)) if place not in hidden]
+        if columns := [each for each in columns if _is_inside(each[0][1], visible)]:
             groups, drawing = with_columns(groups, columns), NOTHING
         return [_line(text_page.raw, line, drawing, number, turn) for line in groups], len(hidden)
     finally:
