@@ -337,9 +337,19 @@ def write_archive(path: Path) -> None:
         archive.write(packed, "packed.txt.gz")
 
 
+def write_pages_file(path: Path) -> None:
+    """Write a file of Pages with a preview."""
+    preview = path.with_suffix(".pdf")
+    write_pdf_file(preview)
+    with zipfile.ZipFile(path, "w") as package:
+        package.writestr("Index/Document.iwa", b"\0\1")
+        package.write(preview, "QuickLook/Preview.pdf")
+
+
 WRITERS: dict[str, Callable[[Path], None]] = {
     "sample.docx": write_word, "sample.pptx": write_slides, "sample.ppt": write_old_slides,
     "sample.xlsx": write_workbook, "sample.odt": write_open_text, "sample.odp": write_open_slides,
     "sample.ods": write_open_sheet, "sample.xps": write_xps_file, "sample.pdf": write_pdf_file,
     "form.pdf": write_pdf_form, "sample.png": write_picture, "sample.epub": write_book, "sample.zip": write_archive,
+    "sample.pages": write_pages_file,
 }  # fmt: skip
