@@ -1,7 +1,7 @@
 """Reads the lines of PDF pages with PDFium: words with their boxes and styles.
 
 Among the readers, only this module, ``annotations.py``, ``bookmarks.py``, ``characters.py``, ``drawing.py``,
-``figures.py``, ``file.py`` and ``styles.py`` use PDFium.
+``figures.py``, ``file.py``, ``slanted.py`` and ``styles.py`` use PDFium.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
 from ingest.readers.pdf.shifts import joined_with_raised, may_be_shifted, with_shifts
+from ingest.readers.pdf.slanted import with_level_heads
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
 from ingest.readers.pdf.tables.stored import in_rows
 from ingest.readers.pdf.turned import from_top_to_bottom
@@ -189,6 +190,8 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         characters = read_characters(text_page.raw)
         columns = take_columns(text_page.raw, characters, turn)
         words = list(_words(text_page.raw, characters, turn))
+        if not turn:
+            words = with_level_heads(text_page.raw, words)
         placed = [*((index, word) for index, word, _ in words), *(column[0] for column in columns)]
         hidden = hidden_words(page, text_page.raw, placed, turn)
         shown = [
@@ -289,14 +292,9 @@ def _boxed(text_page: ctypes.c_void_p, characters: Sequence[str], start: int, tu
         turn,
     )
     text = "".join(characters)
-    heights = (
-        (first.top - first.bottom, last.top - last.bottom)
-        if turn % 2 == 0
-        else (
-            first.right - first.left,
-            last.right - last.left,
-        )
-    )
+    heights = first.top - first.bottom, last.top - last.bottom
+    if turn % 2:
+        heights = first.right - first.left, last.right - last.left
     if may_be_shifted(text, *heights):
         text = with_shifts(text_page, characters, start, turn)
     return Word(text=text, x0=left, x1=right, bottom=bottom, top=top)
