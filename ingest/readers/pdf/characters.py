@@ -50,8 +50,8 @@ def take_columns(text_page: ctypes.c_void_p, characters: list[str], turn: int) -
     glyphs = [_glyph(text_page, index, text) for index, text in enumerate(characters) if text.strip()]
     columns = find_columns(glyphs)
     readings = find_readings(glyphs, columns)
-    columns = [column for column in columns if not all(glyph.place in readings for glyph in column)]
-    for place in readings.union(glyph.place for column in columns for glyph in column):
+    columns = [column for column in columns if not all(glyph.place in readings for glyph in column.glyphs)]
+    for place in readings.union(glyph.place for column in columns for glyph in column.glyphs):
         characters[place] = "\n"
     return [[as_word(column)] for column in columns]
 

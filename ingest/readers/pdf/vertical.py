@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import inf
 from statistics import median
@@ -49,7 +50,14 @@ class Glyph(NamedTuple):
         return _is_wide(self.text)
 
 
-Column = list[Glyph]
+class Column(NamedTuple):
+    """Characters below each other, with the extents of the column."""
+
+    glyphs: Sequence[Glyph]
+    size: float
+    middle: float
+    bottom: float
+    top: float
 
 
 class _Item(NamedTuple):
@@ -70,7 +78,7 @@ def may_be_vertical(characters: Iterable[str]) -> bool:
 
 def find_columns(glyphs: Sequence[Glyph]) -> list[Column]:
     """Return the columns of a page, or none if most of its text is in lines. Glyphs are in the order of the PDF."""
-    runs: list[Column] = []
+    runs: list[list[Glyph]] = []
     for glyph in glyphs:
         if runs and _continues(runs[-1], glyph):
             runs[-1].append(glyph)
@@ -83,27 +91,22 @@ def find_columns(glyphs: Sequence[Glyph]) -> list[Column]:
 
 def find_readings(glyphs: Iterable[Glyph], columns: Sequence[Column]) -> set[int]:
     """Return the places of the small kana to the right of columns, which tell how their characters are read."""
-    kana = [glyph for glyph in glyphs if "\u3041" <= glyph.text <= "\u30ff"]
-    return {
-        glyph.place
-        for column in columns
-        for glyph in kana
-        if glyph.size <= _SMALLER * _size(column) and _is_near(column, glyph, _BESIDE, 1, _BESIDE)
-    }
+    largest = max((column.size for column in columns), default=0)
+    small = (glyph for glyph in glyphs if "\u3041" <= glyph.text <= "\u30ff" and glyph.size <= _SMALLER * largest)
+    return {glyph.place for glyph in small if any(_is_read_by(column, glyph) for column in columns)}
 
 
 def as_word(column: Column) -> tuple[int, Word]:
     """Return the column as one word, with the index of its first character. Signs have the forms of lines."""
-    glyphs, size = _from_top(column), _size(column)
+    glyphs = _from_top(column)
     text = glyphs[0].text
     for last, glyph in pairwise(glyphs):
         is_turned = not glyph.is_wide and last.text.isalpha() and glyph.text.isalpha()
         blank = _BLANK if last.is_wide else _TURNED_BLANK if is_turned else _SIGN_SPACE
-        text += " " * (last.bottom - glyph.top >= blank * size) + glyph.text
+        text += " " * (last.bottom - glyph.top >= blank * column.size) + glyph.text
     text = "".join(unicodedata.normalize("NFKC", each) if "︐" <= each <= "﹈" else each for each in text)
-    left = _middle(column) - size / 2
-    bottom, top = min(glyph.bottom for glyph in column), max(glyph.top for glyph in column)
-    return glyphs[0].place, Word(text, left, left + size, bottom, top)
+    left = column.middle - column.size / 2
+    return glyphs[0].place, Word(text, left, left + column.size, column.bottom, column.top)
 
 
 def with_columns(lines: Sequence[Stored], columns: Sequence[Stored]) -> list[Stored]:
@@ -111,13 +114,14 @@ def with_columns(lines: Sequence[Stored], columns: Sequence[Stored]) -> list[Sto
     return _turned(_ordered([_item(words, words in columns) for words in (*columns, *lines)]))
 
 
+@lru_cache(maxsize=5000)  # characters repeat
 def _is_wide(character: str) -> bool:
     if character < _FIRST_WIDE:
         return False
     return unicodedata.east_asian_width(character) in "WF" and unicodedata.category(character)[0] in "LN"
 
 
-def _continues(run: Column, glyph: Glyph) -> bool:
+def _continues(run: Sequence[Glyph], glyph: Glyph) -> bool:
     """Return whether the character stands below the last one of the run."""
     last, wide = run[-1], next((each for each in reversed(run) if each.is_wide), None)
     middle = wide.middle if wide else sum(each.middle for each in run) / len(run)
@@ -128,45 +132,52 @@ def _continues(run: Column, glyph: Glyph) -> bool:
     return aside < (_ASIDE if glyph.is_wide else _SIGN_ASIDE) and -_SIGN_SPACE < space < _SIGN_SPACE
 
 
-def _joined(runs: Sequence[Column], glyphs: Sequence[Glyph]) -> list[Column]:
+def _column(glyphs: Sequence[Glyph]) -> Column:
+    wide = [glyph for glyph in glyphs if glyph.is_wide]
+    size, middle = median(glyph.size for glyph in wide), median(glyph.middle for glyph in wide)
+    return Column(glyphs, size, middle, min(glyph.bottom for glyph in glyphs), max(glyph.top for glyph in glyphs))
+
+
+def _joined(runs: Sequence[Sequence[Glyph]], glyphs: Sequence[Glyph]) -> list[Column]:
     """Join runs below each other, and add the signs and digits that stand in columns but are stored elsewhere."""
     taken = {glyph.place for run in runs for glyph in run}
     columns: list[Column] = []
     for run in sorted(runs, key=lambda run: -run[0].top):
         first = next(glyph for glyph in run if glyph.is_wide)
-        above = next((each for each in columns if _is_near(each, first, -_ASIDE, _ASIDE, _TIERS)), None)
-        if above is None:
-            columns.append(run)
-        else:
-            above += run
-    for glyph in sorted(glyphs, key=lambda glyph: glyph.centre):
+        _add(run, [_is_near(each, first, -_ASIDE, _ASIDE, _TIERS) for each in columns], columns)
+    others = (glyph for glyph in glyphs if glyph.place not in taken)
+    for glyph in sorted(others, key=lambda glyph: glyph.centre):
         aside = _ASIDE if glyph.is_wide else _SIGN_ASIDE
-        if glyph.place not in taken:
-            next((each for each in columns if _is_near(each, glyph, -aside, aside, _BLANK)), []).append(glyph)
+        if any(near := [_is_near(each, glyph, -aside, aside, _BLANK) for each in columns]):
+            _add([glyph], near, columns)
     return columns
 
 
-def _size(column: Column) -> float:
-    return median(glyph.size for glyph in column if glyph.is_wide)
-
-
-def _middle(column: Column) -> float:
-    return median(glyph.middle for glyph in column if glyph.is_wide)
+def _add(glyphs: Sequence[Glyph], near: Sequence[bool], columns: list[Column]) -> None:
+    """Add characters to the first column that is near, or as a column of their own."""
+    if any(near):
+        at = near.index(True)
+        columns[at] = _column([*columns[at].glyphs, *glyphs])
+    else:
+        columns.append(_column(glyphs))
 
 
 def _is_near(column: Column, glyph: Glyph, left: float, right: float, reach: float) -> bool:
     """Return whether the character is this far to the side of a column, and beside it or near an end of it."""
-    size = _size(column)
-    bottom, top = min(each.bottom for each in column), max(each.top for each in column)
-    is_beside = bottom - reach * size < glyph.centre < top + reach * size
-    return is_beside and left < (glyph.middle - _middle(column)) / size < right
+    more = reach * column.size
+    is_beside = column.bottom - more < glyph.centre < column.top + more
+    return is_beside and left < (glyph.middle - column.middle) / column.size < right
 
 
-def _from_top(column: Column) -> Column:
+def _is_read_by(column: Column, glyph: Glyph) -> bool:
+    return glyph.size <= _SMALLER * column.size and _is_near(column, glyph, _BESIDE, 1, _BESIDE)
+
+
+def _from_top(column: Column) -> list[Glyph]:
     """Return the characters from top to bottom; digits beside each other from left to right."""
-    rows: list[Column] = []
-    for glyph in sorted(column, key=lambda glyph: -glyph.centre):
-        if rows and rows[-1][0].centre - glyph.centre < _size(column) / 4:
+    rows: list[list[Glyph]] = []
+    for glyph in sorted(column.glyphs, key=lambda glyph: -glyph.centre):
+        if rows and rows[-1][0].centre - glyph.centre < column.size / 4:
             rows[-1].append(glyph)
         else:
             rows.append([glyph])
