@@ -191,7 +191,7 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         columns = take_columns(text_page.raw, characters, turn)
         words = list(_words(text_page.raw, characters, turn))
         if not turn:
-            words = with_level_heads(text_page.raw, words)
+            words = list(with_level_heads(text_page.raw, words))
         placed = [*((index, word) for index, word, _ in words), *(column[0] for column in columns)]
         hidden = hidden_words(page, text_page.raw, placed, turn)
         shown = [
