@@ -20,7 +20,7 @@ from ingest.readers.pdf.words import Word
 
 _FIRST_WIDE = "\u1100"
 _PROOF = 3  # minimum characters of a column that proves vertical text
-_SHARE, _RATIO = 0.5, 1 / 3  # minimum shares of such columns, and of wide characters, on a page with vertical text
+_RATIO, _SHARE = 1 / 3, 0.5  # minimum share of wide characters on a page, and of those in such columns among them
 # In sizes of a character:
 _ASIDE, _SPACE = 0.3, 0.4  # maximum distance of the middles of two characters of a column, and space between them
 _SIGN_ASIDE, _SIGN_SPACE = 0.7, 1.2  # the same for signs, digits and turned letters
@@ -85,8 +85,8 @@ def find_columns(glyphs: Sequence[Glyph]) -> list[Column]:
         else:
             runs.append([glyph])
     runs = [run for run in runs if len(run) > 1 and any(glyph.is_wide for glyph in run)]
-    proven = sum(len(run) for run in runs if len(run) >= _PROOF)
-    return _joined(runs, glyphs) if proven >= _SHARE * len(glyphs) else []
+    proven = sum(glyph.is_wide for run in runs if len(run) >= _PROOF for glyph in run)
+    return _joined(runs, glyphs) if proven >= _SHARE * sum(glyph.is_wide for glyph in glyphs) else []
 
 
 def find_readings(glyphs: Iterable[Glyph], columns: Sequence[Column]) -> set[int]:
@@ -193,9 +193,9 @@ def _item(words: Stored, is_column: bool) -> _Item:
 
 
 def _ordered(items: Sequence[_Item]) -> list[_Item]:
-    """Return the items from right to left, tier after tier. A column beside two tiers comes before both."""
+    """Return columns from right to left, tier after tier, and lines as they are. One beside two tiers comes first."""
     if not any(item.is_column for item in items):
-        return list(items)
+        return sorted(items, key=lambda item: item.words[0][0])
     from_right = sorted(items, key=lambda item: (-round(item.left), -item.top))
     for start in range(len(items)):
         for above, below in _tiers(from_right[start:]):
@@ -209,7 +209,8 @@ def _tiers(items: Sequence[_Item]) -> Iterable[tuple[list[_Item], list[_Item]]]:
     for at, item in enumerate(ordered):
         if item.top <= bottom < inf:
             above, below = ordered[:at], ordered[at:]
-            if not (item.is_column and min(above, key=lambda each: each.bottom).is_column) or _are_tiers(above, below):
+            lowest = min(above, key=lambda each: each.bottom)
+            if item.is_column != lowest.is_column or (item.is_column and _are_tiers(above, below)):
                 yield [each for each in items if each in above], [each for each in items if each in below]
         bottom = min(bottom, item.bottom)
 

@@ -76,6 +76,16 @@ def test_a_title_beside_two_tiers_comes_first(parser: Parser, page: VerticalPage
     assert text.split() == ["賃貸借契約書序章終", *cut(TEXT, 12), *cut(TEXT, 12)]
 
 
+def test_two_columns_of_lines_above_keep_their_order(parser: Parser, page: VerticalPage, tmp_path: Path) -> None:
+    lines = [[f"{side} line {row} of the summary" for row in range(4)] for side in ("Left", "Right")]
+    for side, texts in enumerate(lines):
+        for row, text in enumerate(texts):
+            page.line(60 + 260 * side, 30 + 14 * row, text, 9)
+    write(page, cut(TEXT) * 2, y=160)
+    text = read(parser, page.save(tmp_path / "a.pdf"))
+    assert text.replace("\n\n", "\n").splitlines() == [*lines[0], *lines[1], *cut(TEXT) * 2]
+
+
 def test_digits_beside_each_other_stand_in_their_column(parser: Parser, page: VerticalPage, tmp_path: Path) -> None:
     page.line(200, 30, "序章")
     write(page, ["契約は|20|年|12|月|3|日に発効する。", "|12|月末日までに", "る。", "（|100|）賃料は月額五万円"])
