@@ -2,16 +2,18 @@
 
     parse('"heat pump" price -used')   # text 'heat pump price', phrase 'heat pump', without 'used'
 
-White space, upper and lower case, and compatibility forms such as ligatures make no difference.
+White space, upper and lower case, hyphens at line ends, and compatibility forms such as ligatures make no difference.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from vectorstore.models import Chunk
+from vectorstore.text.forms import BROKEN
 
 _PHRASE = re.compile(r"[\"“”„«»]([^\"“”„«»]*\w[^\"“”„«»]*)[\"“”„«»]")
 _EXCLUDED = re.compile(r"(?:^|(?<=\s))-([^\W\d][\w'’-]+)(?!\S)")
@@ -30,9 +32,10 @@ class Restrictions(NamedTuple):
 
     def allow(self, chunk: Chunk) -> bool:
         """Return whether the text of the passage meets the restrictions."""
-        text = _normal(f"{chunk.header.text}\n{chunk.text}" if chunk.header else chunk.text)
-        return all(_contains(text, each) for each in self.phrases) and not any(
-            _contains(text, each) for each in self.excluded
+        text = f"{chunk.header.text}\n{chunk.text}" if chunk.header else chunk.text
+        texts = [_normal(each) for each in dict.fromkeys((text, BROKEN.sub("-", text), BROKEN.sub("", text)))]
+        return all(_contains(texts, each) for each in self.phrases) and not any(
+            _contains(texts, each) for each in self.excluded
         )
 
 
@@ -53,6 +56,6 @@ def _normal(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _contains(text: str, phrase: str) -> bool:
-    """Return whether the phrase stands in the text, and no letter or digit touches it."""
-    return re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text) is not None
+def _contains(texts: Sequence[str], phrase: str) -> bool:
+    """Return whether the phrase stands in one of the texts, and no letter or digit touches it."""
+    return any(re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text) for text in texts)

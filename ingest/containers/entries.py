@@ -44,7 +44,7 @@ _OPENERS: dict[bytes, Callable[[Path], io.BufferedIOBase]] = {
 }
 _PACKAGE_MARKS = {"[Content_Types].xml", "[Content_Types].xml/[0].piece"}
 """Members of zip archives that are packages: Office Open XML, XPS. XPS files often list them last."""
-_DOCUMENT_MARKS = {"mimetype", "META-INF/container.xml", "Index/Document.iwa", "Index.zip"}
+_DOCUMENT_MARKS = {"mimetype", "META-INF/container.xml", "Index/Document.iwa", "Index.zip", "QuickLook/Preview.pdf"}
 """Members of zip archives that are other documents: OpenDocument, EPUB, iWork."""
 
 

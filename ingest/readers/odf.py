@@ -193,6 +193,8 @@ class _Body:
                     self.write(element)
                 case "object" if also_frames:
                     self._write_object(element)
+                case "desc":
+                    self._into.prose("".join(element.itertext()))
                 case _:
                     pass
 
@@ -341,5 +343,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=3, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=4, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

@@ -6,6 +6,7 @@ forms, and letters that others fold:
     C++ → cplusplus             Node.js → nodejs            1,234 → 1234           naïve → naive
     AT&T → atandt               U.S.S.R. → ussr             50 °C → 50degrees      CO₂ → co2
     v2.3.1 → v2d3d1, 2d3d1      camelCase → camel, case     12.03.2021 → 20210312  Müller → muller, mueller
+    infor- at a line end, then mation → information
 
 Every form is one word for the encoder. Passages get the forms of their words, and queries those of theirs, so two
 spellings meet in a form that they share. Signs between two digits are named, because 3/4 is not 34.
@@ -38,6 +39,8 @@ _NAMES = {
 _BETWEEN_DIGITS = {".": "d", ",": "k", "/": "s", "-": "m", ":": "c", "_": "u"}
 _TOKEN = re.compile(r"\S*[^\sa-zA-Z]\S*|\S*[a-z]{2}[A-Z]\S*")
 """A run without blanks that may have further forms: it has a sign, a digit, another letter, or a capital inside."""
+BROKEN = re.compile(r"(?<=\w)[-\u2010\u00ad]\n(?=\w)")
+"""A hyphen at a line end: that of the word, as in long-term, or one that only the line needs."""
 _EDGES = re.compile(r"^[^\w.#§€$£¥°@&+/]+|[^\w+#°%‰€$£¥]+$")
 _HUMP = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
 _MONEY = re.compile(r"([€$£¥])\s?(\d[\d.,'’  ]*)")
@@ -75,8 +78,15 @@ class Span(NamedTuple):
 def forms(text: str, language: str) -> list[str]:
     """Return the further forms of all words of a text."""
     found = [span.forms for span in compounds(text, language)]
-    found += [token_forms(token, language) for token in _TOKEN.findall(text)]
-    return [form for each in found for form in (*each.whole, *each.parts)]
+    found += [token_forms(token, language) for token in _TOKEN.findall(BROKEN.sub("-", text))]
+    return [form for each in found for form in (*each.whole, *each.parts)] + _with_letters(text)
+
+
+def _with_letters(text: str) -> list[str]:
+    """Return the words that line ends break and whose letters the other forms fold."""
+    words = BROKEN.sub("\0", text).split()
+    broken = (core_of(word.replace("\0", "")) for word in words if "\0" in word)
+    return [each.lower() for each in broken if not each.isascii() and each.isalpha()]
 
 
 def compounds(text: str, language: str) -> Iterator[Span]:

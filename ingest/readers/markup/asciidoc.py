@@ -10,6 +10,7 @@ from itertools import takewhile, zip_longest
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.form import linked, lowered, raised, struck
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from vectorstore.models import Scalar
 
@@ -38,7 +39,11 @@ _FRAME = re.compile(r"(={4,}|\*{4,}|_{4,}|--)\s*$")
 _FENCE = re.compile(r"[|,:!]={3,}\s*$")
 _CELL = re.compile(r"(?:(?:^|(?<=[\s|]))(?:(\d+)?(?:\.(\d+))?[+*])?[<^>]?(?:\.[<^>])?[aehlmsd]?)?\|(?!=)")
 _EMPHASIS = re.compile(r"(?<!\w)([*_`#]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)")
-_LINK = re.compile(r"(?:link:|xref:|image:|(?=https?://))[^\s\[]+\[([^\],]*)[^\]]*\]|<<[^,<>]+,\s*([^<>]+)>>")
+_LINK = re.compile(r"(link:|xref:|image:|(?=https?://))([^\s\[]+)\[([^\],]*)[^\]]*\]|<<[^,<>]+,\s*([^<>]+)>>")
+_STRUCK = re.compile(r"\[\.?line-through\]#(.+?)#")
+_ROLE = re.compile(r"\[[\w.-]+\](?=#)")
+_SHIFTED = re.compile(r"(?<![\^~])([\^~])([^\s^~]+)\1(?![\^~])")
+_NOTE = re.compile(r"footnote:([\w-]*)\[([^\]]*)\]")
 _PROPERTIES = {"author": "authors", "revdate": "created_at", "lang": "language", "description": "subject"}
 
 
@@ -64,6 +69,7 @@ class _Writer:
         for line in takewhile(str.strip, self.lines):  # the title may use attributes that stand below it
             if attribute := _ATTRIBUTE.match(line):
                 self._define(attribute[1], attribute[2])
+        self._notes: dict[str, str] = {}
         self._paragraph: list[str] = []
         self._items: list[str] = []
 
@@ -73,11 +79,20 @@ class _Writer:
             self._position += 1
             self._read(line if _VERBATIM.match(line) else self._filled(line))
         self._flush()
+        for number, note in enumerate(self._notes.values(), start=1):
+            self.into.prose(f"[{number}] {_plain(note)}")
         self.into.warn_of_other_files(found[1] for line in self.lines if (found := _INCLUDE.match(line)))
 
     def _filled(self, line: str) -> str:
-        """Return a line with the values of attributes. Those that the file does not define stand as they are."""
-        return _REFERENCE.sub(lambda use: use[0][1:] if use[1] else self._attributes.get(use[2].lower(), use[0]), line)
+        """Return a line with the values of attributes and marks of notes. Unknown attributes stand as they are."""
+        line = _REFERENCE.sub(lambda use: use[0][1:] if use[1] else self._attributes.get(use[2].lower(), use[0]), line)
+        return _NOTE.sub(self._mark, line)
+
+    def _mark(self, note: re.Match[str]) -> str:
+        """Return the mark of a note, and keep the note for the end. A note with a name may have several marks."""
+        name = note[1] or f" {len(self._notes)}"
+        self._notes.setdefault(name, note[2])
+        return f"[{list(self._notes).index(name) + 1}]"
 
     def _flush(self) -> None:
         self.into.list_items(self._items)
@@ -188,14 +203,21 @@ def _cells(line: str) -> Iterator[Cell]:
 
 
 def _plain(text: str) -> str:
-    """Return inline text without emphasis markup and link targets."""
-    text = _LINK.sub(lambda link: link[1] or link[2] or link[0], text)
+    """Return inline text without markup, with the form that carries meaning and the addresses of links."""
+    text = _ROLE.sub("", _STRUCK.sub(lambda part: struck(part[1]), _LINK.sub(_linked, text)))
+    text = _SHIFTED.sub(lambda part: (raised if part[1] == "^" else lowered)(part[2]), text)
     return _EMPHASIS.sub(r"\2", text)
+
+
+def _linked(link: re.Match[str]) -> str:
+    if link[4] or link[1] in ("xref:", "image:"):
+        return link[4] or link[3] or link[0]
+    return linked(link[3] or link[2], link[2])
 
 
 READER = Reader(
     name="asciidoc",
-    version=2,
+    version=3,
     read=read_asciidoc,
     mime_types=("text/x-source-code",),
     suffixes=(".adoc", ".asciidoc"),

@@ -41,6 +41,9 @@ class Drawing(NamedTuple):
     horizontal_lines: Sequence[Rule]
 
 
+NOTHING = Drawing((), (), (), ())
+
+
 def rotate_box(left: float, bottom: float, right: float, top: float, turn: int) -> tuple[float, float, float, float]:
     """Return the box (left, bottom, right, top) after rotating the page so that its text is upright."""
     match turn:

@@ -1,14 +1,13 @@
 """Reads the lines of PDF pages with PDFium: words with their boxes and styles.
 
-Among the readers, only this module, ``annotations.py``, ``bookmarks.py``, ``drawing.py``, ``figures.py``, ``file.py``
-and ``styles.py`` use PDFium.
+Among the readers, only this module, ``annotations.py``, ``bookmarks.py``, ``characters.py``, ``drawing.py``,
+``figures.py``, ``file.py``, ``slanted.py`` and ``styles.py`` use PDFium.
 """
 
 from __future__ import annotations
 
 import ctypes
 import re
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,9 +18,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ingest.readers.pdf.accents import ACCENTS, compose
 from ingest.readers.pdf.bookmarks import Bookmark, read_bookmarks
+from ingest.readers.pdf.characters import SOFT_HYPHEN, read_characters, take_columns
 from ingest.readers.pdf.drawing import (
+    NOTHING,
     Box,
     Drawing,
     Extent,
@@ -36,9 +36,11 @@ from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
 from ingest.readers.pdf.shifts import joined_with_raised, may_be_shifted, with_shifts
+from ingest.readers.pdf.slanted import with_level_heads
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
 from ingest.readers.pdf.tables.stored import in_rows
 from ingest.readers.pdf.turned import from_top_to_bottom
+from ingest.readers.pdf.vertical import with_columns
 from ingest.readers.pdf.visibility import hidden_words
 from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
 from vectorstore.models import Scalar
@@ -46,8 +48,6 @@ from vectorstore.models import Scalar
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
 
-_SOFT_HYPHEN = "\x02"  # PDFium's character for a hyphen at a line end
-_LAM, _ALEFS = "ل", "اأإآ"
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{2,4})[.)]$")
 _CURRENCY = re.compile(r"^[$€£¥₹]$")
@@ -186,16 +186,25 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         turn = _turn(text_page.raw)
         drawing = read_drawing(page, turn)
         left, bottom, right, top = page.get_bbox()
-        words = list(_words(text_page.raw, turn))
-        hidden = hidden_words(page, text_page.raw, [(index, word) for index, word, _ in words], turn)
+        visible = rotate_box(left, bottom, right, top, turn)
+        characters = read_characters(text_page.raw)
+        columns = take_columns(text_page.raw, characters, turn)
+        words = list(_words(text_page.raw, characters, turn))
+        if not turn:
+            words = list(with_level_heads(text_page.raw, words))
+        placed = [*((index, word) for index, word, _ in words), *(column[0] for column in columns)]
+        hidden = hidden_words(page, text_page.raw, placed, turn)
         shown = [
             (index, replace(word, text="") if place in hidden else word, ends)
             for place, (index, word, ends) in enumerate(words)
         ]
-        groups = list(_word_lines(shown, rotate_box(left, bottom, right, top, turn)))
+        groups = list(_word_lines(shown, visible))
         if turn or page.get_rotation():
             groups = from_top_to_bottom(groups)
         groups = in_rows(groups)
+        columns = [each for place, each in enumerate(columns, len(words)) if place not in hidden]
+        if columns := [each for each in columns if _is_inside(each[0][1], visible)]:
+            groups, drawing = with_columns(groups, columns), NOTHING
         return [_line(text_page.raw, line, drawing, number, turn) for line in groups], len(hidden)
     finally:
         text_page.close()
@@ -251,53 +260,21 @@ def _continues(last: Word, word: Word) -> bool:
     return word.x0 >= last.x1 and overlaps(last, word, ON_ONE_LINE)
 
 
-def _words(text_page: ctypes.c_void_p, turn: int) -> Iterator[tuple[int, Word, bool]]:
+def _words(text_page: ctypes.c_void_p, characters: Sequence[str], turn: int) -> Iterator[tuple[int, Word, bool]]:
     """Yield every word with the index of its first character, and whether a line ends after it."""
-    import pypdfium2.raw as pdfium
-
-    count = pdfium.FPDFText_CountChars(text_page)
-    characters = _characters(text_page, count)
+    count = len(characters)
     start = 0
     while start < count:
         if characters[start].isspace():
             start += 1
             continue
         end = start + 1
-        while end < count and not characters[end].isspace() and characters[end - 1] != _SOFT_HYPHEN:
+        while end < count and not characters[end].isspace() and characters[end - 1] != SOFT_HYPHEN:
             end += 1
-        ends_line = end < count and (characters[end] in "\r\n" or characters[end - 1] == _SOFT_HYPHEN)
-        found = [character.replace(_SOFT_HYPHEN, "-") for character in characters[start:end]]
+        ends_line = end < count and (characters[end] in "\r\n" or characters[end - 1] == SOFT_HYPHEN)
+        found = [character.replace(SOFT_HYPHEN, "-") for character in characters[start:end]]
         yield start, _boxed(text_page, found, start, turn), ends_line
         start = end
-
-
-def _characters(text_page: ctypes.c_void_p, count: int) -> list[str]:
-    """Return the characters of the page by PDFium index. Joins surrogate pairs and leaves their second index empty."""
-    import pypdfium2.raw as pdfium
-
-    codes = [pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count)]
-    characters = [chr(code) if code < 0x110000 else "" for code in codes]
-    for index, code in enumerate(codes):
-        if 0xD800 <= code < 0xE000:
-            low = codes[index + 1] if index + 1 < count else 0
-            is_pair = code < 0xDC00 and 0xDC00 <= low < 0xE000
-            characters[index] = chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)) if is_pair else ""
-    for index in range(1, count):
-        if characters[index] == _LAM and characters[index - 1] in _ALEFS and _is_ligature(text_page, index - 1, index):
-            characters[index - 1 : index + 1] = [_LAM, characters[index - 1]]
-        elif characters[index] in ACCENTS or unicodedata.combining(characters[index] or " "):
-            compose(text_page, characters, index)
-    return characters
-
-
-def _is_ligature(text_page: ctypes.c_void_p, first: int, second: int) -> bool:
-    """Return whether two characters form one ligature. PDFium returns Arabic ligatures from left to right."""
-    import pypdfium2.raw as pdfium
-
-    boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
-    for index, box in zip((first, second), boxes, strict=True):
-        pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
-    return bool(boxes[0].left == boxes[1].left and boxes[0].right == boxes[1].right)
 
 
 def _boxed(text_page: ctypes.c_void_p, characters: Sequence[str], start: int, turn: int) -> Word:
@@ -315,14 +292,9 @@ def _boxed(text_page: ctypes.c_void_p, characters: Sequence[str], start: int, tu
         turn,
     )
     text = "".join(characters)
-    heights = (
-        (first.top - first.bottom, last.top - last.bottom)
-        if turn % 2 == 0
-        else (
-            first.right - first.left,
-            last.right - last.left,
-        )
-    )
+    heights = first.top - first.bottom, last.top - last.bottom
+    if turn % 2:
+        heights = first.right - first.left, last.right - last.left
     if may_be_shifted(text, *heights):
         text = with_shifts(text_page, characters, start, turn)
     return Word(text=text, x0=left, x1=right, bottom=bottom, top=top)

@@ -50,7 +50,7 @@ _SUFFIXES = {
 """Types by suffixes that kreuzberg does not know, or takes for another format."""
 _PAGES = {"text/html", "application/xhtml+xml", "message/rfc822", "application/rtf"}
 """Text types whose source is not for readers, because programs show little of it."""
-_FAMILIES = ("wordprocessingml", "spreadsheetml", "presentationml", "opendocument", "ms-excel", "ms-word")
+_FAMILIES = ("wordprocessingml", "spreadsheetml", "presentationml", "opendocument", "ms-excel", "ms-word", "x-iwork")
 """Parts of type names that variants such as .docx and .dotx share. Content does not distinguish variants."""
 
 

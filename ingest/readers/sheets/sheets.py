@@ -23,7 +23,7 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.number_format import format_number, general
-from ingest.readers.shared.ooxml import Package, comment_line, number, texts
+from ingest.readers.shared.ooxml import Package, comment_line, description, number, texts
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from ingest.readers.sheets.cells import Figure, read_sheets, warnings_about
 from ingest.readers.sheets.old_cells import read_old_sheets
@@ -195,16 +195,16 @@ def _format(value: Value) -> str:
     return Figure(value)
 
 
-# Charts, text boxes and comments of .xlsx
+# Charts, text boxes, pictures and comments of .xlsx
 
 
 def _extras(package: Package, main: str) -> Iterator[tuple[str, list[Callable[[DocumentBuilder], None]]]]:
-    """Yield the part of each sheet with what writes its charts, text boxes and comments."""
+    """Yield the part of each sheet with what writes its charts, text boxes, pictures and comments."""
     people = dict(_people(package, main))
     for sheet in package.related(main, "worksheet", "chartsheet"):
         drawings = package.related(sheet, "drawing")
         charts = [package.chart(part) for each in drawings for part in package.related(each, "chart", "chartEx")]
-        boxes = [text for each in drawings for text in _text_boxes(package.xml(each))]
+        boxes = [text for each in drawings for text in _drawn_words(package.xml(each))]
         comments = "\n".join(_comments(package, sheet, people))
         lines = [*boxes, comments]
         yield sheet, [*(chart.write for chart in charts), *(partial(_write_prose, text) for text in lines if text)]
@@ -214,7 +214,9 @@ def _write_prose(text: str, into: DocumentBuilder) -> None:
     into.prose(text)
 
 
-def _text_boxes(drawing: Element) -> Iterator[str]:
+def _drawn_words(drawing: Element) -> Iterator[str]:
+    """Yield the texts of text boxes, and the descriptions of pictures."""
+    yield from map(description, drawing.iterfind(".//{*}nvPicPr/{*}cNvPr"))
     for box in drawing.iterfind(".//{*}txBody"):
         paragraphs = ("".join(texts(paragraph)) for paragraph in box.iterfind("{*}p"))
         yield "\n".join(text for text in paragraphs if text.strip())
@@ -270,7 +272,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=5,
+    version=6,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

@@ -158,6 +158,18 @@ def test_what_is_uncertain_or_missing_is_a_warning(parser: Parser, file: str, pa
     assert warning in " ".join(document.warnings)
 
 
+VERTICAL = [
+    "契約は二〇二四年四月一日に発効する。期間は三年とし、異議がなければ一年ごとに更新する。",
+    "銀行振込で行う。",
+]
+
+
+@pytest.mark.parametrize("file", ["v1_glyph_ja.pdf", "v5_identity_v.pdf", "v7_heading.pdf"])
+def test_vertical_columns_are_read_from_right_to_left(parser: Parser, file: str) -> None:
+    text = parser.parse(CASES / "43-vertical-text" / file).text.replace("\n", "")
+    assert [passage for passage in VERTICAL if passage not in text] == []
+
+
 TABLE = "| Station | 2022 | 2023 | 2024 |\n| --- | --- | --- | --- |\n| North | 112 | 118 | 121 |"
 TURNED = [
     ("q04_rot.pdf", "for the public and for research. Rotated\npage value 417."),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from ingest.containers.entries import container_kind
 from ingest.errors import UnsupportedFormat
 from ingest.parser import load_parser
 from ingest.readers.convertible import FORMATS
 from support.compound import write_compound
+from support.files import write_pdf
 
 _REST = bytes(500)
 FILES = {
@@ -44,6 +47,25 @@ def test_files_of_other_office_programs_are_not_called_damaged(tmp_path: Path, n
     path = write_compound(tmp_path / name, {"CONTENTS": b"x" * 6000})
     with pytest.raises(UnsupportedFormat, match=f"{format_} .* soffice --headless --convert-to"):
         load_parser("default").parse(path)
+
+
+@pytest.mark.parametrize("name", ["a.pages", "a.numbers", "a.key"])
+def test_a_file_of_pages_without_a_preview_names_what_to_export(tmp_path: Path, name: str) -> None:
+    with zipfile.ZipFile(tmp_path / name, "w") as package:
+        package.writestr("Index/Document.iwa", b"\0\1")
+    with pytest.raises(UnsupportedFormat, match=r"Pages, Numbers or Keynote.* Export it as PDF, Word or Excel"):
+        load_parser("default").parse(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.pages", "a.numbers", "a.key"])
+def test_the_preview_of_a_file_of_pages_is_read_with_a_warning(tmp_path: Path, name: str) -> None:
+    preview = write_pdf(tmp_path / "a.pdf", parts=["The rent is 900 euros."])
+    with zipfile.ZipFile(tmp_path / name, "w") as package:
+        package.write(preview, "QuickLook/Preview.pdf")
+    assert container_kind(tmp_path / name) is None
+    document = load_parser("default").parse(tmp_path / name)
+    assert document.text == "The rent is 900 euros."
+    assert document.warnings[0].startswith("Only the preview in the file was read")
 
 
 @pytest.mark.parametrize("name", ["a.wpd", "a.one", "a.pub", "a.mp4", "a.chm"])

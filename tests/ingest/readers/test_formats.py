@@ -304,7 +304,7 @@ x = 1
     document = parser.parse(write(tmp_path / "a.adoc", source))
     assert blocks(document) == [
         ("heading", "Guide"),
-        ("prose", "Press start, see the plan."),
+        ("prose", "Press start, see the plan (https://example.org)."),
         ("list", "1. one\n2. two\n  - nested"),
         ("prose", "Limits"),
         ("table", "| Mode | Power |\n| --- | --- |\n| both | both |\n| .a | b |"),

@@ -82,6 +82,15 @@ def test_at_least_95_of_100_marks_are_first(retriever: Retriever, mode: SearchMo
         ("GB29 NWBK 6016 1331 9268 19", "en", "gb29nwbk60161331926819"),
         ("+44 (0)20 7946 0958", "en", "02079460958"),
         ("DIN 4711", "de", "din4711"),
+        ("infor-\nmation", "en", "information"),
+        ("(infor\u2010\nmation),", "en", "information"),
+        ("long-\nterm", "en", "longterm"),
+        ("state-of-\nthe-art", "en", "stateoftheart"),
+        ("COVID-\n19", "en", "covid19"),
+        ("2019-\n2020", "en", "2019m2020"),
+        ("Über-\nsicht", "de", "übersicht"),
+        ("Über-\nsicht", "de", "ubersicht"),
+        ("об-\nщество", "ru", "общество"),
     ],
 )
 def test_a_word_has_the_form(text: str, language: str, form: str) -> None:
@@ -93,6 +102,29 @@ def test_a_word_has_the_form(text: str, language: str, form: str) -> None:
 )
 def test_plain_words_have_no_further_forms(text: str) -> None:
     assert forms(text, "en") == []
+
+
+BROKEN = {
+    "infor-\nmation": ["information", "Information", '"the information here"'],
+    "long-\nterm": ["long-term", "longterm", "term", '"the long-term here"'],
+    "Über-\nsicht": ["Übersicht", "übersicht"],
+    "Verkehrs-\nmittel-\nwahl": ["Verkehrsmittelwahl"],
+}
+
+
+def test_words_that_a_line_end_breaks_are_found_whole(tmp_path: Path) -> None:
+    embedder = make_embedder(EmbeddingSettings())
+    texts = [f"Prices of plants and water. Read the {word} here.\nIt ends in May." for word in BROKEN]
+    chunks = [make_chunk(each, document=f"/docs/{number}.txt") for number, each in enumerate(texts)]
+    spec = CollectionSpec(name="broken", embedding_model=embedder.model, dimension=embedder.dimension, chunking="c")
+    with EdgeStore(tmp_path).create(spec) as collection:
+        collection.upsert(chunks, embedder.embed_passages(texts))
+        retriever = Retriever(collection, embedder)
+        for text, queries in zip(texts, BROKEN.values(), strict=True):
+            found = {query: retriever.search([query], 1, mode=SearchMode.WORDS) for query in queries}
+            assert {query: [hit.chunk.text for hit in hits] for query, hits in found.items()} == {
+                query: [text] for query in queries
+            }
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def _rows_at(at: int, cells: Sequence[_Cell], lefts: Sequence[float]) -> Iterabl
     own = [cell for cell in here if len(cell.rows) == 1]
     if not _holds_rows(own):
         return [_row([(cell, cell.text) for cell in here], len(lefts) - 1)]
-    lines = sorted({part.line for cell in own for part in cell.parts}, key=lambda line: -line.bottom)
+    lines = sorted(dict.fromkeys(part.line for cell in own for part in cell.parts), key=lambda line: -line.bottom)
     merged = [(cell, cell.text) for cell in here if len(cell.rows) > 1]
     texts = [_row([*merged, *((cell, cell.text_of(line)) for cell in own)], len(lefts) - 1) for line in lines]
     return join_rows(lines, texts, lefts[1])

@@ -63,10 +63,8 @@ def test_a_word_without_a_valid_character_loses_no_other(
     parser: Parser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some fonts map characters to halves of surrogate pairs."""
-    read = lines._characters
-    monkeypatch.setattr(
-        lines, "_characters", lambda page, count: ["" if each == "#" else each for each in read(page, count)]
-    )
+    read = lines.read_characters
+    monkeypatch.setattr(lines, "read_characters", lambda page: ["" if each == "#" else each for each in read(page)])
     texts = ["### Alpha", "Beta ## Gamma", "Delta ####", "####", "End....... 7"]
     pages = [[(LEFT, TOP + 20 * number, text) for number, text in enumerate(texts)]] * 2
     read_words = parser.parse(write_pages(tmp_path / "a.pdf", pages)).text.split()

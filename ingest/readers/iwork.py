@@ -1,0 +1,31 @@
+"""Reads files of Pages, Numbers and Keynote by the PDF preview that some hold: no library reads their own format."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import replace
+
+from ingest.errors import UnsupportedFormat
+from ingest.reader import Reader, ReadRequest
+from ingest.readers.pdf.pdf import read_pdf
+from ingest.readers.shared.document_builder import DocumentBuilder
+from vectorstore.models import Scalar
+
+_EXPORT = "Export it as PDF, Word or Excel from its program"
+
+
+def read_iwork(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the pages of the preview to the builder. Raises UnsupportedFormat if the file has none."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(request.data)) as package:
+            preview = package.read("QuickLook/Preview.pdf")
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise UnsupportedFormat(
+            f"{request.path} is a file of Pages, Numbers or Keynote, which Candor does not read. {_EXPORT}."
+        ) from error
+    into.warn(f"Only the preview in the file was read, which may lack pages. {_EXPORT} to read all of it.")
+    return read_pdf(replace(request, data=preview), into)
+
+
+READER = Reader(name="iwork", version=1, read=read_iwork, mime_types=("application/x-iwork*",))

@@ -1,0 +1,2 @@
+// the comment
+const code = 1;
