@@ -15,6 +15,7 @@ _CONTEXT_SHARE = 4  # the context line uses at most one fourth of the budget
 _TITLE_LENGTH = 120  # characters
 _TITLE_WITHIN = 500  # characters: a heading further down belongs to a section, not to the document
 _PDF = "application/pdf"
+_WORKBOOKS = ("spreadsheetml", "ms-excel", "opendocument.spreadsheet")
 _WORD = re.compile(r"[^\W\d_]{2}")
 
 
@@ -34,11 +35,15 @@ class Outline:
         """The title fact, the first heading or the file name. The first of these that contains a word is used.
 
         For a PDF, the file name comes before the first heading. The reader infers headings from the layout, and forms
-        of one kind all start with the same heading ("UNITED STATES SECURITIES AND EXCHANGE COMMISSION").
+        of one kind all start with the same heading ("UNITED STATES SECURITIES AND EXCHANGE COMMISSION"). For a workbook
+        too, with the title that it stores before both: its headings are names of sheets, which rarely have its title.
         """
         stem = PurePosixPath(self._name).stem.replace("_", " ")
         heading = self._first_heading()
-        guessed = [stem, heading] if self._parsed.mime_type == _PDF else [heading, stem]
+        mime_type = self._parsed.mime_type
+        guessed = [stem, heading] if mime_type == _PDF else [heading, stem]
+        if any(family in mime_type for family in _WORKBOOKS):
+            guessed = [self._parsed.title, stem, heading]
         stated = [self._parsed.facts[TITLE].printed] if TITLE in self._parsed.facts else []
         named = next((title for title in (*stated, *guessed) if _WORD.search(title)), stem)
         length = _TITLE_LENGTH

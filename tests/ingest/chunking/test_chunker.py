@@ -207,6 +207,18 @@ def test_facts_longer_than_a_quarter_of_the_budget_are_omitted(chunk: Callable[.
     assert chunk(document, budget=128)[0].about.startswith("Association")
 
 
+@pytest.mark.parametrize(("stated", "title"), [("Heat pumps of 2024", "Heat pumps of 2024"), ("", "field guide")])
+def test_a_workbook_is_not_called_after_its_first_sheet(
+    chunk: Callable[..., list[Chunk]], stated: str, title: str
+) -> None:
+    builder = DocumentBuilder()
+    builder.heading("Models", level=2)
+    builder.table([["Model", "Price"], ["Borea", "5"]])
+    mime_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    [found] = chunk(builder.build(parser="test", mime_type=mime_type, title=stated))
+    assert (found.title, tuple(found.section)) == (title, ("Models",))
+
+
 def test_a_pdf_without_a_title_gets_its_file_name_as_title(chunk: Callable[..., list[Chunk]]) -> None:
     """The heading of a form is the same for all reports, so it is not a title."""
     builder = DocumentBuilder()
@@ -305,8 +317,8 @@ def test_ids_depend_on_document_version_and_position(chunk: Callable[..., list[C
 
 
 def test_the_fingerprint_depends_on_settings(embedder: Embedder) -> None:
-    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v5/254"
-    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v5/254/overlap-16"
+    assert Chunker(embedder.count_tokens, 254).fingerprint == "sections-v6/254"
+    assert Chunker(embedder.count_tokens, 254, overlap=16).fingerprint == "sections-v6/254/overlap-16"
 
 
 def test_a_chunk_knows_the_sections_that_begin_inside_it(chunk: Callable[..., list[Chunk]]) -> None:
