@@ -25,7 +25,7 @@ from ingest.document import TITLE, BlockKind, ParsedDocument
 from vectorstore.models import Chunk, ChunkKind, PageSpan, Scalar, SectionStart
 from vectorstore.text.sentences import divide
 
-ALGORITHM = "sections-v5"
+ALGORITHM = "sections-v6"
 """Version of the chunking algorithm.
 
 Change it when the same settings produce different chunks, or when ``ingest/facts/`` finds different facts. The next
