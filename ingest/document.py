@@ -37,7 +37,7 @@ class Block(FrozenModel):
 
 
 TITLE, KIND, ISSUER, PERIOD, CURRENCY, DATE = "title", "kind", "issuer", "period", "currency", "date"
-"""Names of the facts. Only the model finds the kind and the date."""
+"""Names of the facts. Only the model finds the kind."""
 FACTS = (TITLE, KIND, ISSUER, PERIOD, CURRENCY, DATE)
 """All facts in display order."""
 

@@ -17,7 +17,10 @@ from ingest.facts.opening import WORD, Opening
 _ALONE = 3  # minimum mentions of a name that is a whole line on the first pages
 _WITHIN = 10  # minimum mentions of a name within a line; an article names the companies in it less often
 _LEAD = 2.0  # minimum ratio of the mentions to those of any other organisation on the first pages
-_WHOLE = 0.8  # minimum share of mentions that include the leading words, for these to be part of the name
+_PARTS, _SPREAD = 10, 4  # equal parts of a document, and those in which the issuer's own word must occur
+_NAMED_WORDS = 3  # minimum own words of a name of common words, such as "Creative Media & Community Trust Corporation"
+_SHORT = 2_000  # characters of a part; a document with shorter parts is short
+_BEFORE = 100  # characters before a mention in which its leading words are
 _COMMON = 0.2  # share of a word's uses in lower case; a proper name has a smaller share
 
 
@@ -29,7 +32,7 @@ def find_issuer(opening: Opening) -> Fact | None:
     """
     mentions = _Mentions(opening.whole)
     places = list(_places(opening.text, mentions))
-    alone = [(start, end) for start, end in places if _line(opening.text, start, end) == opening.text[start:end]]
+    alone = [(start, end) for start, end in places if opening.line(start, end) == opening.text[start:end]]
     for candidates, least in ((alone, _ALONE), (places, _WITHIN)):
         if place := _most_named(candidates, least, mentions, opening.text):
             return opening.fact(*place, mentions.spelling(opening.text[slice(*place)]))
@@ -40,20 +43,16 @@ def _places(text: str, mentions: _Mentions) -> Iterator[tuple[int, int]]:
     """Yield the span of each name that ends with a legal form."""
     for match in _name().finditer(text):
         starts = [match.start() + word.start() for word in re.finditer(r"\S+", match["own"])]
-        counts = [mentions.count(text[start : match.end()]) for start in starts]
-        start = next(start for start, count in zip(starts, counts, strict=True) if count >= _WHOLE * counts[-1])
+        whole = mentions.whole_names(text[starts[-1] : match.end()])
+        start = max(starts, key=lambda start: whole[_plain(text[start : match.end()])])
         own = [word for word in WORD.findall(text[start : match.end("own")]) if word.casefold() not in _forms()]
         form = match["form"].strip(", \t")
         # "The Company" is not a proper name, and "AT" in a line of capitals is not a Ukrainian legal form.
-        if any(len(word) > 2 and mentions.is_proper(word) for word in own) and (
+        long = [word for word in own if len(word) > 2]
+        if (len(long) >= _NAMED_WORDS or any(map(mentions.is_proper, long))) and (
             len(form) > 2 or mentions.is_proper(form)
         ):
             yield start, match.end()
-
-
-def _line(text: str, start: int, end: int) -> str:
-    after = text.find("\n", end)
-    return text[text.rfind("\n", 0, start) + 1 : after if after >= 0 else len(text)].strip()
 
 
 def _most_named(
@@ -61,7 +60,7 @@ def _most_named(
 ) -> tuple[int, int] | None:
     counts = {(start, end): mentions.count(text[start:end]) for start, end in places}
     best = max(counts, key=lambda place: counts[place], default=None)
-    if best is None or counts[best] < least:
+    if best is None or counts[best] < least or not mentions.is_spread(text[slice(*best)]):
         return None
     name = _plain(text[slice(*best)])
     others = [count for place, count in counts.items() if _plain(text[slice(*place)]) != name]
@@ -77,6 +76,8 @@ class _Mentions:
         self._words = Counter(WORD.findall(self._text))
         self._uses: Counter[str] = Counter()
         self._counts: dict[str, int] = {}
+        self._whole: dict[str, Counter[str]] = {}
+        self._lines = text
         for word, uses in self._words.items():
             self._uses[word.casefold()] += uses
 
@@ -86,6 +87,29 @@ class _Mentions:
         if plain not in self._counts:
             self._counts[plain] = self._folded.count(plain)
         return self._counts[plain]
+
+    def whole_names(self, name: str) -> Counter[str]:
+        """Count the names that end with this one, with the leading words that they have on their lines."""
+        plain = _plain(name)
+        if plain not in self._whole:
+            pattern = re.compile(r"\s+".join(map(re.escape, plain.split())), re.IGNORECASE)
+            starts = (match.start() for match in pattern.finditer(self._lines))
+            befores = (_leading().search(self._lines, max(start - _BEFORE, 0), start) for start in starts)
+            self._whole[plain] = Counter(_plain(f"{before[0] if before else ''}{plain}") for before in befores)
+        return self._whole[plain]
+
+    def is_spread(self, name: str) -> bool:
+        """Return whether the most frequent own word of the name occurs all over the document.
+
+        The stock exchange and the auditor have their places; the issuer is everywhere. A short document has no parts.
+        """
+        size = len(self._folded) / _PARTS
+        if size < _SHORT:
+            return True
+        own = [word.casefold() for word in WORD.findall(name) if word.casefold() not in _forms() and len(word) > 2]
+        word = max(own, key=lambda word: self._uses[word] if self.is_proper(word) else 0)
+        found = re.finditer(rf"\b{re.escape(word)}\b", self._folded)
+        return len({int(match.start() / size) for match in found}) >= _SPREAD
 
     def is_proper(self, word: str) -> bool:
         """Return whether the word is rarely in lower case."""
@@ -112,6 +136,16 @@ def _forms() -> frozenset[str]:
     return frozenset(term.strip().rstrip(".") for term in terms)
 
 
+_FIRST = r"[^\W_a-z][\w.'’&-]*"  # a word of a name starts with a capital or a digit
+_WORDS = rf"{_FIRST}(?:,?[ \t]+(?:{_FIRST}|&|[^\W\d_]{{2,3}})){{0,7}}"
+
+
+@cache
+def _leading() -> re.Pattern[str]:
+    """Return the pattern of the words of a name before its end, on the same line."""
+    return re.compile(rf"\b{_WORDS}[ \t]+$")
+
+
 @cache
 def _name() -> re.Pattern[str]:
     """Return the pattern of a name on one line: words that start with a capital or a digit, then a legal form.
@@ -124,8 +158,6 @@ def _name() -> re.Pattern[str]:
     )
     others = "|".join(re.escape(form) for form in forms if len(form) == 3 or (len(form) > 3 and not form.isalpha()))
     short = "|".join(f"{form.upper()}|{form.title()}" for form in forms if len(form) == 2)
-    first = r"[^\W_a-z][\w.'’&-]*"
-    word = rf"(?:{first}|&|[^\W\d_]{{2,3}})"
-    own = rf"(?P<own>{first}(?:,?[ \t]+{word}){{0,7}}?)"
+    own = rf"(?P<own>{_WORDS}?)"
     form = rf"(?P<form>,?[ \t]+(?:{words}|(?i:{others}))|[ \t]+(?:{short}))"
     return re.compile(rf"\b{own}{form}(?!\w)\.?")

@@ -30,6 +30,10 @@ _NESTED = 3  # maximum depth of headings directly below one another
 _WORD = re.compile(r"[^\W\d_]{2}")
 _LABEL = re.compile(r"^(?:[^\W\d_]+\.? )?\(?(?:[A-Z]|[IVXLC]+|[a-z]|\d{1,3}[A-Za-z]?(?:\.\d{1,3})*)[.):]{0,2}$")
 _BEGINS_NUMBERED = re.compile(r"^(?:\(?[a-z0-9]{1,2}\)|\d{1,3}(?:\.\d{1,3})*\.?)\s")
+_ITEM = re.compile(r"[-‐-―]\s")  # a bullet that may also be a minus sign or a mark of a break
+_BOXES = "☐☑☒□■"
+_AMOUNT = re.compile(r"\d\s?[%‰€£¥₹]$|[$€£¥₹]\s?(?:\d[\d.,]*)?$")  # at the end of a key figure
+_IN_BRACKETS = re.compile(r"^\([^()]{4,}\)?$")  # a unit, such as "(in millions)", or its first line
 _SENTENCE_END = re.compile(r"[.!?。！？][\"'”’»)\]]*$")
 
 
@@ -257,7 +261,7 @@ def _may_begin(line: Line) -> bool:
 
 
 def _is_title(text: str) -> bool:
-    """Return whether the text may be a heading, and not an amount, a clause or a checkbox label."""
+    """Return whether the text may be a heading, and not an amount, a unit, a clause or a checkbox label."""
     digits = sum(character.isdigit() for character in text)
     return (
         len(text) <= _LENGTH
@@ -265,7 +269,11 @@ def _is_title(text: str) -> bool:
         and digits <= _DIGITS * (digits + _letters(text))
         and not text.endswith((",", ";"))
         and not text[0].islower()
-        and category(text[0]) != "So"
+        and category(text[0]) not in ("So", "Co")
+        and not _ITEM.match(text)
+        and text[-1] not in _BOXES
+        and not _AMOUNT.search(text)
+        and not _IN_BRACKETS.match(text)
     )
 
 

@@ -2,7 +2,7 @@
 
 A candidate (``candidates.py``) is a heading if at least one of these conditions holds:
 
-- The bookmarks list it on its page.
+- The bookmarks, or else the tables of contents, list it on its page.
 - It has a name and a number, such as "Note 10", and the numbers of that name ascend. Captions of tables do not count.
 - It stands out from the body text, and the document uses its look mostly for lines above text or tables.
 - It is a title: it has the largest type on the first page, and its words recur on other pages or the first page is not
@@ -17,17 +17,20 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import median
 from typing import NamedTuple
 
 from ingest.document import CAPTION
 from ingest.readers.pdf.bookmarks import Bookmark
 from ingest.readers.pdf.candidates import Below, Candidate, Look, PageLines, Prominence
+from ingest.readers.pdf.contents import Entry
 from ingest.readers.pdf.lines import Line
+from ingest.readers.pdf.listed import find_listed
 
 _DEEPEST = 6  # maximum level of a heading
 _FEW_PAGES = 3  # maximum pages of a short document, in which a look need not recur
+_LONG, _ABOVE = 40, 1 / 3  # pages of a long document, and the largest share of them that a heading may be above
 _ESTABLISHED = 3  # pages on which a look must recur to confirm headings without text below, such as above a chart
 _TITLE = 0.8  # minimum ratio of the type size of other title parts to the largest title
 _RECURS = 2  # minimum number of other pages that contain the words of a title
@@ -35,6 +38,8 @@ _COVER = 0.5  # share of the median characters per page; a first page with fewer
 _LONG_INTRODUCTION = 40  # characters: a longer text that ends with a colon introduces a list or table
 _ASCENDING = 0.6  # minimum share of ascending numbers of a name; some sections restart the numbering
 _FEWEST_NUMBERS = 3  # minimum number of different numbers of a name
+_LISTED = 0.5  # of a look's headings: if more are listed, their level is that of the others
+_DIRECTLY, _LEAD = 3, 2  # times that a look stands directly above another, and their ratio to the opposite order
 _CAPTIONS = 0.6  # minimum share of lines directly above a table, for the lines of a name to be captions
 _NAMED = re.compile(r"^(?P<name>[^\W\d_]{2,12})\.? (?P<number>\d{1,3})(?!\d)")
 
@@ -53,23 +58,61 @@ class Heading(NamedTuple):
 
 
 def find_headings(
-    lines: Sequence[Line], elsewhere: Sequence[tuple[int, int]], bookmarks: Sequence[Bookmark] = ()
+    lines: Sequence[Line],
+    elsewhere: Sequence[tuple[int, int]],
+    bookmarks: Sequence[Bookmark] = (),
+    contents: Sequence[Sequence[Entry]] = (),
 ) -> list[Heading]:
-    """Return the headings in order. Lines in the spans ``elsewhere`` belong to tables and tables of contents."""
+    """Return the headings in order. Lines in the spans ``elsewhere`` belong to tables and tables of contents.
+
+    ``contents`` are the entries of each table of contents.
+    """
     if not lines:
         return []
-    evidence = _Evidence(PageLines(lines, elsewhere), bookmarks)
+    page_lines = PageLines(lines, elsewhere)
+    listed = find_listed(page_lines.candidates, bookmarks, contents, len(page_lines.pages))
+    evidence = _Evidence(page_lines, listed)
     chosen = [candidate for candidate in evidence.page_lines.candidates if evidence.is_heading(candidate)]
     is_short = len(evidence.page_lines.pages) <= _FEW_PAGES
-    levels = _levels(chosen, evidence.listed, () if is_short else evidence.titles)
+    fewest = _ESTABLISHED if len(page_lines.pages) >= _LONG else 1
+    levels = _levels(chosen, evidence.listed, () if is_short else evidence.titles, fewest)
     levels |= dict.fromkeys(evidence.captions - evidence.listed.keys(), CAPTION)
-    return [Heading(candidate.start, candidate.end, levels[candidate.start]) for candidate in chosen]
+    headings = [Heading(candidate.start, candidate.end, levels[candidate.start]) for candidate in chosen]
+    return _divided(headings, [line.page for line in lines], len(page_lines.pages))
+
+
+def _divided(headings: list[Heading], pages: Sequence[int], count: int) -> list[Heading]:
+    """Return the headings of a long document with levels at which none is above too many of its pages.
+
+    What would be above most of a report, such as the kind of its form or the last large heading before the notes,
+    tells nothing about a passage. The headings inside it are put on its level.
+    """
+    if count < _LONG:
+        return headings
+    for position in range(len(headings)):
+        while (inside := _inside(headings, position)) and headings[position].level != CAPTION:
+            end = position + len(inside) + 1
+            start, after = headings[position].start, headings[end].start if end < len(headings) else len(pages)
+            share = max((pages[after - 1] - pages[start] + 1) / count, (after - start) / len(pages))
+            if share <= _ABOVE:
+                break
+            rise = min(other.level for other in inside) - headings[position].level
+            headings[position + 1 : end] = [
+                other if other.level == CAPTION else other._replace(level=other.level - rise) for other in inside
+            ]
+    return headings
+
+
+def _inside(headings: Sequence[Heading], position: int) -> list[Heading]:
+    """Return the headings below this one."""
+    level = headings[position].level
+    return list(takewhile(lambda other: other.level > level, headings[position + 1 :]))
 
 
 class _Evidence:
     """Evidence for the headings of one document. A candidate is identified by the index of its first line."""
 
-    def __init__(self, page_lines: PageLines, bookmarks: Sequence[Bookmark]) -> None:
+    def __init__(self, page_lines: PageLines, listed: Mapping[int, int]) -> None:
         self.page_lines = page_lines
         candidates = page_lines.candidates
         self._below = {candidate.start: page_lines.below(candidate) for candidate in candidates}
@@ -78,7 +121,7 @@ class _Evidence:
             self._by_look[candidate.look].append(candidate)
         self._proven = self._proven_looks()
         self._numbered, self.captions = _numbered(candidates, self._below)
-        self.listed = _listed(candidates, bookmarks)
+        self.listed = listed
         self.titles = self._find_titles()
 
     def is_heading(self, candidate: Candidate) -> bool:
@@ -193,35 +236,50 @@ def _numbered(candidates: Sequence[Candidate], below: Mapping[int, Below]) -> tu
     return headings, captions
 
 
-def _listed(candidates: Sequence[Candidate], bookmarks: Sequence[Bookmark]) -> dict[int, int]:
-    """Return the levels of the candidates that the bookmarks list on the same page."""
-    levels = {(bookmark.page, "".join(_words(bookmark.title))): bookmark.level for bookmark in bookmarks}
-    keys = ((candidate.start, (candidate.page, "".join(_words(candidate.text)))) for candidate in candidates)
-    return {start: levels[key] for start, key in keys if key in levels}
-
-
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def _levels(chosen: Sequence[Candidate], listed: Mapping[int, int], titles: Collection[int]) -> dict[int, int]:
-    """Return the level of each heading: the level of its bookmark, otherwise a level by look, the most prominent first.
+def _levels(
+    chosen: Sequence[Candidate], listed: Mapping[int, int], titles: Collection[int], fewest: int
+) -> dict[int, int]:
+    """Return the level of each heading: the listed level, otherwise a level by look, the most prominent first.
 
-    Looks without bookmarks are below looks with bookmarks. A look that only ``titles`` have gets the deepest level,
-    because the title of a long document may be a slogan and must not be above all sections.
+    A look has the level of its listed headings if these are most of its headings; all other looks are below the listed
+    headings. A look with fewer headings than ``fewest`` shares the level of the next one: it divides nothing. A look
+    that only ``titles`` have gets the deepest level, because the title of a long document may be a slogan and must not
+    be above all sections.
     """
     outer: dict[Look, list[int]] = defaultdict(list)
     for candidate in chosen:
         if candidate.start in listed:
             outer[candidate.look].append(listed[candidate.start])
+    sizes = Counter(candidate.look for candidate in chosen)
+    outer = {look: levels for look, levels in outer.items() if len(levels) > _LISTED * sizes[look]}
     inner = {candidate.look: candidate.prominence for candidate in chosen if candidate.start not in titles}
-    ranked = sorted(
-        (look for look in inner if look not in outer), key=lambda look: (-inner[look], -look.size, not look.style.bold)
-    )
+    ranked = _ranked({look: prominence for look, prominence in inner.items() if look not in outer}, chosen)
     deepest = max(listed.values(), default=0)
-    levels = {look: deepest + rank for rank, look in enumerate(ranked, start=1)}
+    levels: dict[Look, int] = {}
+    for look in ranked:
+        levels[look] = deepest + 1
+        deepest += sizes[look] >= fewest
     levels |= {look: round(median(found)) for look, found in outer.items()}
     return {
         candidate.start: min(listed.get(candidate.start, levels.get(candidate.look, _DEEPEST)), _DEEPEST)
         for candidate in chosen
     }
+
+
+def _ranked(looks: Mapping[Look, Prominence], chosen: Sequence[Candidate]) -> list[Look]:
+    """Return the looks, the outermost first: the most prominent, unless it stands directly below the less prominent."""
+    pairs = {(one.look, other.look, one.text) for one, other in pairwise(chosen) if one.end == other.start}
+    directly = Counter((above, below) for above, below, _ in pairs)
+    ranked: list[Look] = []
+    for look in sorted(looks, key=lambda look: (-looks[look], -look.size, not look.style.bold)):
+        below = (
+            place
+            for place, other in enumerate(ranked)
+            if directly[look, other] >= _DIRECTLY and directly[look, other] > _LEAD * directly[other, look]
+        )
+        ranked.insert(next(below, len(ranked)), look)
+    return ranked

@@ -20,7 +20,7 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.pdf.annotations import Annotation, one_line, read_annotations
 from ingest.readers.pdf.bookmarks import Bookmark
 from ingest.readers.pdf.candidates import PARAGRAPH_GAP, space
-from ingest.readers.pdf.contents import find_contents
+from ingest.readers.pdf.contents import find_contents, read_entries
 from ingest.readers.pdf.figures import has_figure
 from ingest.readers.pdf.headings import Heading, find_headings
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfPage
 
 _SAME_SIZE = 0.5  # points: maximum difference in type size between lines of one paragraph
+_GLUED = re.compile(r"^(.*[^\W\d_].*?)[ .]* ([$€£¥] ?\(?\d[\d.,]*\)?)$")
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*$")
 
 _Span = tuple[int, int]
@@ -158,7 +159,8 @@ def _elements(lines: Sequence[Line], contents: Sequence[_Span], bookmarks: Seque
         (span, _Contents(tuple(line.text for line in lines[slice(*span)]), lines[span[0]].page)) for span in contents
     )
     placed: list[tuple[_Span, _Element]] = sorted([*_tables(lines, contents), *lists], key=lambda found: found[0])
-    headings = {heading.start: heading for heading in find_headings(lines, [span for span, _ in placed], bookmarks)}
+    found = find_headings(lines, [span for span, _ in placed], bookmarks, read_entries(lines, contents))
+    headings = {heading.start: heading for heading in found}
     position = 0
     for (start, end), element in placed:
         yield from _text_elements(lines, position, start, headings)
@@ -173,7 +175,14 @@ def _tables(lines: Sequence[Line], contents: Sequence[_Span]) -> Iterator[tuple[
     for begin, end in zip(borders[::2], borders[1::2], strict=True):
         for table in find_tables(lines[begin:end]):
             first = begin + table.start
-            yield (first, begin + table.end), _Table(table.rows, lines[first].page, table.has_header)
+            rows = tuple(map(_apart, table.rows))
+            yield (first, begin + table.end), _Table(rows, lines[first].page, table.has_header)
+
+
+def _apart(row: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the row with the first value in its own cell, if it is at the end of the label and its cell is empty."""
+    glued = _GLUED.match(row[0]) if any(row[2:]) and not row[1] else None
+    return (*glued.groups(), *row[2:]) if glued else row
 
 
 def _text_elements(

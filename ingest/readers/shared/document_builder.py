@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from ingest.document import Block, BlockKind, ParsedDocument
-from ingest.readers.shared.header_rows import merge_headers, merged_height
+from ingest.readers.shared.header_rows import merge_headers, merged_height, record_starts
 from vectorstore.models import PageSpan, Scalar
 
 PageBreaks = Sequence[tuple[int, int]]
@@ -98,11 +99,15 @@ class DocumentBuilder:
         """Add a table. ``pages`` are the page breaks inside it.
 
         If ``has_header``, its header are the first ``header_rows``, or more if a merged head needs the row below. They
-        become one row, with the heads of each column joined.
+        become one row, with the heads of each column joined. A list of records becomes one table for each record.
         """
         kept = [row for row in rows if any(cell.strip() for cell in row)]
-        if not kept:
-            return
+        starts = record_starts(kept)
+        for start, end in pairwise([*starts, len(kept)]):
+            inside = [(row - start, page) for row, page in pages if start <= row < end]
+            self._table(kept[start:end], has_header and len(starts) == 1, header_rows, inside)
+
+    def _table(self, kept: Sequence[Sequence[str]], has_header: bool, header_rows: int, pages: PageBreaks) -> None:
         width = max(len(row) for row in kept)
         if has_header and not pages:
             padded = [[cell.strip() for cell in row] + [""] * (width - len(row)) for row in kept]

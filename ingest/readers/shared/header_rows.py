@@ -64,6 +64,18 @@ def merged_height(rows: Sequence[Row]) -> int:
     return max(header_height([first, *below]), 1)
 
 
+def record_starts(rows: Sequence[Row]) -> list[int]:
+    """Return where the records of a list of names and values begin: the rows with its first label.
+
+    A list of records repeats its first two labels. All other tables are one record.
+    """
+    labels = [row[0].strip().casefold() for row in rows if sum(map(bool, row)) <= 2]
+    if len(labels) < len(rows) or len(labels) < 2 or labels[0] == labels[1] or "" in labels[:2]:
+        return [0] if rows else []
+    starts = [index for index, label in enumerate(labels) if label == labels[0]]
+    return starts if labels.count(labels[1]) > 1 and len(starts) > 1 else [0]
+
+
 def _names_columns(row: Row) -> bool:
     """Return whether a row with a label belongs to the header above it, such as a unit followed by years."""
     return any(row[1:]) and is_header(row) and not any(_COUNTED.match(cell) and not _is_year(cell) for cell in row[1:])

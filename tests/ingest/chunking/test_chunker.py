@@ -272,6 +272,27 @@ def test_every_part_of_a_split_table_repeats_the_header(chunk: Callable[..., lis
     assert max(sizes) - min(sizes) <= 3, "parts of about equal size"
 
 
+def test_a_list_of_names_and_values_is_one_table_for_each_record(chunk: Callable[..., list[Chunk]]) -> None:
+    people = [("Ada", "1815", "Wrote the first program."), ("Emmy", "1882", "Proved a theorem."), ("Lise", "1878", "-")]
+    builder = DocumentBuilder()
+    builder.page(1)
+    rows = [row for name, *rest in people for row in zip(("Name", "Born", "Known for"), (name, *rest), strict=True)]
+    builder.table(rows, pages=[(4, 2)])
+    parsed = builder.build(parser="test", mime_type="text/plain")
+    assert [block.header_end for block in parsed.blocks] == [None] * 3
+    assert [parsed.text[page.start :][:15] for page in parsed.pages] == ["| Name | Ada |\n", "| Born | 1882 |"]
+    chunks = chunk(parsed, budget=30)
+    assert [one.text.count("| Name |") for one in chunks] == [1] * len(chunks)
+    assert not any(one.header for one in chunks)
+
+
+def test_a_label_that_recurs_alone_starts_no_record() -> None:
+    builder = DocumentBuilder()
+    builder.table([["Year", "Sales"], ["2022", "5"], ["Year", "7"], ["2024", "9"]])
+    (block,) = builder.build(parser="test", mime_type="text/plain").blocks
+    assert block.header_end is not None
+
+
 def test_a_row_longer_than_a_chunk_is_split_completely(chunk: Callable[..., list[Chunk]]) -> None:
     row = f"| 1 | {SENTENCE * 12}|"
     chunks = chunk(f"| n | text |\n| --- | --- |\n{row}\n| 2 | short |")

@@ -119,10 +119,54 @@ def test_a_date_is_not_the_period_unless_it_is_the_most_frequent(first: str, lat
         (["An agent for Borea Inc. is new."], ["Borea Inc. was asked."] * 3, ""),  # an article about the company
         (["Annual report of Borea Inc. for 2023"], ["Borea Inc. grows."] * 12, "Borea Inc."),
         (["Borea"], ["Borea grows."] * 12, ""),
+        # Another name ends with the same words.
+        (
+            ["First Borea Partners, Inc."],
+            [*["First Borea Partners, Inc. buys the shares of Zephyr Partners, Inc. from it."] * 6],
+            "First Borea Partners, Inc.",
+        ),
+        (["Bank of Borea Corp"], ["The Bank of Borea Corp grows.\nBank of Borea Corp"] * 9, "Bank of Borea Corp"),
+        # Only the whole name is a proper name.
+        (
+            ["CREATIVE MEDIA & COMMUNITY TRUST CORPORATION"],
+            ["We create media and trust a creative community at Creative Media & Community Trust Corporation!"] * 6,
+            "Creative Media & Community Trust Corporation",
+        ),
     ],
 )  # fmt: skip
 def test_the_issuer_is_the_most_frequent_organisation(cover: list[str], later: list[str], issuer: str) -> None:
     assert value("issuer", document(cover, later)) == issuer
+
+
+@pytest.mark.parametrize(
+    ("everywhere", "issuer"), [("Borea grows with its pumps.", "Borea Inc."), ("The company grows with its pumps.", "")]
+)
+def test_the_issuer_is_named_all_over_a_long_document(everywhere: str, issuer: str) -> None:
+    pages = [f"{everywhere} {'The river lies beside the hill in the north. ' * 30}"] * 20
+    assert value("issuer", document(["Borea Inc."], [*pages, *["Borea Inc. is the auditor."] * 12])) == issuer
+
+
+# Date
+
+
+@pytest.mark.parametrize(
+    ("cover", "created", "date"),
+    [
+        (["From: Ada\nDate: Tue, 3 Oct 2023 10:00:00 +0200"], "Tue, 3 Oct 2023 10:00:00 +0200", "2023-10-03"),
+        (["Sent 2023-10-03T23:30:00+02:00"], "2023-10-03T23:30:00+02:00", "2023-10-03"),
+        (["Filed on October 3, 2023, and amended on October 9, 2023"], "2023-10-03T08:00:00Z", "2023-10-03"),
+        (["Filed on October 3, 2023"], "2020-01-01T08:00:00Z", ""),  # the date of a template
+        (["A report", "3 October 2023"], "", "2023-10-03"),
+        (["A report\nBerlin, 3 October 2023"], "not a date", "2023-10-03"),
+        (["Published: October 3, 2023"], "", "2023-10-03"),
+        (["The shares were sold on\nOctober 3, 2023."], "", ""),
+        (["3 October 2023", "9 October 2023"], "", ""),
+    ],
+)
+def test_the_date_is_that_of_the_properties_or_of_a_line(cover: list[str], created: str, date: str) -> None:
+    found = document(cover)
+    stated = found.model_copy(update={"metadata": {**found.metadata, "created_at": created}})
+    assert value("date", stated) == date
 
 
 # Currency

@@ -224,6 +224,20 @@ def test_an_emphasised_sentence_is_not_a_heading(parser: Parser, tmp_path: Path)
     assert read(parser, tmp_path, sections(Text(0, 0, "The {} is closed in winter.", "B"))) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("({} in thousands, except per", id="unit of two lines"),
+        pytest.param("({} in thousands)", id="unit"),
+        pytest.param("{} SHARES 3.13%", id="share"),
+        pytest.param("{} sales $", id="currency"),
+        pytest.param("- {} rules of the valley", id="item of a list"),
+    ],
+)
+def test_a_unit_a_figure_and_an_item_are_not_headings(parser: Parser, tmp_path: Path, text: str) -> None:
+    assert read(parser, tmp_path, sections(Text(0, 0, text, "B"))) == []
+
+
 @pytest.mark.parametrize("angle", [90, 45])
 def test_a_rotated_watermark_on_every_page_is_kept_once(parser: Parser, tmp_path: Path, angle: float) -> None:
     mark = Text(190, 150, "DRAFT", "B", 40, angle=angle)
@@ -247,6 +261,64 @@ def test_text_outside_the_crop_box_is_omitted(parser: Parser, tmp_path: Path) ->
     text = parser.parse(tmp_path / "cut.pdf").text
     assert "neighbouring" not in text
     assert text.count("amber river") == 2
+
+
+# The outline
+
+
+def paths(document: ParsedDocument) -> list[tuple[str, ...]]:
+    """Return the headings above each paragraph, without repetitions."""
+    outline = Outline(lambda texts: [len(text.split()) for text in texts], 200, document, "report.pdf")
+    return list(dict.fromkeys(section for block, section in outline.sections() if block.kind is BlockKind.PROSE))
+
+
+def parts(count: int) -> list[list[Text]]:
+    """Return pages with a bold heading between two paragraphs."""
+    return [
+        [*body(number % 9), Text(LEFT, 80, f"Part {number} rules", "B"), *body(number % 9, 88)]
+        for number in range(1, count + 1)
+    ]
+
+
+def test_a_heading_above_most_of_a_long_report_does_not_contain_it(parser: Parser, tmp_path: Path) -> None:
+    form = [[Text(LEFT, 20, f"Form {word}", size=20), *body(page)] for page, word in enumerate(WORDS[:3])]
+    found = paths(parser.parse(write(tmp_path / "a.pdf", [*form, *parts(40)])))
+    assert found == [*((f"Form {word}",) for word in WORDS[:3]), *((f"Part {page} rules",) for page in range(1, 41))]
+
+
+def test_a_few_large_headings_contain_the_sections_of_a_short_document(parser: Parser, tmp_path: Path) -> None:
+    chapters = [[Text(LEFT, 20, f"Chapter {word}", size=20), *body(0, 30), *parts(1)[0]] for word in ("one", "two")]
+    found = paths(parser.parse(write(tmp_path / "a.pdf", chapters)))
+    assert ("Chapter two", "Part 1 rules") in found
+
+
+@pytest.mark.parametrize("bookmarks", [True, False])
+def test_headings_that_the_document_lists_contain_the_others(parser: Parser, tmp_path: Path, bookmarks: bool) -> None:
+    pages = [body(9)] if bookmarks else [[Text(LEFT, 20, "Page"), *contents("....")]]
+    marks: list[tuple[int, str]] = []
+    for number, word in enumerate(WORDS):
+        listed, other = Text(LEFT, 25, f"{word.title()} rules", "B"), Text(LEFT, 80, f"More {word}", "B")
+        pages += [[listed, *body(number % 9), other, *body(number % 9, 90)], body(number % 9)]
+        marks += [(2 + 2 * number, listed.text)] if bookmarks else []
+    found = paths(parser.parse(write(tmp_path / "a.pdf", pages, marks)))
+    expected = [
+        path for word in WORDS for path in ((f"{word.title()} rules",), (f"{word.title()} rules", f"More {word}"))
+    ]
+    assert [path for path in found if path] == expected
+
+
+def test_a_less_prominent_look_directly_above_another_contains_it(parser: Parser, tmp_path: Path) -> None:
+    pages = [
+        [
+            Text(LEFT, 20, f"{word.title()} notes", "U"),
+            Text(LEFT, 30, f"Part {word}", "B"),
+            *body(number),
+            *body(number, 90),
+        ]
+        for number, word in enumerate(WORDS[:5])
+    ]
+    found = paths(parser.parse(write(tmp_path / "a.pdf", pages)))
+    assert found == [(f"{word.title()} notes", f"Part {word}") for word in WORDS[:5]]
 
 
 # Tables of contents and dot leaders

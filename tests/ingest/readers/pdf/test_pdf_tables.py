@@ -196,6 +196,17 @@ def test_dot_leaders_do_not_join_labels_and_values(parser: Parser, tmp_path: Pat
     assert [line.rpartition(" | ")[2] for line in table] == ["12 |", "11 |", "10 |"]
 
 
+def test_a_value_at_the_end_of_its_label_has_its_own_cell(parser: Parser, tmp_path: Path) -> None:
+    columns = (70, 110, 150)
+    page = [
+        *row(70, "Cash", "$ 12", "13", "14", columns=columns),
+        *row(76, "Loans to members . $ 2,763", "", "2,801", "2,900", columns=columns),
+        *row(82, "Rent", "$ 7", "8", "9", columns=columns),
+    ]
+    (table,), _ = read(parser, tmp_path, [placed for placed in page if placed.text])
+    assert "| Loans to members | $ 2,763 | 2,801 | 2,900 |" in table
+
+
 def test_a_table_with_different_heads_on_the_next_page_is_separate(parser: Parser, tmp_path: Path) -> None:
     def page(name: str) -> list[Placed]:
         columns = (110, 160)
