@@ -39,6 +39,25 @@ _LABELS = {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "ks_c_5601
            "us-ascii": "utf-8", "ascii": "utf-8", "iso-8859-9": "cp1254", "windows-874": "cp874", "tis-620": "cp874",
            "iso-2022-jp": "iso2022_jp_2", "unicode-1-1-utf-7": "utf-7"}  # fmt: skip
 """What a declared encoding stands for: browsers and mail programs decode with these supersets (WHATWG Encoding)."""
+_CODE_PAGES = {0: "cp1252", 936: "gb18030", 950: "big5hkscs", 10000: "mac_roman", 20127: "utf-8", 20866: "koi8-r",
+               21866: "koi8-u", 50220: "iso-2022-jp", 50221: "iso-2022-jp", 50222: "iso-2022-jp", 50225: "iso2022_kr",
+               51932: "euc_jp", 51936: "gb18030", 51949: "cp949", 52936: "hz", 54936: "gb18030",
+               65001: "utf-8"}  # fmt: skip
+"""Encodings of Windows code pages that Python knows by another name than ``cp`` and the number."""
+FONT_CODE_PAGES = {0: 1252, 77: 10000, 128: 932, 129: 949, 130: 1361, 134: 936, 136: 950, 161: 1253, 162: 1254,
+                   163: 1258, 177: 1255, 178: 1256, 186: 1257, 204: 1251, 222: 874, 238: 1250}  # fmt: skip
+"""Code pages of the fonts of RTF by their ``fcharset``."""
+
+
+def code_page(number: int) -> str:
+    """Return the encoding of a Windows code page, or ``""`` if it is unknown."""
+    is_iso = 28591 <= number <= 28605
+    name = f"iso-8859-{number - 28590}" if is_iso else _CODE_PAGES.get(number, f"cp{number}")
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        return ""
+    return name
 
 
 def decode(data: bytes, path: Path, warn: Warn) -> str:

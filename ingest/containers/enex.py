@@ -37,7 +37,7 @@ def _name(resource: Element) -> str:
 
 
 def _part(name: str) -> str:
-    """Return a name without what would make it a path or hidden."""
+    """Return a name without separators of paths and leading dots."""
     return _NO_NAME.sub("_", name.strip())[:100]
 
 

@@ -16,7 +16,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -191,29 +191,14 @@ def _compressed_entries(path: Path, max_bytes: int) -> Entries:
     yield Entry(path.stem if path.suffix else f"{path.name}.unpacked", lambda: _open_unpacked(path, max_bytes))
 
 
-def _mail_entries(path: Path, _: int) -> Entries:
-    for name, content in mail.attachments(mail.parse(path.read_bytes())):
-        yield Entry(name, partial(io.BytesIO, content))
+def _loaded(files: Callable[[Path], Iterator[tuple[str, bytes]]]) -> Callable[[Path, int], Entries]:
+    """Return the function that lists the files that ``files`` reads into memory."""
 
+    def entries(path: Path, _: int) -> Entries:
+        for name, content in files(path):
+            yield Entry(name, partial(io.BytesIO, content))
 
-def _mailbox_entries(path: Path, _: int) -> Entries:
-    for name, content in mail.messages(path.read_bytes()):
-        yield Entry(name, partial(io.BytesIO, content))
-
-
-def _outlook_entries(path: Path, _: int) -> Entries:
-    for name, content in outlook.attachments(path):
-        yield Entry(name, partial(io.BytesIO, content))
-
-
-def _notes_entries(path: Path, _: int) -> Entries:
-    for name, content in enex.attachments(path):
-        yield Entry(name, partial(io.BytesIO, content))
-
-
-def _pdf_entries(path: Path, _: int) -> Entries:
-    for name, content in embedded.pdf_files(path):
-        yield Entry(name, partial(io.BytesIO, content))
+    return entries
 
 
 def _office_entries(path: Path, max_bytes: int) -> Entries:
@@ -233,11 +218,11 @@ ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {
     ContainerKind.ZIP: _zip_entries,
     ContainerKind.TAR: _tar_entries,
     ContainerKind.COMPRESSED: _compressed_entries,
-    ContainerKind.MAIL: _mail_entries,
-    ContainerKind.MAILBOX: _mailbox_entries,
-    ContainerKind.OUTLOOK: _outlook_entries,
-    ContainerKind.NOTES: _notes_entries,
-    ContainerKind.PDF: _pdf_entries,
+    ContainerKind.MAIL: _loaded(lambda path: mail.attachments(mail.parse(path.read_bytes()))),
+    ContainerKind.MAILBOX: _loaded(lambda path: mail.messages(path.read_bytes())),
+    ContainerKind.OUTLOOK: _loaded(outlook.attachments),
+    ContainerKind.NOTES: _loaded(enex.attachments),
+    ContainerKind.PDF: _loaded(embedded.pdf_files),
     ContainerKind.OFFICE: _office_entries,
 }
 

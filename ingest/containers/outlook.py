@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from ingest.containers import mail
 from ingest.containers.rtf_body import decompressed, encapsulated_html
-from ingest.decoding import Warn, decode, decode_declared
+from ingest.decoding import Warn, code_page, decode, decode_declared
 from ingest.errors import UnsupportedFormat
 
 if TYPE_CHECKING:
@@ -51,9 +51,6 @@ _DETAILS = {
     },
 }  # fmt: skip
 """Properties of other items by the beginning of their class, with their labels."""
-_CODE_PAGES = {65001: "utf-8", 20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 50220: "iso-2022-jp",
-               50221: "iso-2022-jp", 50222: "iso-2022-jp", 50225: "iso2022_kr", 51932: "euc_jp", 51949: "cp949",
-               51936: "gb18030", 54936: "gb18030", 52936: "hz", 10000: "mac_roman"}  # fmt: skip
 _EPOCH, _LAST_YEAR = datetime(1601, 1, 1, tzinfo=UTC), 4500  # Outlook stores a later year for "no date"
 _OLD_TEXT = re.compile(r"__substg1\.0_[0-9A-F]{4}001E")
 _BETWEEN = "\f"
@@ -169,12 +166,12 @@ class _Item:
         self._own = replace(self._own, old_texts=self._old_texts())
 
     def _old_texts(self) -> Mapping[_Path, str]:
-        """Decode all texts of the message that are not Unicode at once, so that a guess has enough to go by."""
+        """Decode all texts that are not Unicode together, because a guess of the encoding needs much text."""
         storages = [self._own.storage, *self._storages(_RECIPIENT), *self._storages(_ATTACHMENT)]
         streams = [(each, name) for each in storages for name in self._file.members[each] if _OLD_TEXT.fullmatch(name)]
         separator = _BETWEEN.encode()
         data = b"\n\f\n".join(self._file.read(*each).replace(b"\0", b"").replace(separator, b"") for each in streams)
-        label = _label(self._code_page)
+        label = code_page(self._code_page) if self._code_page else ""
         text = decode_declared(data, label, self._file.warn) if label else None
         if text is None:
             text = decode(data, self._file.path, self._file.warn)
@@ -235,8 +232,9 @@ class _Item:
             yield from self._rich_body(packed, is_only=not plain.strip())
 
     def _html_charset(self, page: bytes) -> str:
-        """Return the declared charset of a page that does not declare one itself."""
-        return "" if b"charset" in page[:2048].lower() else _label(self._own.number(_HTML_CODE_PAGE))
+        """Return the charset of a page that does not declare one itself, as the message states it."""
+        number = self._own.number(_HTML_CODE_PAGE)
+        return "" if not number or b"charset" in page[:2048].lower() else code_page(number)
 
     def _rich_body(self, packed: bytes, *, is_only: bool) -> Iterator[Message]:
         try:
@@ -265,12 +263,6 @@ class _Item:
             yield _named(MIMEMessage(inner), name.replace("/", "_").replace("\\", "_") + ".eml")
         else:
             self._file.warn(f"The attachment {name} was not read: the file only holds a link to it, or an object.")
-
-
-def _label(code_page: int) -> str:
-    if 28591 <= code_page <= 28605:
-        return f"iso-8859-{code_page - 28590}"
-    return _CODE_PAGES.get(code_page, f"cp{code_page}") if code_page else ""
 
 
 def _joined(kind: str, parts: Sequence[Message]) -> Message:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ingest.decoding import decode_declared
+from ingest.decoding import FONT_CODE_PAGES, code_page, decode_declared
 
 _TOKEN = re.compile(
     rb"\\'([0-9a-fA-F]{2})|\\([a-z]{1,32})(-?\d{1,9})? ?|\\(.)|([{}])|[\r\n]+|([^\\{}\r\n]+)", re.DOTALL
@@ -19,9 +19,6 @@ _CHARACTERS = {
     "zwnj": "\u200c", "~": "\xa0", "_": "\xad", "{": "{", "}": "}", "\\": "\\",
 }  # fmt: skip
 _LEFT_OUT = {"fonttbl", "colortbl", "stylesheet", "info", "pntext", "mhtmltag", "*"}
-_CODE_PAGES = {0: 1252, 77: 10000, 128: 932, 129: 949, 130: 1361, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258,
-               177: 1255, 178: 1256, 186: 1257, 204: 1251, 222: 874, 238: 1250}  # fmt: skip
-"""Code pages of the fonts by their ``fcharset``."""
 
 
 def decompressed(data: bytes) -> bytes:
@@ -96,7 +93,7 @@ class _Reader:
         elif word == "ansicpg":
             self._default = number
         elif number != 1:
-            self._fonts[self._font] = _CODE_PAGES.get(number, 0)
+            self._fonts[self._font] = FONT_CODE_PAGES.get(number, 0)
 
     def _add(self, text: str) -> None:
         self._flush()
@@ -114,6 +111,6 @@ class _Reader:
         if self._bytes:
             page = self._fonts.get(self._font) or self._default or 1252
             data = bytes(self._bytes)
-            text = decode_declared(data, f"cp{page}", lambda _: None)
+            text = decode_declared(data, code_page(page), lambda _: None)
             self._texts.append(data.decode("cp1252", "replace") if text is None else text)
             self._bytes.clear()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path, PurePath
-from types import TracebackType
 from typing import Self
 
 from ingest.chunking.chunker import Chunker, Source
@@ -69,9 +68,7 @@ class IsolatedParser:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

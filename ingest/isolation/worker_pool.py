@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from base.process import ChildProcess
 from ingest.chunking.outline import TokenCounter
@@ -87,14 +86,6 @@ class WorkerPool:
                 worker.kill()
         for worker in idle:
             worker.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @contextmanager
     def _worker(self) -> Iterator[_Worker]:

@@ -36,7 +36,6 @@ from sqlalchemy import (
     update,
 )
 
-from ingest.document import ParsedDocument
 from ingest.errors import AmbiguousDocument, DocumentNotFound
 from ingest.ledger.records import (
     STARTED,
@@ -88,17 +87,8 @@ class Ledger:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def record(self, record: DocumentRecord, parsed: ParsedDocument | None = None) -> None:
-        """Replace the record of a file. Without ``parsed``, its stored text stays."""
-        with database(), self._engine.begin() as connection:
-            connection.execute(delete(DOCUMENTS).where(*is_document(DOCUMENTS, record.collection, record.id)))
-            connection.execute(insert(DOCUMENTS).values(to_row(record)))
-            if parsed:
-                connection.execute(delete(TEXTS).where(*is_document(TEXTS, record.collection, record.id)))
-                connection.execute(insert(TEXTS).values(to_text_row(record, parsed)))
-
-    def discover(self, records: Sequence[DocumentRecord]) -> None:
-        """Replace many records in one transaction. Stored texts stay."""
+    def record(self, *records: DocumentRecord) -> None:
+        """Replace the records of files in one transaction. Stored texts stay."""
         with database(), self._engine.begin() as connection:
             delete_rows(connection, DOCUMENTS, records)
             insert_rows(connection, DOCUMENTS, [to_row(record) for record in records])
@@ -150,7 +140,8 @@ class Ledger:
             for collection in dict.fromkeys(record.collection for record in records):
                 here = [each for each in documents if each.record.collection == collection]
                 unhide_versions(connection, collection, [each.record.index_version for each in here])
-                hide_versions(connection, collection, {each.superseded: each.record.id for each in here})
+                replaced = [each for each in here if each.superseded != each.record.index_version]
+                hide_versions(connection, collection, {each.superseded: each.record.id for each in replaced})
             for record, former in moved:
                 copy_tags(connection, record.collection, {record.id: former.id})
                 remove_documents(connection, record.collection, [former], f"moved to {record.path}")

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from ingest.document import DATE, PERIOD, Block, Fact, ParsedDocument
-from vectorstore.models import PageSpan, Scalar
+from vectorstore.models import Chunk, PageSpan, Scalar
 
 _DOCUMENT_NAMESPACE = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
 
@@ -156,14 +156,15 @@ class IndexedDocument(NamedTuple):
 
 
 class Publication(NamedTuple):
-    """A document whose indexed version is complete, and what the version replaces."""
+    """A document with the indexed version to show, and what the version replaces."""
 
     record: DocumentRecord
     parsed: ParsedDocument | None = None
     superseded: str = ""
-    """The indexed version before, if there is one."""
+    """The indexed version before, if there is one. It may be the same."""
     moved_from: DocumentSummary | None = None
     """The document with the same content whose file was moved to this path. It is removed."""
+    chunks: Sequence[Chunk] = ()
 
 
 class Touched(NamedTuple):

@@ -13,12 +13,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.errors import FileChanging, UnreadableFile
+from ingest.errors import UnreadableFile
 from ingest.pipeline.boundary import Boundary
 from ingest.pipeline.discovery import FoundFile
-from ingest.pipeline.parse_file import identity_of, require_size, unreadable
-
-_ATTEMPTS = 3  # attempts to copy a file that changes during the copy
+from ingest.pipeline.parse_file import ATTEMPTS, changing, identity_of, require_size, unreadable
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Copies:
 
     def _copy(self, file: FoundFile, known: bool, max_file_mb: int) -> Path:
         copy = Path(tempfile.mkdtemp(dir=self.folder)) / file.path.name
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             with os.fdopen(self.boundary.open(file.path, known=known), "rb") as source:
                 before = os.fstat(source.fileno())
                 if not stat.S_ISREG(before.st_mode):
@@ -58,7 +56,4 @@ class Copies:
                 if identity_of(os.fstat(source.fileno())) == identity_of(before):
                     os.utime(copy, ns=(before.st_atime_ns, before.st_mtime_ns))
                     return copy
-        raise FileChanging(
-            f"{file.document} changed while it was read, {_ATTEMPTS} times. Ingest it again when no process writes to "
-            "it."
-        )
+        raise changing(file)

@@ -18,6 +18,7 @@ from ingest.ledger.records import DocumentState, DocumentSummary
 from ingest.pipeline.chunks import chunk_id
 from ingest.pipeline.reports import IngestReport, Progress
 from ingest.pipeline.stored_text import StoredTextIngest
+from ingest.pipeline.tally import Tally
 from vectorstore.errors import CollectionLocked
 from vectorstore.models import ChunkFilter, CollectionSpec
 from vectorstore.store import Collection, VectorStore
@@ -106,15 +107,16 @@ def repair(
     difference = compare(collection, ledger, known)
     if difference.unlisted:
         _delete_removed(collection, known)
-    written = documents.write(difference.missing, progress, cancelled)
+    tally = Tally(len(difference.missing), progress, cancelled)
+    documents.write(difference.missing, tally)
     return report.model_copy(
         update={
-            "restored": written.documents,
-            "chunks": report.chunks + written.chunks,
-            "embedded": report.embedded + written.embedded,
-            "tokens": report.tokens + written.tokens,
-            "seconds": round(report.seconds + written.seconds, 3),
-            "cancelled": written.cancelled,
+            "restored": tally.indexed,
+            "chunks": report.chunks + tally.chunks,
+            "embedded": report.embedded + tally.embedded,
+            "tokens": report.tokens + tally.tokens,
+            "seconds": round(report.seconds + tally.seconds, 3),
+            "cancelled": tally.was_cancelled,
         }
     )
 

@@ -1,7 +1,4 @@
-"""Reads one file. Hashes it, parses it, and checks that it did not change in between.
-
-Runs in the read-ahead threads and uses neither the ledger nor the store.
-"""
+"""Hashes a file, parses it, and checks that it did not change in between."""
 
 from __future__ import annotations
 
@@ -12,9 +9,8 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
-from ingest.containers.entries import ContainerKind, container_kind
+from ingest.containers.entries import container_kind
 from ingest.document import FACTS, BlockKind, ParsedDocument
 from ingest.errors import (
     FileChanging,
@@ -22,63 +18,34 @@ from ingest.errors import (
     FileTooLarge,
     IngestError,
     InternalError,
-    ModelFailed,
     UnreadableFile,
 )
 from ingest.facts.facts import find_facts
 from ingest.ledger.records import Stage
 from ingest.parser import Parser
 from ingest.pipeline.discovery import FoundFile
+from ingest.pipeline.file import IngestFile
 from vectorstore.errors import StoreError
 from vectorstore.text.languages import LANGUAGE, detect
 
 log = logging.getLogger(__name__)
 
-_ATTEMPTS = 3  # attempts to read a file that changes during the read
+ATTEMPTS = 3  # attempts to read a file that changes during the read
 _LAST_LATIN = "\u024f"  # the last character of Latin Extended-B
 
 
-@dataclass
-class ParseResult:
-    """The result of reading a file: ``unchanged``, ``parsed`` or a ``container`` (or both), or an ``error``."""
-
-    version: str = ""
-    size: int = 0
-    modified: float = 0.0
-    read_at: float = 0.0
-    unchanged: bool = False
-    parsed: ParsedDocument | None = None
-    container: ContainerKind | None = None
-    stage: Stage = Stage.READING
-    error: FileError | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def timed(self, stage: Stage) -> Iterator[None]:
-        """Set the stage, and add the elapsed time to its seconds."""
-        self.stage = stage
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - started
-
-
-def parse_file(file: FoundFile, parser: Parser, *, max_file_mb: int, known_version: str = "") -> ParseResult:
-    """Read the file, and parse it unless its hash is ``known_version``. The result contains a FileError, if any."""
-    result = ParseResult()
-    try:
-        with wrap_internal_errors(file, result):
-            _parse(file, result, parser, max_file_mb, known_version)
-    except FileError as error:
-        result.error = error
-        if isinstance(error, ModelFailed):
-            result.stage = Stage.ASKING
-    return result
+def parse_file(file: IngestFile, parser: Parser, *, max_file_mb: int, known_version: str = "") -> None:
+    """Read the file, and parse it unless its hash is ``known_version``. Raises FileError."""
+    for _ in range(ATTEMPTS):
+        before = _hash(file, max_file_mb)
+        file.is_unchanged = file.version == known_version
+        if file.is_unchanged or _parse_unchanged(file, parser, before):
+            return
+    raise changing(file.found)
 
 
 @contextmanager
-def wrap_internal_errors(file: FoundFile, result: ParseResult) -> Iterator[None]:
+def wrap_internal_errors(file: IngestFile) -> Iterator[None]:
     """Convert an unexpected exception to an InternalError of this file, so that the ingest continues with other files.
 
     Does not convert IngestError and StoreError. Use it only around code that does not access the ledger or the store,
@@ -89,38 +56,28 @@ def wrap_internal_errors(file: FoundFile, result: ParseResult) -> Iterator[None]
     except (IngestError, StoreError):
         raise
     except Exception as error:
-        log.exception("Internal error while %s %s", result.stage, file.document)
+        log.exception("Internal error while %s %s", file.stage, file.found.document)
         raise InternalError(
-            f"{file.document} caused an internal error while {result.stage}: {type(error).__name__}: {error}. The file "
-            "may be correct. Please report it with the traceback in the log."
+            f"{file.found.document} caused an internal error while {file.stage}: {type(error).__name__}: {error}. The "
+            "file may be correct. Please report it with the traceback in the log."
         ) from error
 
 
-def _parse(file: FoundFile, result: ParseResult, parser: Parser, max_file_mb: int, known_version: str) -> None:
-    for _ in range(_ATTEMPTS):
-        before = _hash(file, result, max_file_mb)
-        result.unchanged = result.version == known_version
-        if result.unchanged or _parse_unchanged(file, result, parser, before):
-            return
-    raise FileChanging(
-        f"{file.document} changed while it was read, {_ATTEMPTS} times. Ingest it again when no process writes to it."
-    )
-
-
-def _parse_unchanged(file: FoundFile, result: ParseResult, parser: Parser, before: tuple[int, ...]) -> bool:
+def _parse_unchanged(file: IngestFile, parser: Parser, before: tuple[int, ...]) -> bool:
     """Parse the file, and return whether it is unchanged since it was hashed. If it changed, ignore parser errors."""
+    path = file.found.path
     try:
-        with result.timed(Stage.PARSING):
-            result.container = container_kind(file.path)
-            if result.container is None or result.container.is_document:
-                result.parsed = _with_facts(with_language(parser.parse(file.path)))
+        with file.timed(Stage.PARSING):
+            file.container = container_kind(path)
+            if file.container is None or file.container.is_document:
+                file.parsed = _with_facts(with_language(parser.parse(path)))
     except FileError:
-        if identity_of(_status(file)) == before:
+        if identity_of(_status(file.found)) == before:
             raise
         return False
-    is_same = identity_of(_status(file)) == before
+    is_same = identity_of(_status(file.found)) == before
     if not is_same:
-        result.stage = Stage.READING
+        file.stage = Stage.READING
     return is_same
 
 
@@ -149,19 +106,20 @@ def _beyond_latin(text: str) -> str:
     return "".join(character for character in text if character > _LAST_LATIN or character.isspace())
 
 
-def _hash(file: FoundFile, result: ParseResult, max_file_mb: int) -> tuple[int, ...]:
+def _hash(file: IngestFile, max_file_mb: int) -> tuple[int, ...]:
     """Hash the file and return its ``identity_of``. Raises UnreadableFile, FileTooLarge."""
-    with result.timed(Stage.READING):
-        status = _status(file)
-        result.size, result.modified, result.read_at = status.st_size, status.st_mtime, time.time()
+    found = file.found
+    with file.timed(Stage.READING):
+        status = _status(found)
+        file.bytes_read, file.modified, file.read_at = status.st_size, status.st_mtime, time.time()
         if not stat.S_ISREG(status.st_mode):
-            raise UnreadableFile(f"{file.document} cannot be read: it is a folder that cannot be opened.")
-        require_size(file, status.st_size, max_file_mb)
+            raise UnreadableFile(f"{found.document} cannot be read: it is a folder that cannot be opened.")
+        require_size(found, status.st_size, max_file_mb)
         try:
-            with file.path.open("rb") as content:
-                result.version = hashlib.file_digest(content, "sha256").hexdigest()
+            with found.path.open("rb") as content:
+                file.version = hashlib.file_digest(content, "sha256").hexdigest()
         except OSError as error:
-            raise unreadable(file, error) from error
+            raise unreadable(found, error) from error
     return identity_of(status)
 
 
@@ -184,6 +142,13 @@ def _status(file: FoundFile) -> os.stat_result:
 def identity_of(status: os.stat_result) -> tuple[int, ...]:
     """Return the fields of the file status that change when the file changes."""
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def changing(file: FoundFile) -> FileChanging:
+    """Return the error for a file that changed during each attempt to read it."""
+    return FileChanging(
+        f"{file.document} changed while it was read, {ATTEMPTS} times. Ingest it again when no process writes to it."
+    )
 
 
 def unreadable(file: FoundFile, error: OSError) -> UnreadableFile:

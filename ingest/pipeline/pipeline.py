@@ -10,27 +10,38 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 from ingest.chunking.chunker import Chunker
-from ingest.containers.unpack import expand
-from ingest.errors import IngestCancelled
+from ingest.containers.unpack import ContainerLimits, expand
+from ingest.errors import FileError, IngestCancelled
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, Stage, Touched, document_id
+from ingest.ledger.records import STARTED, DocumentState, DocumentSummary, Stage, Touched, document_id
 from ingest.ledger.versions import delete_hidden_chunks, remove_documents
 from ingest.parser import Parser
-from ingest.pipeline.container_ingest import ContainerIngest
 from ingest.pipeline.copies import Copies
-from ingest.pipeline.document_ingest import DocumentIngest
-from ingest.pipeline.open_container import Unpack
-from ingest.pipeline.plan import Plan, PlannedFile, Verdict, index_settings
+from ingest.pipeline.discovery import FoundFile, SkippedFile
+from ingest.pipeline.file import HIDDEN, IngestFile, OpenContainer, Unpack
+from ingest.pipeline.file_reader import FileReader
+from ingest.pipeline.outcomes import Outcomes, found_record
+from ingest.pipeline.parse_file import wrap_internal_errors
+from ingest.pipeline.plan import IndexSettings, Plan, PlannedFile, Verdict, index_settings, is_missing
+from ingest.pipeline.publisher import Publisher
 from ingest.pipeline.read_ahead import ReadAhead
 from ingest.pipeline.reports import IngestReport, Progress
-from ingest.pipeline.state import DocumentInProgress, IngestState, group_members, move_candidates
+from ingest.pipeline.tally import Tally
 from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Collection
 
+_EXTRACT = "If you trust it, extract it yourself and ingest it."
+_ABSENT = (DocumentState.REMOVED, DocumentState.SKIPPED)
+_TRIED = (DocumentState.FAILED, DocumentState.DISCOVERED, *STARTED)
 
+
+@dataclass(frozen=True, kw_only=True)
 class IngestPipeline:
     """Executes plans on one open collection.
 
@@ -39,33 +50,21 @@ class IngestPipeline:
     ``copies``, the pipeline reads only files inside their boundary. ``unpack`` opens containers.
     """
 
-    def __init__(
-        self,
-        *,
-        parser: Parser,
-        chunker: Chunker,
-        embedder: Embedder,
-        collection: Collection,
-        ledger: Ledger,
-        settings: IngestSettings,
-        parse_threads: int = 1,
-        check: Callable[[], None] = lambda: None,
-        copies: Copies | None = None,
-        unpack: Unpack = expand,
-    ) -> None:
-        self._collection = collection
-        self._name = collection.spec.collection
-        self._ledger = ledger
-        self._batch = settings.embed_batch
-        self._threads = parse_threads
-        self._check = check
-        self.index_settings = index_settings(parser, chunker, settings)
+    parser: Parser
+    chunker: Chunker
+    embedder: Embedder
+    collection: Collection
+    ledger: Ledger
+    settings: IngestSettings
+    parse_threads: int = 1
+    check: Callable[[], None] = lambda: None
+    copies: Copies | None = None
+    unpack: Unpack = expand
+
+    @cached_property
+    def index_settings(self) -> IndexSettings:
         """The parser and chunking of this pipeline. Plans for the pipeline are made with the same settings."""
-        self._documents = DocumentIngest(
-            parser=parser, chunker=chunker, embedder=embedder, collection=collection, ledger=ledger,
-            settings=settings, current=self.index_settings, check=check, copies=copies, unpack=unpack,
-        )  # fmt: skip
-        self._containers = ContainerIngest(self._documents, collection, ledger)
+        return index_settings(self.parser, self.chunker, self.settings)
 
     def ingest(
         self,
@@ -85,141 +84,289 @@ class IngestPipeline:
         Raises StoreError and LedgerUnavailable, which stop the ingest. Errors of single files are in the report and in
         the ledger.
         """
-        started = time.perf_counter() - planning_seconds
-        state = IngestState(
-            plan, known, progress, started, cancelled, move_candidates(plan, known), group_members(known),
-            files=len(plan.files),
-        )  # fmt: skip
-        self._record_discovered(state)
-        self._count_settled(state)
+        to_read = [planned.size for planned in plan.files if planned.is_read]
+        tally = Tally(len(plan.files), progress, cancelled, sum(to_read), time.perf_counter() - planning_seconds)
+        run = _Run(self, plan, known, tally)
+        run.record_discovered()
+        run.count_settled()
         try:
-            self._read_all(state)
+            run.read_all()
         except IngestCancelled:
-            state.was_cancelled = True
+            tally.was_cancelled = True
         except KeyboardInterrupt:
-            self._ledger.requeue_unfinished(self._name)
+            self.ledger.requeue_unfinished(plan.collection)
             raise
-        finally:
-            self._containers.close(state)
-        if state.was_cancelled:  # the next ingest reuses the vectors of unfinished files
-            self._ledger.requeue_unfinished(self._name)
+        if tally.was_cancelled:  # the next ingest reuses the vectors of unfinished files
+            self.ledger.requeue_unfinished(plan.collection)
         else:
-            self._clean_up(state)
-        return state.report()
+            self._clean_up(plan, tally)
+        return tally.report(plan)
 
-    def _record_discovered(self, state: IngestState) -> None:
-        """Record every new file and every skipped entry in the ledger."""
+    def _clean_up(self, plan: Plan, tally: Tally) -> None:
+        """Remove documents whose files are missing, and delete the chunks that a killed ingest left in the store."""
+        self.check()
+        with tally.timed(Stage.STORING):
+            gone = [known for known in plan.gone if known.id not in tally.removed]
+            remove_documents(self.collection, self.ledger, gone, "gone from disk")
+            tally.removed.update((known.id, known.name) for known in gone)
+            delete_hidden_chunks(self.collection, self.ledger, plan.collection)
+
+
+class _Run:
+    """The execution of one plan.
+
+    The members of containers are ingested like other files. A container is finished after all of its members, so that
+    the next ingest opens it again if this one is killed.
+    """
+
+    def __init__(
+        self, pipeline: IngestPipeline, plan: Plan, known: Mapping[str, DocumentSummary], tally: Tally
+    ) -> None:
+        self._pipeline, self._plan, self._known, self._tally = pipeline, plan, known, tally
+        self._name, self._ledger, settings = plan.collection, pipeline.ledger, pipeline.settings
+        self._current = pipeline.index_settings
+        self._reader = FileReader(self._current, pipeline.chunker, settings.max_file_mb, pipeline.copies)
+        publisher = Publisher(
+            self._name,
+            pipeline.collection,
+            self._ledger,
+            pipeline.embedder,
+            settings.embed_batch,
+            pipeline.check,
+            tally,
+        )
+        self._outcomes = Outcomes(self._name, self._ledger, publisher, tally)
+        self._waiting: list[IngestFile] = []  # to be embedded
+        self._containers: list[OpenContainer] = []
+        self._movable = _moved_or_gone(plan, known)
+        self._members = _members(known)
+
+    def record_discovered(self) -> None:
+        """Record every new file and every skipped entry in the ledger, and tag the documents."""
         files = [
-            DocumentRecord(
-                collection=self._name, id=document_id(planned.file.document), path=planned.file.document,
-                name=planned.file.name, state=DocumentState.DISCOVERED, stage=Stage.READING, size=planned.size,
-                container=planned.file.container,
-            )
-            for planned in state.plan.files
+            found_record(self._name, planned.file, size=planned.size)
+            for planned in self._plan.files
             if planned.verdict is Verdict.NEW
-        ]  # fmt: skip
+        ]
         skipped = [
-            DocumentRecord(
-                collection=self._name, id=document_id(entry.path), path=entry.path, name=entry.name,
-                state=DocumentState.SKIPPED, stage=Stage.READING, reason=entry.reason,
-            )
-            for entry in state.plan.left_out
-            if document_id(entry.path) not in state.known
-        ]  # fmt: skip
-        self._ledger.discover([*files, *skipped])
-        if state.plan.tags:
-            self._ledger.tag(self._name, list(_documents_of(state)), add=state.plan.tags)
+            found_record(self._name, _file_of(entry), DocumentState.SKIPPED, entry.reason)
+            for entry in self._plan.left_out
+            if document_id(entry.path) not in self._known
+        ]
+        self._ledger.record(*files, *skipped)
+        if self._plan.tags:
+            self._ledger.tag(self._name, list(self._documents()), add=self._plan.tags)
 
-    def _count_settled(self, state: IngestState) -> None:
+    def _documents(self) -> Iterator[str]:
+        """Yield the ids of all documents of the plan, with the known members of containers at any depth."""
+        paths = [planned.file.document for planned in self._plan.files]
+        for path in paths:
+            yield document_id(path)
+            paths.extend(member.path for member in self._members.get(path, ()))
+
+    def count_settled(self) -> None:
         """Count the files that the plan does not read. Their names may have changed with the ingested folder."""
         renamed: list[Touched] = []
-        for planned in state.plan.files:
-            known = state.known.get(document_id(planned.file.document))
+        for planned in self._plan.files:
+            known = self._known.get(document_id(planned.file.document))
             if known and planned.verdict is Verdict.UNCHANGED:
                 if known.name != planned.file.name:
                     renamed.append(Touched(known.id, planned.file.name, known.modified, known.read_at))
-                state.count_unchanged(planned.file.name)
-                self._count_members(state.members.get(known.path, []), state)
+                self._tally.unchanged += 1
+                self._tally.report_progress(planned.file.name, Stage.READING)
+                self._count_members(self._members.get(known.path, []))
             elif known and planned.verdict is Verdict.KNOWN_FAILURE:
-                self._count_known_failure(known, state)
+                self._count_known_failure(known)
         self._ledger.touch(self._name, renamed)
 
-    def _count_members(self, members: Sequence[DocumentSummary], state: IngestState) -> None:
+    def _count_members(self, members: Sequence[DocumentSummary]) -> None:
         """Count the members of an unchanged container."""
         for member in members:
             if member.state is DocumentState.FAILED:
-                state.files += 1
-                self._count_known_failure(member, state)
+                self._tally.files += 1
+                self._count_known_failure(member)
             elif member.state is DocumentState.INDEXED:
-                state.files += 1
-                state.unchanged += 1
+                self._tally.files += 1
+                self._tally.unchanged += 1
 
-    def _count_known_failure(self, known: DocumentSummary, state: IngestState) -> None:
+    def _count_known_failure(self, known: DocumentSummary) -> None:
         record = self._ledger.get(self._name, known.id)
-        state.failed.extend([record] if record else [])
-        state.failed_before += 1
+        self._tally.failed.extend([record] if record else [])
+        self._tally.failed_before += 1
 
-    def _read_all(self, state: IngestState) -> None:
+    def read_all(self) -> None:
         """Read every file of the plan. Embed whenever there are enough chunks for a batch."""
-        with closing(self._results(state)) as results:  # otherwise, a second Ctrl-C is lost in its garbage collection
-            for documents in results:
-                self._documents.process(documents, state)
-                self._containers.close_finished(state)
-                if sum(len(waiting.chunks) for waiting in state.waiting) >= self._batch:
-                    self._store_waiting(state)
-        while state.waiting and not state.check_cancelled():  # a message is added after its last attachment was stored
-            self._store_waiting(state)
+        try:
+            with closing(self._results()) as results:  # otherwise, a second Ctrl-C is lost in its garbage collection
+                for files in results:
+                    self._process(files)
+                    if sum(len(waiting.chunks) for waiting in self._waiting) >= self._pipeline.settings.embed_batch:
+                        self._publish_waiting()
+            while self._waiting and not self._tally.check_cancelled():  # a message waits for its last attachment
+                self._publish_waiting()
+        finally:
+            for container in self._containers:
+                self._reader.release(container.file)
 
-    def _store_waiting(self, state: IngestState) -> None:
-        self._documents.store_waiting(state)
-        self._containers.close_finished(state)
+    def _publish_waiting(self) -> None:
+        files, self._waiting = self._waiting, []
+        self._outcomes.publish(files)
+        self._close_finished()
 
-    def _results(self, state: IngestState) -> Generator[list[DocumentInProgress]]:
+    def _results(self) -> Generator[list[IngestFile]]:
         """Yield the files that have been read. Others are read meanwhile."""
-        upcoming = iter(state.to_read)
-        with ReadAhead(self._documents.read, self._threads) as ahead:
+        upcoming = (planned for planned in self._plan.files if planned.is_read)
+        with ReadAhead(self._reader.read, self._pipeline.parse_threads) as ahead:
             while True:
                 if ahead.is_low:
-                    started = list(self._next(upcoming, ahead, state))
-                    self._containers.record_members(started, state)
-                    self._documents.start(started, state)
+                    started = list(self._next(upcoming, ahead))
+                    self._record_members(started)
+                    self._outcomes.advance(started, DocumentState.PARSING, Stage.READING)
                     ahead.start(started)
                 if not ahead:
                     return
                 yield ahead.wait()
 
-    def _next(
-        self, upcoming: Iterator[PlannedFile], ahead: ReadAhead, state: IngestState
-    ) -> Iterator[DocumentInProgress]:
+    def _next(self, upcoming: Iterator[PlannedFile], ahead: ReadAhead) -> Iterator[IngestFile]:
         """Yield members of open containers, then files of the plan, while there is room."""
-        for container in list(state.containers.values()):
-            while self._has_room(ahead, state) and (member := self._containers.next_member(container, state)):
+        for container in list(self._containers):
+            while self._has_room(ahead) and (member := self._next_member(container)):
                 ahead.add(member)
                 yield member
-        while self._has_room(ahead, state) and (planned := next(upcoming, None)):
-            document = self._documents.prepare(planned.file, planned.size, planned.verdict, state)
-            ahead.add(document)
-            yield document
+        while self._has_room(ahead) and (planned := next(upcoming, None)):
+            file = self._file(planned.file, planned.verdict, planned.size)
+            ahead.add(file)
+            yield file
 
-    def _has_room(self, ahead: ReadAhead, state: IngestState) -> bool:
-        return ahead.has_room and not state.check_cancelled()
+    def _has_room(self, ahead: ReadAhead) -> bool:
+        return ahead.has_room and not self._tally.check_cancelled()
 
-    def _clean_up(self, state: IngestState) -> None:
-        """Remove documents whose files are missing, and delete the chunks that a killed ingest left in the store."""
-        self._check()
-        with state.timed(Stage.STORING):
-            gone = [known for known in state.plan.gone if known.id not in state.removed]
-            remove_documents(self._collection, self._ledger, gone, "gone from disk")
-            state.removed.update((known.id, known.name) for known in gone)
-            delete_hidden_chunks(self._collection, self._ledger, self._name)
+    def _file(
+        self, found: FoundFile, verdict: Verdict, size: int = 0, holder: OpenContainer | None = None
+    ) -> IngestFile:
+        known = self._known.get(document_id(found.document))
+        return IngestFile(
+            found, self._current.parser_version(found.document), self._current.chunking, size, known,
+            attempts=1 + (known.attempts if known and known.state in _TRIED else 0),
+            reread=verdict in (Verdict.RETRY, Verdict.SETTINGS), holder=holder,
+        )  # fmt: skip
+
+    def _process(self, files: Sequence[IngestFile]) -> None:
+        """Process files that were read. Queue them for embedding, or open them if they are containers."""
+        for file in files:
+            if file.holder:
+                file.holder.release(file.found)
+            for stage, seconds in file.seconds.items():
+                self._tally.add_seconds(stage, seconds)
+            if file.error:
+                self._outcomes.fail(file, file.error)
+            elif not file.is_unchanged:
+                self._accept(file)
+        self._outcomes.keep([each for each in files if each.is_unchanged and not each.error])
+        for file in files:
+            if not file.members:
+                self._reader.release(file)
+        self._close_finished()
+
+    def _accept(self, file: IngestFile) -> None:
+        """Open the container, or queue the document. Nested containers are unpacked with the outermost one."""
+        if file.parsed:
+            self._tally.report_progress(file.found.name, Stage.CHUNKING)
+            file.moved_from = self._moved_from(file)
+        if file.container and not file.holder:
+            limits = ContainerLimits(member_mb=self._pipeline.settings.max_file_mb)
+            file.members = OpenContainer(file, limits, self._pipeline.unpack)
+            self._containers.append(file.members)
+        else:
+            self._waiting.append(file)
+
+    def _moved_from(self, file: IngestFile) -> DocumentSummary | None:
+        """Return the document with the same content whose file is missing because it was moved or renamed, or None."""
+        candidates = self._movable.get(file.version, [])
+        moved = next((known for known in candidates if is_missing(known)), None)
+        if moved:
+            candidates.remove(moved)
+        return moved
+
+    # Containers
+
+    def _next_member(self, container: OpenContainer) -> IngestFile | None:
+        """Return the next member that can be read. Return None after the last."""
+        try:
+            while container.is_open and (member := self._extract_next(container)):
+                found, reason = member
+                self._tally.files += 1
+                if not reason:
+                    container.unfinished += 1
+                    return self._file(found, Verdict.NEW, holder=container)
+                self._record_left_out(found, reason)
+        except FileError as error:  # earlier members are still ingested
+            container.file.error = error
+        self._close_finished()
+        return None
+
+    def _extract_next(self, container: OpenContainer) -> tuple[FoundFile, str] | None:
+        container.file.stage = Stage.PARSING
+        with wrap_internal_errors(container.file):
+            return container.next()
+
+    def _record_members(self, files: Sequence[IngestFile]) -> None:
+        """Record the members among these files that are new."""
+        members = [each for each in files if each.holder]
+        if new := [each for each in members if each.previous is None or each.previous.state in _ABSENT]:
+            self._ledger.record(*(found_record(self._name, each.found) for each in new))
+        self._inherit_tags([each.found for each in members if each.previous is None])
+
+    def _record_left_out(self, file: FoundFile, reason: str) -> None:
+        """Record the reason why a member was not extracted."""
+        outcome = DocumentState.SKIPPED if reason == HIDDEN else DocumentState.FAILED
+        record = found_record(self._name, file, outcome, f"{file.document} was not extracted: {reason}. {_EXTRACT}")
+        self._ledger.record(record)
+        if record.id not in self._known:
+            self._inherit_tags([file])
+        if outcome is DocumentState.FAILED:
+            self._tally.failed.append(record)
+        else:
+            self._tally.leave_out(record, HIDDEN)
+
+    def _inherit_tags(self, members: Sequence[FoundFile]) -> None:
+        if members:
+            containers = {document_id(each.document): document_id(each.container) for each in members}
+            self._ledger.inherit_tags(self._name, containers)
+
+    def _close_finished(self) -> None:
+        """Finish the containers whose members are all done, and remove documents that they no longer contain."""
+        for container in [each for each in self._containers if each.is_finished]:
+            file = container.file
+            self._containers.remove(container)
+            self._reader.release(file)
+            if file.error:
+                self._outcomes.fail(file, file.error)
+                continue
+            gone = [each for each in self._members.get(file.found.document, []) if container.has_lost(each)]
+            remove_documents(self._pipeline.collection, self._ledger, gone, "no longer in its container")
+            self._tally.removed.update((member.id, member.name) for member in gone)
+            self._waiting.append(file)
 
 
-def _documents_of(state: IngestState) -> Iterator[str]:
-    """Yield the id of every document in the plan.
+def _file_of(entry: SkippedFile) -> FoundFile:
+    return FoundFile(path=Path(entry.path), document=entry.path, name=entry.name)
 
-    For a container, also yield the ids of its known members, including members of nested containers.
-    """
-    paths = [planned.file.document for planned in state.plan.files]
-    for path in paths:
-        yield document_id(path)
-        paths.extend(member.path for member in state.members.get(path, ()))
+
+def _moved_or_gone(plan: Plan, known: Mapping[str, DocumentSummary]) -> dict[str, list[DocumentSummary]]:
+    """Return the indexed documents that were not found, by content: their files may have been moved."""
+    found = {document_id(planned.file.document) for planned in plan.files}
+    candidates: dict[str, list[DocumentSummary]] = {}
+    for entry in known.values():
+        if entry.chunks and entry.id not in found:
+            candidates.setdefault(entry.version, []).append(entry)
+    return candidates
+
+
+def _members(known: Mapping[str, DocumentSummary]) -> dict[str, list[DocumentSummary]]:
+    """Return the known members of containers, by the container's path."""
+    members: dict[str, list[DocumentSummary]] = {}
+    for entry in known.values():
+        if entry.container:
+            members.setdefault(entry.container, []).append(entry)
+    return members

@@ -143,11 +143,21 @@ def plan_ingest(
     See ``discover`` for ``own``, ``base`` and ``within``. Raises PathNotFound, NothingToIngest, InvalidTag.
     """
     found = list(_find(request, known, own, base, within))
-    if not any(isinstance(entry, FoundFile) for entry in found):
-        raise _nothing_to_ingest(request, [entry for entry in found if isinstance(entry, SkippedFile)])
+    files = [entry for entry in found if isinstance(entry, FoundFile)]
+    skipped = [entry for entry in found if isinstance(entry, SkippedFile)]
+    if not files:
+        raise _nothing_to_ingest(request, skipped)
+    reread = dict(_reread_containers(known.values(), current, request.retry_failed))
+    planned = tuple(_plan_file(file, known, current, reread, request.retry_failed) for file in files)
     roots = request.paths if request.sync else ()
-    plan = make_plan(request.collection, found, known, current, retry_failed=request.retry_failed, sync=roots)
-    return plan.model_copy(update={"tags": tag_names(request.tags)})
+    return Plan(
+        collection=request.collection,
+        files=planned,
+        left_out=tuple(skipped),
+        gone=tuple(entry for entry in known.values() if _is_missing_below(entry, roots)),
+        notices=tuple(_notices(planned, known, current)),
+        tags=tag_names(request.tags),
+    )
 
 
 def require_files(
@@ -196,40 +206,6 @@ def _files_of(known: Mapping[str, DocumentSummary], documents: Sequence[str]) ->
             yield FoundFile(path=Path(entry.path), document=entry.path, name=entry.name)
 
 
-def make_plan(
-    collection: str,
-    found: Sequence[FoundFile | SkippedFile],
-    known: Mapping[str, DocumentSummary],
-    current: IndexSettings,
-    *,
-    retry_failed: bool = False,
-    sync: Sequence[Path] = (),
-) -> Plan:
-    """Return the plan for the files. It removes documents below the ``sync`` paths whose files no longer exist."""
-    failed = [entry for entry in known.values() if entry.state is DocumentState.FAILED or _is_read_image(entry)]
-    holders = {entry.container for entry in failed if retry_failed or entry.stage is Stage.ASKING}
-    outdated = {entry.container for entry in known.values() if _is_outdated_member(entry, current)}
-    files = tuple(
-        _plan_file(
-            file,
-            known.get(document_id(file.document)),
-            current,
-            retry_failed=retry_failed,
-            holds_retried=file.document in holders,
-            holds_outdated=file.document in outdated,
-        )
-        for file in found
-        if isinstance(file, FoundFile)
-    )
-    return Plan(
-        collection=collection,
-        files=files,
-        left_out=tuple(entry for entry in found if isinstance(entry, SkippedFile)),
-        gone=tuple(entry for entry in known.values() if _is_missing_below(entry, sync)),
-        notices=tuple(_notices(files, known, current)),
-    )
-
-
 def is_missing(known: DocumentSummary) -> bool:
     """Return whether the file or its container no longer exists. A file that cannot be checked counts as existing."""
     try:
@@ -242,10 +218,19 @@ def is_missing(known: DocumentSummary) -> bool:
     return False
 
 
-def _is_outdated_member(known: DocumentSummary, current: IndexSettings) -> bool:
-    """Return whether the file is in a container, was read, and has to be read again."""
-    was_read = known.parser and known.state in (DocumentState.INDEXED, DocumentState.FAILED)
-    return bool(known.container and (was_read or _is_read_image(known)) and not current.is_current(known))
+def _reread_containers(
+    known: Iterable[DocumentSummary], current: IndexSettings, retry_failed: bool
+) -> Iterator[tuple[str, Verdict]]:
+    """Yield the containers with members to read again. The last verdict on a container counts."""
+    members = [entry for entry in known if entry.container]
+    for member in members:
+        was_read = member.parser and member.state in (DocumentState.INDEXED, DocumentState.FAILED)
+        if (was_read or _is_read_image(member)) and not current.is_current(member):
+            yield member.container, Verdict.SETTINGS
+    for member in members:
+        has_failed = member.state is DocumentState.FAILED or _is_read_image(member)
+        if has_failed and (retry_failed or member.stage is Stage.ASKING):
+            yield member.container, Verdict.RETRY
 
 
 def _is_read_image(known: DocumentSummary) -> bool:
@@ -255,23 +240,20 @@ def _is_read_image(known: DocumentSummary) -> bool:
 
 def _plan_file(
     file: FoundFile,
-    known: DocumentSummary | None,
+    known: Mapping[str, DocumentSummary],
     current: IndexSettings,
-    *,
+    reread: Mapping[str, Verdict],
     retry_failed: bool,
-    holds_retried: bool,
-    holds_outdated: bool,
 ) -> PlannedFile:
     try:
         status = os.stat(file.path)
-    except OSError:
-        return PlannedFile(file=file, verdict=_decide(known, None, current, retry_failed=retry_failed))
-    verdict = _decide(known, (status.st_size, status.st_mtime), current, retry_failed=retry_failed)
-    if verdict is Verdict.UNCHANGED and holds_retried:
-        verdict = Verdict.RETRY
-    if verdict is Verdict.UNCHANGED and holds_outdated:
-        verdict = Verdict.SETTINGS
-    return PlannedFile(file=file, verdict=verdict, size=status.st_size)
+        seen = status.st_size, status.st_mtime
+    except OSError:  # opening the file reports the error
+        seen = None
+    verdict = _decide(known.get(document_id(file.document)), seen, current, retry_failed=retry_failed)
+    if verdict is Verdict.UNCHANGED:
+        verdict = reread.get(file.document, verdict)
+    return PlannedFile(file=file, verdict=verdict, size=seen[0] if seen else 0)
 
 
 def _decide(

@@ -7,10 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Self
 
-from ingest.pipeline.state import DocumentInProgress
+from ingest.pipeline.file import IngestFile
 
 _LARGE = 2  # large files ahead, per thread
 _FILES, _BYTES = 256, 2**20  # small files ahead; limits the memory that parsed documents take
@@ -19,12 +18,12 @@ _FILES, _BYTES = 256, 2**20  # small files ahead; limits the memory that parsed 
 class ReadAhead:
     """Files that ``threads`` threads read: two large files per thread, or up to 256 small ones."""
 
-    def __init__(self, read: Callable[[DocumentInProgress], None], threads: int) -> None:
+    def __init__(self, read: Callable[[IngestFile], None], threads: int) -> None:
         self._read = read
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="parse")
         self._least = threads * _LARGE
         self._sizes: dict[int, int] = {}  # of the files that were added and not returned yet
-        self._done: SimpleQueue[tuple[DocumentInProgress, Future[None]]] = SimpleQueue()
+        self._done: SimpleQueue[tuple[IngestFile, Future[None]]] = SimpleQueue()
 
     def __bool__(self) -> bool:
         """Return whether there are files to wait for."""
@@ -44,19 +43,19 @@ class ReadAhead:
         number = len(self._sizes)
         return number < self._least or (number < files and sum(self._sizes.values()) < size)
 
-    def add(self, document: DocumentInProgress) -> None:
+    def add(self, document: IngestFile) -> None:
         """Reserve room for the file."""
         self._sizes[id(document)] = _size(document.found.path)
 
-    def start(self, documents: Sequence[DocumentInProgress]) -> None:
+    def start(self, documents: Sequence[IngestFile]) -> None:
         """Start to read the added files."""
         for document in documents:
             self._pool.submit(self._read, document).add_done_callback(partial(self._put, document))
 
-    def _put(self, document: DocumentInProgress, future: Future[None]) -> None:
+    def _put(self, document: IngestFile, future: Future[None]) -> None:
         self._done.put((document, future))
 
-    def wait(self) -> list[DocumentInProgress]:
+    def wait(self) -> list[IngestFile]:
         """Wait until at least one file has been read, and return those that have. Raises what ``read`` raises."""
         finished = [self._done.get()]
         while not self._done.empty():
@@ -69,9 +68,7 @@ class ReadAhead:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
 
 

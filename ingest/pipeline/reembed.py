@@ -7,21 +7,19 @@ process is killed, the collection is unchanged, and the next ingest continues.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from pydantic import Field
 
 from base.models import FrozenModel
-from ingest.chunking.chunker import Chunker
 from ingest.ledger.aliases import CollectionAliases, staging_name
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentSummary
 from ingest.ledger.versions import delete_hidden_chunks
 from ingest.pipeline.reports import Progress
 from ingest.pipeline.stored_text import StoredTextIngest
-from vectorstore.embedding.embedder import Embedder
+from ingest.pipeline.tally import Tally
 from vectorstore.errors import CollectionNotFound, ForeignCollection
 from vectorstore.models import CollectionSpec
 from vectorstore.store import Collection, VectorStore
@@ -60,63 +58,46 @@ class ReembedReport(FrozenModel):
     seconds: float
 
 
-class Reembedding:
-    """Fills ``successor``, the stored collection that will replace the live one."""
+def reembed(
+    change: ModelChange,
+    known: Mapping[str, DocumentSummary],
+    successor: Collection,
+    ledger: Ledger,
+    documents: StoredTextIngest,
+    progress: Callable[[Progress], None],
+    cancelled: Callable[[], bool],
+) -> ReembedReport | None:
+    """Embed the documents that an earlier attempt has not; return None if cancelled before all are done.
 
-    def __init__(
-        self,
-        change: ModelChange,
-        successor: Collection,
-        ledger: Ledger,
-        chunker: Chunker,
-        embedder: Embedder,
-        batch: int,
-        check: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._change = change
-        self._staged = staging_name(successor.spec.name)
-        self._successor = successor
-        self._ledger = ledger
-        self._documents = StoredTextIngest(
-            change.collection, successor, ledger, chunker, embedder, batch, check, staged=self._staged
-        )
+    ``known`` is the ledger's snapshot of the collection. ``documents`` writes to ``successor``, the stored collection
+    that will replace the live one. Raises StoreError, LedgerUnavailable.
+    """
+    live = {each.id: each for each in known.values() if each.chunks}
+    staged = staging_name(successor.spec.name)
+    done = _done(live, ledger, staged)
+    tally = Tally(len(live), progress, cancelled, unchanged=len(done))
+    documents.write([each for identity, each in live.items() if identity not in done], tally)
+    if tally.was_cancelled:
+        return None
+    delete_hidden_chunks(successor, ledger, staged)
+    successor.optimize(cancelled=cancelled)  # before searches use it
+    return ReembedReport(
+        change=change, rebuilt=tally.indexed, chunks=tally.chunks, embedded=tally.embedded,
+        seconds=round(tally.seconds, 3),
+    )  # fmt: skip
 
-    def run(
-        self,
-        known: Mapping[str, DocumentSummary],
-        progress: Callable[[Progress], None] = lambda _: None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> ReembedReport | None:
-        """Embed the documents that an earlier attempt has not; return None if cancelled before all are done.
 
-        ``known`` is the ledger's snapshot of the collection. Raises StoreError, LedgerUnavailable.
-        """
-        started = time.perf_counter()
-        live = {each.id: each for each in known.values() if each.chunks}
-        done = self._done(live)
-        left = [each for identity, each in live.items() if identity not in done]
-        written = self._documents.write(left, progress, cancelled, len(done))
-        if written.cancelled:
-            return None
-        delete_hidden_chunks(self._successor, self._ledger, self._staged)
-        self._successor.optimize(cancelled=cancelled)  # before searches use it
-        seconds = round(time.perf_counter() - started, 3)
-        return ReembedReport(
-            change=self._change, rebuilt=written.documents, chunks=written.chunks, embedded=written.embedded,
-            seconds=seconds,
-        )  # fmt: skip
-
-    def _done(self, live: Mapping[str, DocumentSummary]) -> set[str]:
-        """Return the documents that an earlier attempt embedded. Remove those that changed or were removed since."""
-        done, changed = set(), []
-        for staged in self._ledger.snapshot(self._staged).values():
-            now = live.get(staged.id)
-            if staged.chunks and now and (staged.version, staged.parser) == (now.version, now.parser):
-                done.add(staged.id)
-            elif staged.chunks:
-                changed.append(staged)
-        self._ledger.remove(self._staged, changed, "replaced")
-        return done
+def _done(live: Mapping[str, DocumentSummary], ledger: Ledger, staged: str) -> set[str]:
+    """Return the documents that an earlier attempt embedded. Remove those that changed or were removed since."""
+    done, changed = set(), []
+    for before in ledger.snapshot(staged).values():
+        now = live.get(before.id)
+        if before.chunks and now and (before.version, before.parser) == (now.version, now.parser):
+            done.add(before.id)
+        elif before.chunks:
+            changed.append(before)
+    ledger.remove(staged, changed, "replaced")
+    return done
 
 
 def open_successor(spec: CollectionSpec, store: VectorStore, aliases: CollectionAliases) -> Collection:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from ingest.chunking.chunker import Chunker, Source
@@ -13,35 +10,12 @@ from ingest.document import ParsedDocument
 from ingest.errors import IngestCancelled
 from ingest.facts.facts import find_facts
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary, Publication, Stage, index_version
-from ingest.pipeline.chunk_writer import ChunkWriter
+from ingest.ledger.records import DocumentSummary, Publication, Stage, index_version
 from ingest.pipeline.chunks import chunk_document
-from ingest.pipeline.reports import Progress
+from ingest.pipeline.publisher import Publisher
+from ingest.pipeline.tally import Tally
 from vectorstore.embedding.embedder import Embedder
-from vectorstore.models import Chunk, ChunkFilter
 from vectorstore.store import Collection
-
-
-@dataclass
-class Written:
-    """What was written so far. ``embedded`` counts the distinct texts that had to be embedded."""
-
-    documents: int = 0
-    chunks: int = 0
-    embedded: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    cancelled: bool = False
-
-
-@dataclass(frozen=True)
-class _Chunked:
-    """A document with the chunks of its stored text. ``replaced`` is its version before."""
-
-    record: DocumentRecord
-    parsed: ParsedDocument
-    chunks: list[Chunk]
-    replaced: str
 
 
 class StoredTextIngest:
@@ -63,46 +37,32 @@ class StoredTextIngest:
         staged: str = "",
     ) -> None:
         self._name, self._staged = name, staged
-        self._target_name = staged or name
         self._target = target
         self._ledger = ledger
         self._chunker = chunker
         self._embedder = embedder
-        self._writer = ChunkWriter(embedder, target, ledger, self._target_name)
         self._batch = batch
         self._check = check
 
-    def write(
-        self,
-        documents: Sequence[DocumentSummary],
-        progress: Callable[[Progress], None],
-        cancelled: Callable[[], bool],
-        done: int = 0,
-    ) -> Written:
-        """Write the documents until ``cancelled`` returns true. ``done`` is the number that an earlier attempt wrote.
+    def write(self, documents: Sequence[DocumentSummary], tally: Tally) -> None:
+        """Write the documents until the ingest is cancelled, and count them.
 
         Raises StoreError, LedgerUnavailable.
         """
-        started, written = time.perf_counter(), Written()
-        for group in self._groups(documents):
-            try:
-                self._write(group, written, cancelled)
-            except IngestCancelled:
-                written.cancelled = True
-                break
-            progress(
-                Progress(
-                    name=group[-1].record.name, stage=Stage.EMBEDDING, files_done=done + written.documents,
-                    files_total=done + len(documents), failed=0, chunks=written.chunks, tokens=written.tokens,
-                    seconds=time.perf_counter() - started, bytes_done=0, bytes_total=0,
-                )
-            )  # fmt: skip
-        written.seconds = time.perf_counter() - started
-        return written
+        publisher = Publisher(
+            self._staged or self._name, self._target, self._ledger, self._embedder, self._batch, self._check, tally
+        )
+        try:
+            for group in self._groups(documents):
+                for published in publisher.publish(group):
+                    tally.indexed += len(published)
+                tally.report_progress(group[-1].record.name, Stage.STORING)
+        except IngestCancelled:
+            tally.was_cancelled = True
 
-    def _groups(self, documents: Sequence[DocumentSummary]) -> Iterator[list[_Chunked]]:
+    def _groups(self, documents: Sequence[DocumentSummary]) -> Iterator[list[Publication]]:
         """Yield documents with their chunks, in groups that fill an embedding batch."""
-        group: list[_Chunked] = []
+        group: list[Publication] = []
         for known in documents:
             group.append(self._chunked(known))
             if sum(len(each.chunks) for each in group) >= self._batch:
@@ -111,7 +71,7 @@ class StoredTextIngest:
         if group:
             yield group
 
-    def _chunked(self, known: DocumentSummary) -> _Chunked:
+    def _chunked(self, known: DocumentSummary) -> Publication:
         """Chunk the stored text with the current chunker."""
         record = self._ledger.find(self._name, known.id)
         kept = self._ledger.text(self._name, known.id)
@@ -125,38 +85,10 @@ class StoredTextIngest:
         version = index_version(record.id, record.version, record.parser, chunking)
         source = Source(document_id=record.id, path=record.path, name=record.name, version=record.version)
         chunks = chunk_document(self._chunker, parsed, source, version)
-        tokens = sum(self._embedder.count_tokens([chunk.embedded_text for chunk in chunks]))
         changed: dict[str, Any] = {
-            "collection": self._target_name, "chunking": chunking, "chunks": len(chunks), "tokens": tokens,
-            "facts": facts,
+            "collection": self._staged or self._name, "chunking": chunking, "chunks": len(chunks), "facts": facts,
         }  # fmt: skip
-        replaced = "" if self._staged else record.index_version
-        return _Chunked(record.model_copy(update=changed), parsed, chunks, replaced)
-
-    def _write(self, group: Sequence[_Chunked], written: Written, cancelled: Callable[[], bool]) -> None:
-        """Store the chunks, then publish the documents."""
-        self._check()
-        new = [each.record for each in group if each.record.index_version != each.replaced]
-        self._ledger.hide(self._target_name, {record.index_version: record.id for record in new})
-        chunks = [chunk for each in group for chunk in each.chunks]
-        for start in range(0, len(chunks), self._batch):
-            batch = chunks[start : start + self._batch]
-            written.embedded += self._writer.write(batch, {}, lambda _: nullcontext(), cancelled).embedded
-        self._publish(group)
-        written.documents += len(group)
-        written.chunks += len(chunks)
-        written.tokens += sum(each.record.tokens for each in group)
-
-    def _publish(self, group: Sequence[_Chunked]) -> None:
-        """Show the documents to searches, and delete the chunks of their other versions."""
+        new = record.model_copy(update=changed)
         if self._staged:
-            self._ledger.publish([Publication(each.record) for each in group])
-            return
-        superseded = [each.replaced if each.replaced != each.record.index_version else "" for each in group]
-        self._ledger.publish(
-            [Publication(each.record, each.parsed, old) for each, old in zip(group, superseded, strict=True)]
-        )
-        live = tuple(each.record.index_version for each in group)
-        documents = tuple(each.record.id for each in group)
-        self._target.delete(ChunkFilter(documents=documents, without={INDEX_VERSION: live}))
-        self._ledger.unhide(self._name, [version for version in superseded if version])
+            return Publication(new, chunks=chunks)
+        return Publication(new, parsed, superseded=record.index_version, chunks=chunks)

@@ -6,24 +6,20 @@ Headers and footers of text documents are written last, unless the body has the 
 
 from __future__ import annotations
 
-import io
 import posixpath
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from ingest.errors import CorruptDocument, EncryptedDocument
+from ingest.errors import EncryptedDocument
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import Piece, is_useful_link, linked, write_pieces
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
-from ingest.readers.shared.ooxml import attribute, comment_line, local_name, number
+from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from vectorstore.models import Scalar
 
+_MANIFEST = "META-INF/manifest.xml"
 _MAX_REPEATS = 1024  # programs fill a sheet to its edge with one cell that is repeated a million times
 _LEFT_OUT = {"tracked-changes", "sequence-decls", "forms", "annotation-end", "bookmark", "soft-page-break", "title"}
 _PROPERTIES = {
@@ -39,51 +35,25 @@ _PROPERTIES = {
 
 def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks, and the pages of a presentation, to the builder; return its properties."""
-    path = request.path
-    archive = _open(request.data, path)
-    content = _xml(archive, "content.xml", path)
-    styles = _xml(archive, "styles.xml", path) if "styles.xml" in archive.namelist() else None
+    package = Package(request.data, request.path)
+    if _MANIFEST in package and b"encryption-data" in package.read(_MANIFEST):
+        raise EncryptedDocument(f"{request.path} is encrypted. Save a copy without its password and ingest that.")
+    content = package.xml("content.xml")
+    styles = package.xml("styles.xml") if "styles.xml" in package else None
     mark_forms([content] if styles is None else [styles, content])
     body = content.find("{*}body")
     if body is not None:
-        _Body(archive, path, content, into).write(body)
+        _Body(package, content, into).write(body)
     if styles is not None:
         _write_headers(styles, into)
-    return _properties(archive, path)
+    return _properties(package)
 
 
-def _open(data: bytes, path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:  # ValueError: negative offsets
-        raise CorruptDocument(f"{path} is damaged: {error}. Export or download it again.") from error
-
-
-def _xml(archive: zipfile.ZipFile, name: str, path: Path) -> Element:
-    try:
-        return ElementTree.fromstring(archive.read(name))
-    except KeyError:
-        raise CorruptDocument(f"{path} has no part {name}. Export or download it again.") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
-        raise CorruptDocument(f"{path} is damaged in {name}: {error}. Export or download it again.") from error
-    except (ElementTree.ParseError, RuntimeError, LookupError) as error:
-        if _is_encrypted(archive, path):
-            raise EncryptedDocument(
-                f"{path} is encrypted. Save a copy without its password and ingest that."
-            ) from error
-        raise CorruptDocument(f"{path} is damaged in {name}: {error}. Export or download it again.") from error
-
-
-def _is_encrypted(archive: zipfile.ZipFile, path: Path) -> bool:
-    name = "META-INF/manifest.xml"
-    return name in archive.namelist() and b"encryption-data" in archive.read(name)
-
-
-def _properties(archive: zipfile.ZipFile, path: Path) -> dict[str, Scalar]:
-    if "meta.xml" not in archive.namelist():
+def _properties(package: Package) -> dict[str, Scalar]:
+    if "meta.xml" not in package:
         return {}
     found: dict[str, Scalar] = {}
-    for element in _xml(archive, "meta.xml", path).iterfind("{*}meta/*"):
+    for element in package.xml("meta.xml").iterfind("{*}meta/*"):
         key, text = _PROPERTIES.get(local_name(element)), (element.text or "").strip()
         if key and text:
             found.setdefault(key, text)
@@ -131,9 +101,8 @@ def _count(element: Element, name: str) -> int:
 class _Body:
     """Writes the elements of a body into a builder, in order."""
 
-    def __init__(self, archive: zipfile.ZipFile, path: Path, content: Element, into: DocumentBuilder) -> None:
-        self._archive = archive
-        self._path = path
+    def __init__(self, package: Package, content: Element, into: DocumentBuilder) -> None:
+        self._package = package
         self._into = into
         self._numbered = set(_numbered_styles(content))
         self._titles = set(_title_styles(content))
@@ -258,9 +227,9 @@ class _Body:
     def _write_object(self, element: Element) -> None:
         """Write a chart as the table of its data. Other embedded objects are ignored."""
         name = posixpath.join(posixpath.normpath(attribute(element, "href")), "content.xml")
-        if name not in self._archive.namelist():
+        if name not in self._package:
             return
-        chart = _xml(self._archive, name, self._path).find(".//{*}chart/{*}chart")
+        chart = self._package.xml(name).find(".//{*}chart/{*}chart")
         if chart is None:
             return
         title = chart.find("{*}title")

@@ -1,4 +1,4 @@
-"""Reads every format without a dedicated reader with kreuzberg, such as mail, books, RTF and old presentations."""
+"""Reads every format without a reader of its own with kreuzberg, and damaged files of some others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.kreuzberg_library import LIBRARY, Node, extract
 from vectorstore.models import Scalar
 
-_METADATA = ("title", "subject", "authors", "created_at", "modified_at", "language", "from_email", "to_emails")
+_METADATA = ("title", "subject", "authors", "created_at", "modified_at", "language")
 
 
 def read_other_format(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from typing import NamedTuple
 
+from ingest.decoding import FONT_CODE_PAGES, code_page
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.html import write_page
 from ingest.readers.markup.pandoc import LIBRARY, Refused, to_html
@@ -26,12 +26,7 @@ _SYMBOL_FIELD = re.compile(
     r"(?(1)\s?\})"
 )
 _DIGITS = re.compile(r"[0-9a-fA-F\s]{200,}")
-_CODE_PAGES = {
-    0: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5hkscs", 161: "cp1253",
-    162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874",
-    238: "cp1250",
-}  # fmt: skip
-"""Encodings by the number of a font's character set."""
+_WESTERN = "cp1252"
 _SYMBOLS = 2  # the character set of symbol fonts
 _ITEM = "\u2063"  # marks the number of a list item: lists of pandoc lose their order and numbers
 _BEFORE_ITEM = re.compile(rf"</p>\s*<p>{_ITEM}")
@@ -45,7 +40,7 @@ _INSTEAD = {
 
 
 class _State(NamedTuple):
-    """What a group of RTF inherits: its font, and how many characters stand for one that old programs cannot read."""
+    """What a group inherits: its font, and the number of characters that repeat a Unicode one for old programs."""
 
     font: int
     fallback: int = 1
@@ -63,7 +58,7 @@ def read_rtf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
 
 
 class _Decoder:
-    """Replaces the characters of RTF that are written as numbers by themselves, in one pass."""
+    """Decodes the characters that RTF writes as numbers, in one pass."""
 
     def __init__(self, source: str) -> None:
         source = _NUMBER_OF_ITEM.sub(lambda item: (item[2] or "") + item[1].replace(r"\pard", ""), source)
@@ -73,9 +68,8 @@ class _Decoder:
             for number, words, name in _FONT.findall(source)
         }
         declared = _CODE_PAGE.search(source)
-        self._code_page = _codec(
-            f"cp{declared[1]}" if declared else "mac_roman" if r"\mac" in source[:40] else "cp1252"
-        )
+        by_default = "mac_roman" if r"\mac" in source[:40] else _WESTERN
+        self._code_page = (code_page(int(declared[1])) or _WESTERN) if declared else by_default
         default = re.search(r"\\deff(\d{1,5})", source)
         self._states = [_State(int(default[1]) if default else 0)]
         self._out: list[str] = []
@@ -153,7 +147,8 @@ class _Decoder:
         return self._font()[0] == _SYMBOLS
 
     def _codec(self) -> str:
-        return _CODE_PAGES.get(self._font()[0], self._code_page)
+        page = FONT_CODE_PAGES.get(self._font()[0])
+        return self._code_page if page is None else code_page(page)
 
     def _is_whole(self) -> bool:
         try:
@@ -181,14 +176,6 @@ class _Decoder:
 
 def _field_symbol(found: re.Match[str]) -> str:
     return "{" + "".join(rf"\u{ord(each)}?" for each in symbol(found[3], int(found[2])))
-
-
-def _codec(name: str) -> str:
-    """Return the encoding, or that of Western Europe if it is unknown."""
-    try:
-        return codecs.lookup({"cp65001": "utf-8", "cp10000": "mac_roman", "cp0": "cp1252"}.get(name, name)).name
-    except LookupError:
-        return "cp1252"
 
 
 READER = Reader(name="rtf", version=1, read=read_rtf, mime_types=("application/rtf", "text/rtf"), library=LIBRARY)

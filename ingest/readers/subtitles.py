@@ -21,9 +21,9 @@ _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 _VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s([^<>]+)>")
 _TAG = re.compile(r"<rt>[^<]*(?:</rt>)?|</?(?:[a-z][^<>]*|[\d:.]+)>|\{\\[^{}]*\}", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"""[.!?…。！？؟।♪)\]]["'”’»)\]]*$""")
-_ROLLING = 0.5  # share of the cues that repeat the last line, from which on the file repeats all of them
+_ROLLING = 0.5  # of the cues: if a larger share repeats a line, the file has rolling captions
 _MAX_OVERLAP, _MAX_WORDS = 60, 100
-_PAUSE = 10  # seconds between cues from which on another sentence begins
+_PAUSE = 10  # seconds between cues: after a longer pause, another sentence begins
 
 
 @dataclass

@@ -277,17 +277,19 @@ class IngestService:
 
         If cancelled, searches use the old vectors, and the next ingest continues the re-embedding.
         """
-        from ingest.pipeline.reembed import Reembedding, drop_replaced, open_successor
+        from ingest.ledger.aliases import staging_name
+        from ingest.pipeline.reembed import drop_replaced, open_successor, reembed
+        from ingest.pipeline.stored_text import StoredTextIngest
 
         spec, chunker = prepared.spec, prepared.chunker
         if change := prepared.model_change:
             name = change.collection
             with open_successor(self._new_spec(name, chunker), self.store, self.aliases) as successor:
-                rebuild = Reembedding(
-                    change, successor=successor, ledger=self.ledger, chunker=chunker, embedder=self._embedder,
-                    batch=self._settings.embed_batch, check=lock.check,
+                documents = StoredTextIngest(
+                    name, successor, self.ledger, chunker, self._embedder, self._settings.embed_batch, lock.check,
+                    staged=staging_name(successor.spec.name),
                 )  # fmt: skip
-                report = rebuild.run(prepared.known, progress, cancelled)
+                report = reembed(change, prepared.known, successor, self.ledger, documents, progress, cancelled)
             if report is None:
                 return spec
             self.aliases.promote(name)

@@ -47,7 +47,7 @@ def read_data(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
 
 
 def write_data(text: str, name: str, into: DocumentBuilder) -> None:
-    """Add the values in a text of this format to the builder, or the text if it is not valid, or no more than text."""
+    """Add the values of a text in this format to the builder. Invalid text, and single values, are added as text."""
     try:
         values = _PARSERS[name](text, into.warn)
         if all(isinstance(value, str | bool | None) for value in values):

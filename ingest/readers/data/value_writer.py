@@ -13,7 +13,7 @@ from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.text import write_text
 
 _MAX_DEPTH = 100
-_LONG = 200  # characters from which on a value is a paragraph of its own
+_LONG = 200  # characters: longer values are paragraphs of their own
 _MAX_CELL = 500  # characters
 _MAX_COLUMNS = 20
 _FEW = 6  # fields of an inner record that are written among those of the outer one

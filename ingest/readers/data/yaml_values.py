@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _COMMENT = re.compile(r"#+[ \t]*([^\n]*)")
 _REPEATED, _REPEATED_SHARE = 10_000, 4
-"""Characters that aliases may repeat: the first, or this many times the file. A few lines can stand for gigabytes."""
+"""Aliases may repeat this many characters, or this multiple of the file: a few lines can stand for gigabytes."""
 _MERGE = "<<"
 
 
@@ -107,7 +107,7 @@ class _Builder:
         self._comments = comments
 
     def _repeat(self, name: str) -> Value:
-        """Return what an alias stands for: its name if that repeats too much, or if it stands for itself."""
+        """Return the value of an alias, or its name if the value contains it or would repeat too much."""
         value = self._anchors.get(name, f"*{name}")
         left = self._may_repeat
         self._may_repeat -= _size(value, left)

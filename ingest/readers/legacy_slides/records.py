@@ -40,7 +40,7 @@ class Record(NamedTuple):
         return found
 
     def number(self, at: int, size: int = 4) -> int:
-        """Return a number in the data of an atom, or 0 behind its end."""
+        """Return a number in the data of an atom, or 0 beyond its end."""
         return int.from_bytes(self.data[at : at + size], "little")
 
     def string(self) -> str:

@@ -22,7 +22,7 @@ _SCHEMES = {0: "alphaLcPeriod", 1: "alphaUcPeriod", 2: "arabicParenR", 3: "arabi
             15: "romanUcParenR"}  # fmt: skip
 _PARAGRAPH_FIELDS = ((0xF, 2), (0x80, 2), (0x10, 2), (0x40, 2), (0x20, 4), (0x800, 2), (0x1000, 2), (0x2000, 2),
                      (0x4000, 2), (0x100, 2), (0x400, 2), (0x8000, 2))  # fmt: skip
-"""The fields of a paragraph's format in their order: the bits of the mask that say that they are there, and sizes."""
+"""The fields of a paragraph's format in order: the bits of the mask that mark each as present, and its size."""
 _HAS_BULLET = 0x1
 _TAB_STOPS, _LAST_PARAGRAPH_FIELDS = 0x100000, ((0x10000, 2), (0xE0000, 2), (0x200000, 2))
 _RUN_FIELDS = ((0x3FFF, 2), (0x10000, 2), (0x200000, 2), (0x400000, 2), (0x800000, 2), (0x20000, 2), (0x40000, 4),

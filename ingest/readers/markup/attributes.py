@@ -11,15 +11,15 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ingest.readers.data.values import Record, Value
-from ingest.readers.markup.element_writer import ElementWriter, element_name, plain_text, words
+from ingest.readers.markup.element_writer import ElementWriter, element_name, has_own_text, plain_text, words
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import linked
 from ingest.readers.shared.ooxml import local_name
 
 _OTHERS = {"rss", "feed", "rdf", "svg", "html", "math", "score-partwise", "collada"}
-"""Root elements of formats whose attributes say how something is shown, or where it is."""
+"""Root elements of formats whose attributes describe layout or position."""
 _PARAGRAPHS = {"p", "para", "div"}
-_PROSE = 0.5  # share of the text in paragraphs from which on a document is prose: its attributes are not its text
+_PROSE = 0.5  # of the text: a document with a larger share in paragraphs is prose, whose attributes are not text
 _ITEMS = {"outline", "node"}
 _LINKS = ("LINK", "url", "xmlUrl", "htmlUrl")
 _TECHNICAL = {"text", "title", "type", "_note", "isComment", "isBreakpoint", *_LINKS}
@@ -44,12 +44,6 @@ def _length_of_prose(element: Element) -> int:
     return sum(map(_length_of_prose, element))
 
 
-def _is_mixed(element: Element) -> bool:
-    return len(element) > 0 and bool(
-        (element.text or "").strip() or any((child.tail or "").strip() for child in element)
-    )
-
-
 def _attributes(element: Element) -> list[tuple[str, str]]:
     """Return the attributes of the element's own vocabulary: others, such as ``xml:lang``, have a namespace."""
     return [(key, value) for key, value in element.items() if value.strip() and not key.startswith(("{", "xmlns"))]
@@ -58,7 +52,7 @@ def _attributes(element: Element) -> list[tuple[str, str]]:
 def as_record(element: Element) -> Record:
     """Return an element as its attributes, its text and its children. Adjacent ones of one name are a list."""
     fields: list[tuple[str, Value]] = [*_attributes(element)]
-    if not len(element) or _is_mixed(element):
+    if not len(element) or has_own_text(element):
         fields += [(local_name(element), text)] if (text := _text(element)) else []
         return Record(tuple(fields))
     children = (child for child in element if isinstance(child.tag, str))
@@ -74,7 +68,7 @@ def _list(elements: list[Element]) -> Value:
 
 
 def _value(element: Element) -> Value:
-    text = _text(element) if not len(element) or _is_mixed(element) else ""
+    text = _text(element) if not len(element) or has_own_text(element) else ""
     attributes = ", ".join(f"{key}: {value}" for key, value in _attributes(element))
     if text:
         return f"{text} ({attributes})" if attributes else text

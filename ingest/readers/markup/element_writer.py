@@ -16,7 +16,7 @@ from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import linked, lowered, note_mark, raised, struck
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.numerals import format_count
-from ingest.readers.shared.ooxml import attribute, local_name
+from ingest.readers.shared.ooxml import attribute, local_name, number
 
 TITLES = {"title", "article-title", "invention-title", "title-of-invention", "heading", "head"}
 _LISTS = {"ul", "ol", "list", "itemizedlist", "orderedlist", "ref-list", "claims"}
@@ -152,7 +152,7 @@ class ElementWriter:
     def _write_children(self, element: Element, depth: int) -> None:
         """Write the children of an element: adjacent words as paragraphs, blocks one by one."""
         inner = depth + any(element_name(child) in TITLES for child in element)
-        is_mixed = _has_own_text(element)
+        is_mixed = has_own_text(element)
         words: list[str] = [element.text or ""]
         for child in element:
             if _is_block(child, is_mixed):
@@ -195,6 +195,7 @@ class ElementWriter:
 
 
 def element_name(element: Element) -> str:
+    """Return the name in lower case, without its namespace. Comments have the name of an ignored element."""
     return local_name(element).lower() if isinstance(element.tag, str) else "script"
 
 
@@ -202,7 +203,8 @@ def _is_heading(name: str) -> bool:
     return len(name) == 2 and name[0] == "h" and name[1] in "123456"
 
 
-def _has_own_text(element: Element) -> bool:
+def has_own_text(element: Element) -> bool:
+    """Return whether an element has text of its own before or between its children."""
     return bool((element.text or "").strip()) or any((child.tail or "").strip() for child in element)
 
 
@@ -216,6 +218,7 @@ def _is_block(element: Element, is_mixed: bool) -> bool:
 
 
 def words(element: Element) -> str:
+    """Return all text of an element on one line."""
     return " ".join(_raw_words(element).split())
 
 
@@ -238,7 +241,7 @@ def _raw_words(element: Element) -> str:
         return f" {_formula(''.join(formula.itertext()))} "
     if name in _MATH:
         return _MATH[name](*(words(child) for child in element))
-    between = "" if _has_own_text(element) or name in _PHRASES else " "
+    between = "" if has_own_text(element) or name in _PHRASES else " "
     parts = [element.text or ""]
     for child in element:
         inner = element_name(child)
@@ -306,17 +309,17 @@ def _formula(source: str) -> str:
 def _item_lines(element: Element, depth: int) -> Iterator[str]:
     """Yield the lines of a list, nested ones indented."""
     ordered = element_name(element) in _ORDERED or element.get("list-type") == "order"
-    number = _number(element, "start", 1) - 1
+    count = number(element.get("start"), 1) - 1
     style = _COUNTS.get(element.get("type", ""), "")
     for item in element:
         if element_name(item) not in _ITEMS:
             continue
-        number += 1
+        count += 1
         nested = [inner for inner in item if element_name(inner) in _LISTS]
         own = Element("item")
         own.text = item.text
         own.extend(child for child in item if child not in nested)
-        yield "  " * depth + f"{f'{format_count(number, style)}.' if ordered else '-'} {words(own)}"
+        yield "  " * depth + f"{f'{format_count(count, style)}.' if ordered else '-'} {words(own)}"
         for inner in nested:
             yield from _item_lines(inner, depth + 1)
 
@@ -366,10 +369,7 @@ def _outside_inner_tables(table: Element) -> Iterator[Element]:
 def _cell(cell: Element, columns: dict[str, int]) -> Cell:
     first, last = columns.get(cell.get("namest", "")), columns.get(cell.get("nameend", ""))
     if first is not None and last is not None:
-        return Cell(words(cell), last - first + 1, _number(cell, "morerows", 0) + 1)
-    return Cell(words(cell), _number(cell, "colspan", 1), _number(cell, "rowspan", 1) + _number(cell, "morerows", 0))
-
-
-def _number(element: Element, name: str, default: int) -> int:
-    value = element.get(name, "")
-    return int(value) if value.isdecimal() and len(value) < 6 else default
+        return Cell(words(cell), last - first + 1, number(cell.get("morerows"), 0) + 1)
+    return Cell(
+        words(cell), number(cell.get("colspan"), 1), number(cell.get("rowspan"), 1) + number(cell.get("morerows"), 0)
+    )

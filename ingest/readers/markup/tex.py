@@ -24,7 +24,7 @@ _BODIES = {
     "raisebox": "#2", "resizebox": "#3", "rotatebox": "#2", "scalebox": "#2", "textperthousand": "‰",
     "texttrademark": "™", "th": "þ", "TH": "Þ", "tnote": r"\textsuperscript{#1}",
 }  # fmt: skip
-"""What stands for commands that pandoc skips, if it is not all their arguments."""
+"""Definitions of commands that pandoc skips. Other commands are written with all their arguments."""
 _LAYOUT = """
 addcontentsline addlinespace addtocounter addtolength appendix backmatter begin bf bfseries bgroup bibliographystyle
 bigskip bottomrule bye cellcolor centering cleardoublepage clearpage color column columnbreak columncolor csname
@@ -43,7 +43,7 @@ _WITHOUT_TEXT = frozenset(_LAYOUT.split())
 """Commands without text, which pandoc skips."""
 _MOST_ARGUMENTS = 8
 _NAMED = 20  # commands in a warning
-_ROUNDS = 5  # in each, unknown commands in the arguments of unknown commands come to light
+_ROUNDS = 5  # arguments of unknown commands may contain further unknown commands
 
 
 def read_tex(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:

@@ -42,7 +42,7 @@ _COLUMN = re.compile(rf"[A-Za-z](?:{_GROUP})*")
 
 
 def prepare(source: str) -> str:
-    """Return the source as pandoc reads it whole."""
+    """Return the source in a form that pandoc reads without losses."""
     source = _DOTLESS.sub(r"\1{\2}", _BOX_TITLE.sub(r"\1 \2\\par ", _NO_TEXT.sub("", source)))
     source = _DEGREE.sub("°", _INPUT.sub(r"\\\1{\2}", source))
     source = _OVERLAY.sub(r"\1", _SLIDE.sub(r"\1\\frametitle{", source))

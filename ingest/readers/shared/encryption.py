@@ -19,7 +19,7 @@ _SLIDES_TOKEN = 12
 
 
 def require_unencrypted(data: bytes, path: Path) -> None:
-    """Raise EncryptedDocument if this is an encrypted .doc, .xls or .ppt."""
+    """Raise EncryptedDocument if this is an encrypted .doc, .xls or .ppt, or an encrypted package."""
     import olefile
 
     if not data.startswith(_SIGNATURE):
@@ -34,6 +34,8 @@ def require_unencrypted(data: bytes, path: Path) -> None:
 
 
 def _is_encrypted(file: OleFileIO) -> bool:
+    if file.exists("EncryptedPackage"):
+        return True
     head = _read(file, "WordDocument", 32)
     if len(head) > _WORD_FLAGS and head[_WORD_FLAGS] & _WORD_ENCRYPTED:
         return True

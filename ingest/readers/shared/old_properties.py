@@ -9,6 +9,7 @@ import io
 import struct
 from datetime import UTC, datetime, timedelta
 
+from ingest.decoding import code_page
 from vectorstore.models import Scalar
 
 _STREAM = "\x05SummaryInformation"
@@ -35,12 +36,8 @@ def read_properties(data: bytes) -> dict[str, Scalar]:
 
 def _text(stream: bytes, at: int, page: int) -> str:
     kind, size = struct.unpack("<II", stream[at : at + 8].ljust(8, b"\0"))
-    encoding = "utf-8" if page == 65001 else f"cp{page}"
     value = stream[at + 8 : at + 8 + size] if kind == _TEXT else b""
-    try:
-        return value.decode(encoding, "replace").strip("\0 ")
-    except LookupError:  # a code page that Python does not know
-        return value.decode("cp1252", "replace").strip("\0 ")
+    return value.decode(code_page(page) or "cp1252", "replace").strip("\0 ")
 
 
 def _time(stream: bytes, at: int) -> str:

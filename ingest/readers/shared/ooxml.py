@@ -138,12 +138,9 @@ class Package:
 
     def relations(self, name: str) -> dict[str, Relation]:
         """Return the relations of a part to existing parts, by id."""
-        folder, base = posixpath.split(name)
-        part = posixpath.join(folder, "_rels", f"{base}.rels")
-        if part not in self:
-            return {}
+        folder = posixpath.dirname(name)
         relations = {}
-        for element in self.xml(part):
+        for element in self._relations(name):
             target = posixpath.normpath(posixpath.join("/", folder, element.get("Target", ""))).lstrip("/")
             if target in self:
                 kind = element.get("Type", "").rsplit("/", 1)[-1]
@@ -152,14 +149,14 @@ class Package:
 
     def links(self, name: str) -> dict[str, str]:
         """Return the addresses outside the file that a part links to, by the id of the relation."""
+        outside = (each for each in self._relations(name) if each.get("TargetMode") == "External")
+        addresses = {each.get("Id", ""): each.get("Target", "") for each in outside}
+        return {identity: address for identity, address in addresses.items() if is_useful_link(address)}
+
+    def _relations(self, name: str) -> Iterable[ElementTree.Element]:
         folder, base = posixpath.split(name)
         part = posixpath.join(folder, "_rels", f"{base}.rels")
-        if part not in self:
-            return {}
-        outside = (each for each in self.xml(part) if each.get("TargetMode") == "External")
-        return {
-            each.get("Id", ""): each.get("Target", "") for each in outside if is_useful_link(each.get("Target", ""))
-        }
+        return self.xml(part) if part in self else ()
 
     def related(self, name: str, *kinds: str) -> list[str]:
         """Return the names of the parts that this part has a relation of these kinds to."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -248,6 +248,15 @@ class _Cells:
                 yield [""] * len(columns)
             yield [self._rows[index].get(column, "") for column in columns]
             previous = index
+
+
+def copy_merged(rows: list[list[str]], merged: Iterable[tuple[int, int, int, int]]) -> None:
+    """Copy the text of a merged cell into every cell that it covers. ``merged`` has their first and last rows
+    and columns; the last ones are exclusive."""
+    for top, bottom, left, right in merged:
+        if top < len(rows) and left < len(rows[top]) and (bottom - top) * (right - left) <= _MAX_COPIES:
+            for row in rows[top:bottom]:
+                row[left:right] = [rows[top][left]] * len(row[left:right])
 
 
 def _place(reference: str) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.readers.shared.form import linked
 from ingest.readers.shared.number_format import GENERAL, format_number
 from ingest.readers.shared.ooxml import comment_line
-from ingest.readers.sheets.cells import Figure, Sheet, formed, place_name
+from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, formed, place_name
 
 if TYPE_CHECKING:
     from xlrd.book import Book
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _EMPTY, _TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = range(6)
 _SHIFTS = {1: "superscript", 2: "subscript"}
-_MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
 
 
 def read_old_sheets(data: bytes) -> list[tuple[Sheet, list[str]]]:
@@ -59,7 +58,7 @@ class _Cells:
         for row in range(self._sheet.nrows):
             cells = [self._cell(row, column) for column in range(self._sheet.row_len(row))]
             self._found.rows.append(cells + [""] * (width - len(cells)))
-        self._copy_merged()
+        copy_merged(self._found.rows, self._sheet.merged_cells)
         self._name_hidden()
         return self._found
 
@@ -103,13 +102,6 @@ class _Cells:
             return format_number(value, code, from_1904=self._book.datemode == 1)
         except (ValueError, ArithmeticError):  # a number beyond what can be shown
             return str(value)
-
-    def _copy_merged(self) -> None:
-        rows = self._found.rows
-        for top, bottom, left, right in self._sheet.merged_cells:
-            if top < len(rows) and left < len(rows[top]) and (bottom - top) * (right - left) <= _MAX_COPIES:
-                for row in rows[top:bottom]:
-                    row[left:right] = [rows[top][left]] * len(row[left:right])
 
     def _name_hidden(self) -> None:
         rows = self._found.rows

@@ -10,7 +10,7 @@ import datetime
 import html
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,7 @@ from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.number_format import format_number, general
 from ingest.readers.shared.ooxml import Package, comment_line, description, number, texts
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
-from ingest.readers.sheets.cells import Figure, read_sheets, warnings_about
+from ingest.readers.sheets.cells import Figure, copy_merged, read_sheets, warnings_about
 from ingest.readers.sheets.old_cells import read_old_sheets
 from vectorstore.models import Scalar
 
@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
 _OLD = b"\xd0\xcf\x11\xe0"
-_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-"""The name of the stream in which Office stores an encrypted file."""
-
 _SHEET_LEVEL = 2  # the workbook itself is the outermost
-_MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
 
 _HEADER = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(Header|Footer)\b[^>]*>([^<]+)<")
 _HEADER_CODE = re.compile(r'&(&|"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|[A-Z])')
@@ -50,7 +46,7 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
     """Add a heading and a table per sheet to the builder. Return the workbook's properties."""
     data, path = request.data, request.path
     if not _has_parts(data):
-        _refuse_encrypted(data, path)
+        require_unencrypted(data, path)
         if not (data.startswith(_OLD) and _write_old_sheets(data, into)):
             for name, rows in _sheets(_open(data, path), path):
                 _write_sheet(name, rows, into)
@@ -96,12 +92,6 @@ def _has_parts(data: bytes) -> bool:
     return data.startswith(b"PK") and b"xl/workbook.xml" in data
 
 
-def _refuse_encrypted(data: bytes, path: Path) -> None:
-    if _ENCRYPTED in data:
-        raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
-    require_unencrypted(data, path)
-
-
 def _open(data: bytes, path: Path) -> CalamineWorkbook:
     import python_calamine
 
@@ -136,17 +126,8 @@ def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[
             values: list[list[Value]] = list(sheet.to_python(skip_empty_area=False))
             merged = sheet.merged_cell_ranges or []
         rows = [[_format(value) for value in row] for row in values]
-        _copy_merged(rows, merged)
+        copy_merged(rows, ((top, bottom + 1, left, right + 1) for (top, left), (bottom, right) in merged))
         yield name + " (hidden sheet)" * (name in hidden), _without_margin(rows)
-
-
-def _copy_merged(rows: list[list[str]], merged: Iterable[tuple[tuple[int, int], tuple[int, int]]]) -> None:
-    """Copy the text of a merged cell into every cell that it covers, so that each row makes sense on its own."""
-    for (top, left), (bottom, right) in merged:
-        if top >= len(rows) or left >= len(rows[top]) or (bottom - top + 1) * (right - left + 1) > _MAX_COPIES:
-            continue
-        for row in rows[top : bottom + 1]:
-            row[left : right + 1] = [rows[top][left]] * len(row[left : right + 1])
 
 
 def _without_margin(rows: list[list[str]]) -> list[list[str]]:

@@ -57,7 +57,7 @@ def test_a_failed_ingest_keeps_the_parsed_text(ledger: Ledger) -> None:
     builder.heading("Pumps — Übersicht", 1)
     builder.table([("a", "b"), ("1", "2")])
     parsed = builder.build(parser="test", mime_type="application/pdf")
-    ledger.record(record("a.pdf"), parsed)
+    ledger.publish([Publication(record("a.pdf"), parsed)])
     ledger.record(record("a.pdf", state=DocumentState.FAILED))
     stored = ledger.text("papers", document_id("/docs/a.pdf"))
     assert (stored.text, stored.blocks, stored.pages) == (parsed.text, parsed.blocks, parsed.pages)
@@ -141,7 +141,7 @@ def test_documents_are_listed_in_pages(ledger: Ledger) -> None:
     """Names may be the same, so the id decides."""
     same = [record(f"{folder}/a.md").model_copy(update={"name": "a.md"}) for folder in "xyz"]
     others = [record("b.md", state=DocumentState.FAILED), record("c.md"), record("a.md", "recipes")]
-    ledger.discover([*same, *others])
+    ledger.record(*same, *others)
     everything = ledger.list("papers")
     listed: list[DocumentRecord] = []
     while page := ledger.list("papers", limit=2, after=listed[-1].id if listed else ""):
@@ -160,7 +160,7 @@ def test_the_catalogue_describes_searchable_documents_as_their_records_do(ledger
         record("a", mime_type="text/plain", modified=1.7e9, title="A", pages=2),
         record("new.md", chunks=0),
     ]
-    ledger.discover(documents)
+    ledger.record(*documents)
     ledger.tag("papers", [documents[0].id], add=["taxes"])
     records = [each for each in ledger.list("papers") if each.chunks]
     described = list(ledger.catalogue("papers"))
@@ -177,7 +177,7 @@ def test_the_catalogue_describes_searchable_documents_as_their_records_do(ledger
 def test_many_documents_are_published_in_one_transaction(ledger: Ledger) -> None:
     olds = [record(f"{number}.md", version="a" * 64) for number in range(3)]
     news = [record(f"{number}.md", version="b" * 64) for number in range(3)]
-    ledger.discover(olds)
+    ledger.record(*olds)
     ledger.hide("papers", {new.index_version: new.id for new in news})
     before = ledger.changes("papers")
     ledger.publish([Publication(new, superseded=old.index_version) for old, new in zip(olds, news, strict=True)])

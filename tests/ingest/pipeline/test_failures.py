@@ -12,7 +12,7 @@ from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
 from ingest.errors import LedgerUnavailable, NothingToIngest, ParserUnavailable, PathNotFound
 from ingest.ledger.records import DocumentState, Stage
-from ingest.pipeline.open_container import OpenContainer
+from ingest.pipeline.file import OpenContainer
 from support.files import write_encrypted_pdf, write_pdf
 from support.workplace import BREAD, PUMPS, CountingEmbedder, CountingParser, Workplace, write_zip
 from vectorstore.edge.store import EdgeStore

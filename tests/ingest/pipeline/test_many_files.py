@@ -12,8 +12,8 @@ from sqlalchemy import Engine, event
 from ingest.document import ParsedDocument
 from ingest.ledger.records import document_id
 from ingest.pipeline.discovery import FoundFile
+from ingest.pipeline.file import IngestFile
 from ingest.pipeline.read_ahead import ReadAhead
-from ingest.pipeline.state import DocumentInProgress
 from support.workplace import CountingEmbedder, CountingParser, Workplace, write_zip
 from vectorstore.models import ChunkFilter
 from vectorstore.wrapper import CollectionWrapper
@@ -107,8 +107,8 @@ def test_a_bad_file_among_many_fails_alone(workplace: Workplace, notes: list[Pat
     assert report.indexed == MANY - 1
 
 
-def in_progress(path: Path) -> DocumentInProgress:
-    return DocumentInProgress(FoundFile(path=path, document=str(path), name=path.name), path.name, 0, None, 1)
+def in_progress(path: Path) -> IngestFile:
+    return IngestFile(FoundFile(path=path, document=str(path), name=path.name), parser="", chunking="")
 
 
 def test_few_large_and_many_small_files_are_read_ahead(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_few_large_and_many_small_files_are_read_ahead(tmp_path: Path) -> None:
 
 
 def test_an_error_of_a_read_stops_the_wait(tmp_path: Path) -> None:
-    def fail(_: DocumentInProgress) -> None:
+    def fail(_: IngestFile) -> None:
         raise RuntimeError("no disk")
 
     with ReadAhead(fail, threads=1) as ahead:

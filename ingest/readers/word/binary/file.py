@@ -65,7 +65,7 @@ class WordFile:
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
-        """The characters of the text, notes, headers, macros, comments, endnotes, text boxes, boxes in headers."""
+        """The numbers of characters in text, notes, headers, macros, comments, endnotes, text boxes, header boxes."""
         return struct.unpack_from("<8I", self.main, 76)
 
     def part(self, index: int) -> bytes:
@@ -74,7 +74,7 @@ class WordFile:
         return self.table[start : start + size]
 
     def places(self, index: int, size: int) -> tuple[list[int], list[bytes]]:
-        """Return a list of places in the text, and the entries of this size that belong to all but the last."""
+        """Return the positions of a list, and its entries of ``size`` bytes: one per position except the last."""
         data = self.part(index)
         count = max((len(data) - 4) // (4 + size), 0)
         places = struct.unpack_from(f"<{count + 1}I", data) if data else ()
@@ -87,7 +87,7 @@ class WordFile:
         return "".join(map(self._piece_text, self._pieces))
 
     def _piece_text(self, piece: _Piece) -> str:
-        """Return a character for each place of a piece, so a character beyond the first 65,536 has two."""
+        """Return one character per unit of UTF-16, because positions count units."""
         size = piece.end - piece.start
         data = self.main[piece.place : piece.place + piece.width * size].ljust(piece.width * size, b"\0")
         if piece.width == 1:
@@ -180,7 +180,7 @@ def _formatting(entries: list[tuple[int, int, bytes]], place: int) -> tuple[int,
 
 
 def _change(code: int, changes: list[bytes]) -> bytes:
-    """Return the properties that a piece changes in its text: one in short form, or the number of a list of them."""
+    """Return the properties that a piece changes: one in short form, or an index into ``changes``."""
     if code & 1:
         return changes[code >> 1] if code >> 1 < len(changes) else b""
     short = _SHORT_CODES.get(code >> 1 & 0x7F)

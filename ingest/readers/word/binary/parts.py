@@ -51,7 +51,7 @@ def paragraph_properties(found: Properties, style: int, *, is_end_deleted: bool 
 
 
 def styles(file: WordFile) -> str:
-    """Return the styles. Those of headings and titles get their English names, which tell what they are."""
+    """Return the styles. Headings and titles get their English names, by which ``word.py`` recognises them."""
     data = file.part(_STYLES)
     return "".join(_style(file, index, entry) for index, entry in enumerate(_style_entries(data)) if entry)
 
@@ -86,7 +86,7 @@ def _style_formats(entry: bytes, at: int) -> Iterator[bytes]:
 
 
 def lists(file: WordFile) -> str:
-    """Return the lists, and their uses with other starts."""
+    """Return the definitions of lists, and the lists that use them, some with another start number."""
     data, known = file.part(_LISTS), []
     start = int.from_bytes(file.main[154 + 8 * _LISTS : 158 + 8 * _LISTS], "little")
     levels = _Levels(file.table[start + len(data) :])
@@ -120,7 +120,7 @@ class _Levels:
         return self._at <= len(self._data)
 
     def override(self) -> str:
-        """Read another start of a level, or another format of it."""
+        """Read an override of a level: another start number or another format."""
         start, flags = struct.unpack_from("<iI", self._data, self._at)
         self._at += 8
         level = flags & 0xF

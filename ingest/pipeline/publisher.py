@@ -1,0 +1,150 @@
+"""Writes documents to a collection and shows them to searches. ``ingest/ledger/ledger.py`` describes the steps.
+
+Vectors that the collection already has are reused: those of the chunk itself (an earlier ingest was killed after it
+stored them), of the same chunk of a document whose file was moved, or of any chunk with the same embedded text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
+
+from ingest.errors import IngestCancelled
+from ingest.ledger.ledger import Ledger
+from ingest.ledger.records import INDEX_VERSION, Publication, Stage
+from ingest.pipeline.chunks import chunk_id
+from ingest.pipeline.tally import Tally
+from vectorstore.embedding.embedder import Embedder
+from vectorstore.models import Chunk, ChunkFilter
+from vectorstore.store import Collection, Vectors
+
+_UNINTERRUPTED = 64  # texts that are embedded between two checks whether the ingest was cancelled: about a second
+
+
+class Publisher:
+    """Publishes documents whose rows the ledger keeps under ``name``.
+
+    ``check`` is called before each group of documents and raises if this process may no longer write. ``batch`` is the
+    number of chunks that are embedded and stored together.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        collection: Collection,
+        ledger: Ledger,
+        embedder: Embedder,
+        batch: int,
+        check: Callable[[], None],
+        tally: Tally,
+    ) -> None:
+        self._name = name
+        self._collection = collection
+        self._ledger = ledger
+        self._embedder = embedder
+        self._batch = batch
+        self._check = check
+        self._tally = tally
+
+    def publish(self, documents: Sequence[Publication]) -> Iterator[list[Publication]]:
+        """Write the chunks in batches. Yield the documents that each batch has completed and searches see.
+
+        Raises IngestCancelled, StoreError, LedgerUnavailable.
+        """
+        self._check()
+        new = [each.record for each in documents if each.superseded != each.record.index_version]
+        self._ledger.hide(self._name, {record.index_version: record.id for record in new})
+        chunks = [chunk for each in documents for chunk in each.chunks]
+        moved = dict(pair for each in documents for pair in _former_ids(each))
+        waiting = deque(zip(accumulate(len(each.chunks) for each in documents), documents, strict=True))
+        tokens: list[int] = []
+        for start in range(0, len(chunks) or 1, self._batch):
+            tokens += self._store(chunks[start : start + self._batch], moved)
+            complete = []
+            while waiting and waiting[0][0] <= len(tokens):
+                end, each = waiting.popleft()
+                complete.append(_with_tokens(each, sum(tokens[end - len(each.chunks) : end])))
+            self._show(complete)
+            yield complete
+
+    def _show(self, documents: Sequence[Publication]) -> None:
+        """Show documents whose chunks are stored, and delete the chunks of what they replace."""
+        replaced = [each for each in documents if each.superseded]
+        moved = [each.moved_from for each in documents if each.moved_from]
+        with self._tally.timed(Stage.STORING):
+            self._ledger.publish(documents)
+            if replaced:
+                live = tuple(each.record.index_version for each in replaced)
+                ids = tuple(each.record.id for each in replaced)
+                self._collection.delete(ChunkFilter(documents=ids, without={INDEX_VERSION: live}))
+            if moved:
+                self._collection.delete(ChunkFilter(documents=tuple(each.id for each in moved)))
+            if deleted := [*(each.superseded for each in replaced), *(each.index_version for each in moved)]:
+                self._ledger.unhide(self._name, deleted)
+
+    def _store(self, chunks: Sequence[Chunk], moved: Mapping[str, str]) -> list[int]:
+        """Store the chunks with their vectors. Return the tokens of each.
+
+        ``moved`` has the former ids of chunks of moved documents. Raises IngestCancelled before anything is stored.
+        """
+        if not chunks:
+            return []
+        self._tally.report_progress(chunks[0].name, Stage.EMBEDDING)
+        digests = {chunk.id: hashlib.sha256(chunk.embedded_text.encode()).hexdigest() for chunk in chunks}
+        with self._tally.timed(Stage.EMBEDDING):
+            vectors = self._vectors(chunks, digests, moved)
+        with self._tally.timed(Stage.STORING):
+            self._collection.upsert(chunks, vectors)
+            # The vector of a moved chunk may include its document's former title, so other chunks must not reuse it.
+            own = {digest: identity for identity, digest in digests.items() if identity not in moved}
+            self._ledger.note_embedded(self._name, own)
+        tokens = self._embedder.count_tokens([chunk.embedded_text for chunk in chunks])
+        self._tally.chunks += len(chunks)
+        self._tally.tokens += sum(tokens)
+        self._tally.report_progress(chunks[-1].name, Stage.STORING)
+        return tokens
+
+    def _vectors(self, chunks: Sequence[Chunk], digests: Mapping[str, str], moved: Mapping[str, str]) -> Vectors:
+        """Return a row per chunk. Each text that the collection has no vector of is embedded once."""
+        import numpy as np
+
+        stored = self._stored_vectors(digests, moved)
+        missing = dict.fromkeys(chunk.embedded_text for chunk in chunks if chunk.id not in stored)
+        computed: dict[str, Vectors] = {}
+        for texts in self._parts(sorted(missing, key=len)):  # texts of similar length are embedded faster together
+            computed.update(zip(texts, self._embedder.embed_passages(texts), strict=True))
+        self._tally.embedded += len(missing)
+        rows = [stored[chunk.id] if chunk.id in stored else computed[chunk.embedded_text] for chunk in chunks]
+        return np.stack(rows).astype(np.float32)
+
+    def _parts(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
+        for start in range(0, len(texts), _UNINTERRUPTED):
+            if self._tally.check_cancelled():
+                raise IngestCancelled("The ingest was cancelled while it embedded passages.")
+            yield texts[start : start + _UNINTERRUPTED]
+
+    def _stored_vectors(self, digests: Mapping[str, str], moved: Mapping[str, str]) -> Mapping[str, Vectors]:
+        """Return the vectors that the store already has for these chunks, by chunk id."""
+        same_text = self._ledger.embedded(self._name, sorted(set(digests.values())))
+        sources = {
+            identity: [holder for holder in (identity, moved.get(identity), same_text.get(digest)) if holder]
+            for identity, digest in digests.items()
+        }
+        stored = self._collection.vectors(sorted({holder for candidates in sources.values() for holder in candidates}))
+        found = {
+            identity: [stored[each] for each in holders if each in stored] for identity, holders in sources.items()
+        }
+        return {identity: vectors[0] for identity, vectors in found.items() if vectors}
+
+
+def _former_ids(document: Publication) -> Iterator[tuple[str, str]]:
+    """Yield the id of each chunk with the one that it had before the file was moved."""
+    if document.moved_from:
+        former = document.moved_from.index_version
+        yield from ((chunk.id, chunk_id(former, chunk.index)) for chunk in document.chunks)
+
+
+def _with_tokens(document: Publication, tokens: int) -> Publication:
+    return document._replace(record=document.record.model_copy(update={"tokens": tokens}))

@@ -1,0 +1,124 @@
+"""Counts what an ingest has done so far, and reports its progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ingest.ledger.records import DocumentRecord, Publication, Stage
+from ingest.pipeline.discovery import SkippedFile
+from ingest.pipeline.plan import Plan
+from ingest.pipeline.reports import IngestReport, Progress, WarnedDocument
+
+_SLOWEST = 5
+
+
+@dataclass
+class Tally:
+    """What an ingest has done so far."""
+
+    files: int
+    progress: Callable[[Progress], None] = lambda _: None
+    cancelled: Callable[[], bool] = lambda: False
+    bytes_total: int = 0
+    started: float = field(default_factory=time.perf_counter)
+    indexed: int = 0
+    pages: int = 0
+    unchanged: int = 0
+    failed: list[DocumentRecord] = field(default_factory=list)
+    failed_before: int = 0
+    removed: dict[str, str] = field(default_factory=dict)  # names by id
+    slowest: list[DocumentRecord] = field(default_factory=list)
+    left_out: list[SkippedFile] = field(default_factory=list)
+    warned: list[WarnedDocument] = field(default_factory=list)
+    chunks: int = 0
+    embedded: int = 0
+    tokens: int = 0
+    bytes_done: int = 0
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    was_cancelled: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    def check_cancelled(self) -> bool:
+        """Return whether the ingest was cancelled, and remember it."""
+        self.was_cancelled = self.was_cancelled or self.cancelled()
+        return self.was_cancelled
+
+    def count_indexed(self, published: Publication) -> None:
+        """Count a document that was published."""
+        record, moved_from = published.record, published.moved_from
+        if moved_from:
+            self.removed[moved_from.id] = moved_from.name
+        self.indexed += 1
+        self.pages += record.pages
+        if record.warnings:
+            self.warned.append(WarnedDocument(name=record.name, warnings=record.warnings))
+        self.slowest = sorted([*self.slowest, record], key=_total_seconds, reverse=True)[:_SLOWEST]
+
+    def leave_out(self, record: DocumentRecord, reason: str) -> None:
+        """Count a member of a container that is not ingested."""
+        self.files -= 1
+        self.left_out.append(SkippedFile(path=record.path, name=record.name, reason=reason))
+
+    def report_progress(self, name: str, stage: Stage) -> None:
+        """Call the progress callback."""
+        self.progress(
+            Progress(
+                name=name,
+                stage=stage,
+                files_done=self.indexed + len(self.failed) + self.unchanged,
+                files_total=self.files,
+                failed=len(self.failed),
+                chunks=self.chunks,
+                tokens=self.tokens,
+                seconds=self.seconds,
+                bytes_done=self.bytes_done,
+                bytes_total=self.bytes_total,
+            )
+        )
+
+    @contextmanager
+    def timed(self, stage: Stage) -> Iterator[None]:
+        """Add the time of the block to a stage."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add_seconds(stage, time.perf_counter() - started)
+
+    def add_seconds(self, stage: str, seconds: float) -> None:
+        """Add seconds to a stage."""
+        self.stage_seconds[stage] = self.stage_seconds.get(stage, 0.0) + seconds
+
+    def report(self, plan: Plan) -> IngestReport:
+        """Return the report of the ingest."""
+        return IngestReport(
+            collection=plan.collection,
+            files=self.files,
+            indexed=self.indexed,
+            unchanged=self.unchanged,
+            failed=tuple(self.failed),
+            failed_before=self.failed_before,
+            left_out=(*plan.left_out, *self.left_out),
+            warned=tuple(self.warned),
+            removed=tuple(self.removed.values()),
+            chunks=self.chunks,
+            embedded=self.embedded,
+            tokens=self.tokens,
+            pages=self.pages,
+            stage_seconds={stage: round(seconds, 3) for stage, seconds in self.stage_seconds.items()},
+            seconds=round(self.seconds, 3),
+            slowest=tuple(self.slowest),
+            notices=plan.notices,
+            cancelled=self.was_cancelled,
+        )
+
+
+def _total_seconds(record: DocumentRecord) -> float:
+    return sum(record.seconds.values())
