@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from multi_agent.toolbox.units import UnitError, convert
+from multi_agent.records.units import UnitError, convert
 
 
 def convert_unit(value: Decimal, unit: str, into: str) -> float | None:

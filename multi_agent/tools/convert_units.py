@@ -9,8 +9,8 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.errors import ToolError
+from multi_agent.records.units import UnitError, convert
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from multi_agent.toolbox.units import UnitError, convert
 
 _DIGITS = 10
 

@@ -75,7 +75,7 @@ class ProgressLines:
         elif isinstance(body, events.ModelCalled) and not body.replayed and body.usage.seconds >= _SLOW_CALL:
             self._print(_call(body))
         elif isinstance(body, evidence_events.ClaimDrafted):
-            self._print(" ".join(_claim_drafted(body)), style="" if body.claim.supported else "yellow")
+            self._print(" ".join(_claim_drafted(body)), style="yellow" if body.claim.remark else "")
         elif isinstance(body, events.Voted):
             for line in vote_lines(body):
                 self._print(line)
@@ -184,9 +184,9 @@ def _call(body: events.ModelCalled) -> str:
 
 def _claim_drafted(body: evidence_events.ClaimDrafted) -> list[str]:
     marks = [f"[{number}]" for number in body.claim.evidence] + [f"[C{number}]" for number in body.claim.computations]
-    unsupported = [] if body.claim.supported else ["(unsupported)"]
+    remark = [f"({body.claim.remark})"] if body.claim.remark else []
     dropped = [f"sentence not found: {number}" for number in body.dropped]
-    return [" ".join(["·", body.claim.text, *marks, *unsupported]), *dropped]
+    return [" ".join(["·", body.claim.text, *marks, *remark]), *dropped]
 
 
 def _verdict(body: evidence_events.ClaimChecked) -> str:

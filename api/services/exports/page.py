@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree import ElementTree as Tree
 
-from api.services.exports.export import UNSUPPORTED, Calculation, Report, Statement
+from api.services.exports.export import Calculation, Report, Statement
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
 
@@ -82,11 +82,11 @@ def _add_statements(body: Tree.Element, report: Report) -> None:
 
 
 def _statement(place: Tree.Element, statement: Statement) -> None:
-    _add(place, "span", statement.text, **({} if statement.supported else {"class": "unsupported"}))
+    _add(place, "span", statement.text, **({"class": "unsupported"} if statement.remark else {}))
     for mark in statement.marks:
         _add(_add(place, "sup"), "a", f"[{mark}]", href=f"#evidence-{mark}")
-    if not statement.supported:
-        _add(place, "span", f" ({UNSUPPORTED})", **{"class": "warning"})
+    if statement.remark:
+        _add(place, "span", f" ({statement.remark})", **{"class": "warning"})
     place[-1].tail = " "
 
 

@@ -9,7 +9,7 @@ from datetime import UTC
 from fpdf import FPDF
 from fpdf.fonts import FontFace
 
-from api.services.exports.export import UNSUPPORTED, Calculation, Report, Source, Statement
+from api.services.exports.export import Calculation, Report, Source, Statement
 from api.services.exports.fonts import MISSING, bundled, find_fonts
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
@@ -135,8 +135,8 @@ def _statement(page: _Page, statement: Statement, links: dict[str, int]) -> None
     page.words(f"{statement.text} ")
     for mark in statement.marks:
         page.words(f"[{mark}]", _SMALL, link=links.get(mark))
-    if not statement.supported:
-        page.words(f"({UNSUPPORTED})", _SMALL, "B")
+    if statement.remark:
+        page.words(f"({statement.remark})", _SMALL, "B")
     page.words(" ")
 
 

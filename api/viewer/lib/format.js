@@ -125,7 +125,7 @@ const DESCRIPTIONS = {
   missing_reported: (body) => ["missing reported", `${body.agent}: ${body.missing.join("; ")}`],
   contradiction_found: (body) => ["contradiction", body.sides.join(" / ")],
   evidence_rejected: (body) => [body.final ? "quote dropped" : "quote rejected", `${body.quote} (${body.reason})`],
-  claim_drafted: (body) => [body.claim.supported ? "claim" : "claim, unsupported", `${body.claim.text}${body.dropped.length ? ` (sentence not found: ${body.dropped.join("; ")})` : ""}`],
+  claim_drafted: (body) => [remark(body.claim) ? `claim, ${remark(body.claim)}` : "claim", `${body.claim.text}${body.dropped.length ? ` (sentence not found: ${body.dropped.join("; ")})` : ""}`],
   claim_checked: (body) => [body.method === "picture" ? "claim not verified" : body.supported ? "claim checked" : "claim rejected", `${body.claim} (${body.reason})`],
   draft_withdrawn: (body) => ["claims withdrawn", `${body.agent} restarts its answer.`],
   computed: (body) => ["computed", `${body.purpose}: ${body.error || plural(body.rows, "row")}`],
@@ -148,4 +148,11 @@ export function attemptOutcome(attempt) {
     ? `${each.step} not started: ${each.error}` : `${each.step} failed`); // the events show why
   const missing = attempt.missing.map((each) => `missing: ${each}`);
   return [...failed, ...missing].join("; ") || "complete";
+}
+
+/** A doubt about a claim in words; empty for a supported one. Drafts and older runs only say whether it is supported. */
+export function remark({verdict, stands, supported}) {
+  if (verdict === "contradicted") return "contradicts its quote";
+  if (!(stands ?? supported)) return "unsupported";
+  return supported ? "" : "not checked";
 }
