@@ -18,7 +18,7 @@ def progress(event: Event) -> str:
         case ReasoningShared(agent=agent, reasoning=reasoning):
             return f"{agent}: {' '.join(reasoning.split())}"
         case ClaimDrafted(claim=claim):
-            return f"{f'{claim.remark.capitalize()} claim' if claim.remark else 'Claim'}: {claim.text}"
+            return f"{'Claim' if claim.stands else f'{claim.remark.capitalize()} claim'}: {claim.text}"
         case DraftWithdrawn():
             return "The claims so far are withdrawn. The answer is written again."
         case _:

@@ -311,7 +311,7 @@ async def test_without_the_check_call_figures_and_names_decide(serve: Serve, boo
     update = await bench.run(make_context(), {"question": "When was it founded?", "queries": []})
     assert [claim.stands for claim in update.findings[0].synthesis.claims] == [False, True]
     [rejected] = bench.of_type("claim_checked")
-    assert (rejected.method, rejected.reason) == ("rule", "Not in its evidence: 1962.")
+    assert (rejected.method, rejected.reason) == ("rule", "“1962” stands against “1961”.")
 
 
 async def test_an_insufficient_answer_is_empty_for_later_steps(serve: Serve, books: CollectionLibrary) -> None:
