@@ -70,6 +70,9 @@ class ToolResult(FrozenModel):
         default=(), description="URLs that it found, which the run may fetch without approval"
     )
     file: str = Field(default="", description="name of the file of the run that it wrote")
+    proves: bool = Field(
+        default=True, description="whether its text is evidence; what a file says that the run wrote is not"
+    )
 
 
 class FileReader(Protocol):

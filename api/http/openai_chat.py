@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.errors import UsageError
-from api.services.exports.export import UNSUPPORTED, Report, gaps_heading
+from api.services.exports.export import Report, gaps_heading
 from api.services.exports.markdown import escaped, unescaped
 from api.services.research.research import request_fields
 from base.models import FrozenModel
@@ -194,6 +194,7 @@ class About(FrozenModel):
     run_id: str
     status: Status
     confidence: float
+    basis: str = Field(default="", description="What the answer rests on, in words.")
     url: str = Field(description="Page of the run in the viewer.")
     note: str = Field(default="", description="The part of the request that was ignored.")
     completed_question: str = Field(
@@ -283,6 +284,7 @@ class Reply:
             run_id=self._run_id,
             status=answer.status,
             confidence=answer.confidence,
+            basis=answer.basis,
             url=self._url,
             note=self._request.note,
             completed_question=answer.completed_question,
@@ -304,7 +306,7 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
                 cited = UrlCitation(start_index=len(text), end_index=end, title=where[mark], url=f"{url}/{mark}")
                 annotations.append(Annotation(url_citation=cited))
             text += f"[{mark}]"
-        text += "" if statement.supported else f" ({UNSUPPORTED})"
+        text += f" ({statement.remark})" if statement.remark else ""
     blocks = [text or escaped(answer.short)]
     if answer.status is Status.INSUFFICIENT:
         nearest = f"Closest: {answer.nearest.answer}" if answer.nearest else ""

@@ -125,6 +125,7 @@ class Researched(FrozenModel):
     status: Status
     answer: str = Field(description="with marks such as [1]; empty if there is none")
     confidence: float
+    basis: str = Field(description="what the answer rests on, in words")
     evidence: tuple[Cited, ...]
     reasoning: str
     missing: tuple[str, ...]
@@ -139,6 +140,7 @@ class Researched(FrozenModel):
             status=answer.status,
             answer=answer.answer,
             confidence=answer.confidence,
+            basis=answer.basis,
             evidence=tuple(
                 Cited(
                     mark=f"[{quote.number}]", document=quote.document_id, where=where[str(quote.number)],

@@ -15,7 +15,7 @@ from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.pictures import PagePictures, PictureReading
 from multi_agent.grounding.reading_order import ReadingOrder
-from multi_agent.grounding.support import Judged, Statement, SupportRules, mark_pictured, settle
+from multi_agent.grounding.support import Judged, Statement, SupportRules, mark_pictured
 from multi_agent.grounding.support_check import SupportCheck
 from multi_agent.grounding.written_answer import (
     ResponseClaim,
@@ -320,14 +320,9 @@ class _DraftChecker:
 
     def check(self, written: ReaderClaim) -> CheckedClaim:
         cited = _cite(written, self._units, self._pictures)
-        judged = mark_pictured(settle(self._rules.judge(Statement(written.text, cited.evidence))), self._rules)
+        judged = mark_pictured(self._rules.judge(Statement(written.text, cited.evidence)), self._rules)
         evidence = self._order.number(judged.statement.evidence)
-        claim = Claim(
-            text=written.text,
-            evidence=tuple(item.number for item in evidence),
-            supported=bool(judged.supported),
-            pictured=judged.pictured,
-        )
+        claim = judged.claim(written.text, tuple(item.number for item in evidence))
         return CheckedClaim(claim, evidence, tuple(f"[{number}]" for number in cited.unknown))
 
 
@@ -368,4 +363,4 @@ def _nothing(inputs: ReaderInputs) -> Synthesis:
 
 
 def _plain_text(claims: Iterable[Claim]) -> str:
-    return " ".join(claim.text for claim in claims if claim.supported)
+    return " ".join(claim.text for claim in claims if claim.stands)

@@ -11,7 +11,7 @@ from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.reading_order import ReadingOrder
-from multi_agent.grounding.support import Judged, Statement, SupportRules, mark_pictured, settle
+from multi_agent.grounding.support import Judged, Statement, SupportRules, mark_pictured
 from multi_agent.grounding.support_check import SupportCheck
 from multi_agent.grounding.written_answer import (
     ResponseClaim,
@@ -31,7 +31,7 @@ from multi_agent.prompts.show_evidence import (
 )
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_task import show_task, show_today
-from multi_agent.values.context import Claim, Computation, ContextUpdate, Evidence, Note, ResearchContext
+from multi_agent.values.context import Computation, ContextUpdate, Evidence, Note, ResearchContext
 from multi_agent.values.evidence_events import EvidenceRejected
 from multi_agent.values.tasks import TaskData
 
@@ -177,16 +177,9 @@ class _Sources:
         return [number for number in written.evidence if number not in self._evidence]
 
     def check_draft(self, written: WrittenClaim) -> CheckedClaim:
-        judged = mark_pictured(settle(self.rules.judge(self.statement(written))), self.rules)
+        judged = mark_pictured(self.rules.judge(self.statement(written)), self.rules)
         evidence = self._draft_order.number(judged.statement.evidence)
-        claim = Claim(
-            text=written.text,
-            evidence=tuple(item.number for item in evidence),
-            computations=tuple(each.number for each in judged.statement.computations),
-            supported=bool(judged.supported),
-            pictured=judged.pictured,
-        )
-        return CheckedClaim(claim, evidence)
+        return CheckedClaim(judged.claim(written.text, tuple(item.number for item in evidence)), evidence)
 
 
 def _known(numbers: Iterable[int], items: Mapping[int, T]) -> tuple[T, ...]:

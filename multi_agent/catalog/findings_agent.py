@@ -25,5 +25,5 @@ class FindingsAgent(Reader):
         return update.model_copy(update={"notes": self._notes(synthesis)})
 
     def _notes(self, synthesis: Synthesis) -> tuple[Note, ...]:
-        unsupported = (claim.text for claim in synthesis.claims if not claim.supported)
+        unsupported = (claim.text for claim in synthesis.claims if not claim.stands)
         return tuple(Note(agent=self.card.name, text=text) for text in unsupported)

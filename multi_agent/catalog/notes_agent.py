@@ -29,7 +29,7 @@ class NotesOutput(StepOutput):
 
     @classmethod
     def of(cls, update: ContextUpdate) -> Self:
-        found = (claim for finding in update.findings for claim in finding.synthesis.claims if claim.supported)
+        found = (claim for finding in update.findings for claim in finding.synthesis.claims if claim.stands)
         return cls(notes="; ".join((*(claim.text for claim in found), *(note.text for note in update.notes))))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from multi_agent.errors import ToolError
-from multi_agent.toolbox.units import convert
+from multi_agent.records.units import convert
 
 
 def convert_unit(value: Decimal, unit: str, into: str) -> float | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from itertools import permutations
+from itertools import permutations, product
 
 _SIGNIFICANT = 3  # minimum significant digits of a figure; shorter ones match by chance
+_FEWEST_ADDENDS, _MOST_ADDENDS = 3, 10  # figures of a sum; derivations cover two
 _MOST_OPERANDS = 16  # maximum values; a figure with two readings, such as "2,434", counts twice
 
 _OPERATIONS: tuple[tuple[str, Callable[[Decimal, Decimal], Decimal]], ...] = (
@@ -32,6 +33,13 @@ def derivation(readings: Iterable[Decimal], operands: Sequence[Decimal]) -> str:
     if not sought or len(operands) > _MOST_OPERANDS:
         return ""
     return next((how for how, result in _results(operands) if any(_equals(result, value) for value in sought)), "")
+
+
+def total(readings: Iterable[Decimal], addends: Sequence[Iterable[Decimal]]) -> str:
+    """Return the sum that gives the figure, of one figure per quote in one of its readings; '' if there is none."""
+    sought = set(readings)
+    sums = product(*addends) if _FEWEST_ADDENDS <= len(addends) <= _MOST_ADDENDS else ()
+    return next((" + ".join(f"{each:,f}" for each in terms) for terms in sums if sum(terms) in sought), "")
 
 
 def _results(operands: Sequence[Decimal]) -> Iterator[tuple[str, Decimal]]:

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 
-from multi_agent.grounding.support import Judged
+from base.counts import count
+from multi_agent.grounding.support import WORD_FOR_WORD, Judged
 from multi_agent.grounding.terms import TermIndex, find_terms
+from multi_agent.values.context import Computation
 from vectorstore.models import ToolOutput
 
 _MOST_OF_QUESTION = 0.5
@@ -23,6 +25,7 @@ class Signal(StrEnum):
     OFF_QUESTION = "every claim supported; the quotes have fewer"
     PICTURED = "every claim supported; some only by what a model read in a picture"
     PARTLY = "some claims not supported"
+    UNCHECKED = "some claims not checked"
     ABSENT = "nothing found, and the question says what to answer then"
     INSUFFICIENT = "insufficient"
 
@@ -33,6 +36,7 @@ SHARE_RIGHT: Mapping[Signal, float] = MappingProxyType(
         Signal.OFF_QUESTION: 0.3,
         Signal.PICTURED: 0.3,
         Signal.PARTLY: 0.5,
+        Signal.UNCHECKED: 0.45,
         Signal.ABSENT: 0.4,
         Signal.INSUFFICIENT: 0.4,
     }
@@ -42,20 +46,33 @@ SHARE_RIGHT: Mapping[Signal, float] = MappingProxyType(
 Measured with ``benchmarks/local_model`` on 2026-11-22: a model of 1.5 billion parameters answered 65 questions, a third
 of them unanswerable, and careful readers answered 40. Correct answers of the model and the readers:
 ``ON_QUESTION`` 15 of 33 and 37 of 40; ``OFF_QUESTION`` 7 of 25 and none; ``INSUFFICIENT`` 3 of 7 and none. ``ABSENT``
-uses the share of ``INSUFFICIENT``, since both mean that the documents lack the answer. ``PARTLY`` and ``PICTURED`` are
-estimates: no answer had these signals.
+uses the share of ``INSUFFICIENT``, since both mean that the documents lack the answer. ``PARTLY``, ``UNCHECKED`` and
+``PICTURED`` are estimates: no answer had these signals.
 """
+
+
+WEAK = "Weak"
+"""Beginning of the basis of an answer that is less sure."""
+_WEAK: Mapping[Signal, str] = MappingProxyType(
+    {
+        Signal.OFF_QUESTION: "its quotes have few words of the question",
+        Signal.PICTURED: "a model read it in a picture of the page",
+        Signal.ABSENT: "nothing was found",
+    }
+)
 
 
 def signal_of(judged: Sequence[Judged], question: str, *, sufficient: bool) -> Signal:
     """Return the signal of an answer with these claims."""
-    supported = [each for each in judged if each.supported]
+    supported = [each for each in judged if each.stands]
     if not sufficient or not supported:
         return Signal.INSUFFICIENT
     if len(supported) < len(judged):
         return Signal.PARTLY
     if any(each.pictured for each in supported):
         return Signal.PICTURED
+    if not all(each.supported for each in judged):
+        return Signal.UNCHECKED
     statements = [each.statement for each in supported]
     quotes = [item.quote for statement in statements for item in statement.evidence]
     results = [computed.purpose for statement in statements for computed in statement.computations]
@@ -66,3 +83,26 @@ def signal_of(judged: Sequence[Judged], question: str, *, sufficient: bool) -> S
     asked = list(find_terms(question))
     on_question = sum(term in shown for term in asked) >= _MOST_OF_QUESTION * len(asked)
     return Signal.ON_QUESTION if on_question else Signal.OFF_QUESTION
+
+
+def describe_basis(signal: Signal, judged: Sequence[Judged], computations: Sequence[Computation]) -> str:
+    """Return what a sufficient answer rests on, in words: "Word for word on page 36" or "Weak: 1 claim not checked"."""
+    if signal is Signal.INSUFFICIENT:
+        return (
+            "Contradicted by its quotes"
+            if any(each.contradicted for each in judged)
+            else "Not answered by what was read"
+        )
+    if signal in _WEAK:
+        return f"{WEAK}: {_WEAK[signal]}"
+    open_claims = sum(not each.supported for each in judged)
+    if signal in (Signal.UNCHECKED, Signal.PARTLY):
+        return f"{WEAK}: {open_claims} of {count(len(judged), 'claim')} not checked"
+    used = {each.number for claim in judged for each in claim.statement.computations}
+    if rows := sum(len(each.evidence) for each in computations if each.number in used):
+        return f"Computed from {count(rows, 'row')}"
+    places = {item.place: item for each in judged for item in each.statement.evidence}
+    pages = sorted({page for item in places.values() for page in item.pages})
+    if all(each.shown == WORD_FOR_WORD for each in judged):
+        return f"Word for word{f' on page {pages[0]}' if len(pages) == 1 else ''}"
+    return f"Follows from {count(len(places), 'quote')}"

@@ -33,7 +33,7 @@ def in_reading_order(synthesis: Synthesis) -> Synthesis:
     """
     order = ReadingOrder()
     known = {item.number: item for item in synthesis.evidence}
-    for claim in sorted(synthesis.claims, key=lambda claim: not claim.supported):
+    for claim in sorted(synthesis.claims, key=lambda claim: not claim.stands):
         order.number([known[number] for number in claim.evidence])
 
     def renumbered(claim: Claim) -> Claim:

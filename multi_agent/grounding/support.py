@@ -3,8 +3,8 @@
     rules = SupportRules(question, shown_evidence, chunks)
     judged = rules.judge(statement)
 
-The rules search for the figures, names and words of a claim in its quotes, their locations and table headers, and the
-computations that it cites. Terms of the question prove nothing.
+The rules compare a claim with its quotes, their locations and table headers, and the computations that it cites.
+What they do not understand stays open: a claim never counts as supported because a rule does not know its words.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ from copy import copy
 from functools import cached_property
 from typing import Literal, NamedTuple, Self
 
-from multi_agent.grounding.arithmetic import derivation
+from base.counts import count
+from multi_agent.grounding.arithmetic import derivation, total
+from multi_agent.grounding.meaning.checking import check
+from multi_agent.grounding.meaning.comparing import Comparison
+from multi_agent.grounding.quotes import fold, has_spaceless
 from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.prompts.show_outside import show_words
 from multi_agent.prompts.show_passages import show_location, show_proof
-from multi_agent.values.context import Computation, Evidence
+from multi_agent.records.numbers_and_dates import find_amounts
+from multi_agent.values.context import Claim, Computation, Evidence, Verdict
 from vectorstore.models import Chunk, ChunkKind
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
@@ -28,6 +33,9 @@ _MIN_COPIED = 6  # minimum words of a claim to search for as a copy of the text
 _MOST_COPIED = 4  # maximum sentences of a copy
 _NEAR = 2  # sentences to search before and after each cited one
 PICTURED = "It rests on what a model read in the picture of a page, which no rule can verify."
+WORD_FOR_WORD = "Checked word for word"
+CHECKED = "Checked against its quote"
+CONFIRMED = "Confirmed by a check call"
 _LONGEST_QUOTE = 1200  # characters of a quote in the check call
 
 
@@ -40,7 +48,7 @@ class Statement(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The verdict on a statement. ``supported`` is None if the rules cannot decide."""
+    """The verdict on a statement. ``supported`` is None if it is open, False if the statement is rejected."""
 
     statement: Statement
     supported: bool | None
@@ -48,10 +56,42 @@ class Judged(NamedTuple):
     method: Literal["rule", "model"] = "rule"
     repair: str = ""
     """A description of the repairs of the statement."""
-    missing: tuple[Term, ...] = ()
-    """Terms of the statement that are not in its evidence."""
+    missing: tuple[str, ...] = ()
+    """Figures and names of an open statement that are not in its evidence."""
     pictured: bool = False
     """Whether the statement is unsupported without picture readings."""
+    contradicted: bool = False
+    """Whether its evidence says something else."""
+    shown: str = ""
+    """How a supported statement was checked, in words."""
+
+    @property
+    def stands(self) -> bool:
+        """Whether an answer may rest on it: supported, or open and without a figure or name that its evidence lacks."""
+        return bool(self.supported) or (self.supported is None and not self.missing)
+
+    @property
+    def checked(self) -> str:
+        """The verdict in words, for people."""
+        if self.contradicted:
+            return f"Contradicts its quote: {self.reason}"
+        if not self.supported:
+            return f"Not checked: {self.reason}"
+        return CONFIRMED if self.method == "model" else self.shown or CHECKED
+
+    def claim(self, text: str, evidence: tuple[int, ...]) -> Claim:
+        """Return the claim of an answer, with the numbers of its evidence there."""
+        verdict: Verdict = "supported" if self.supported else "contradicted" if self.contradicted else "not_checked"
+        return Claim(
+            text=text,
+            evidence=evidence,
+            computations=tuple(dict.fromkeys(each.number for each in self.statement.computations)),
+            supported=bool(self.supported),
+            pictured=self.pictured,
+            verdict=verdict,
+            stands=self.stands,
+            checked=self.checked,
+        )
 
 
 class SupportRules:
@@ -130,59 +170,105 @@ class SupportRules:
         return text.rstrip().endswith(_QUESTION_MARKS) or words_of(text) == self._question_words
 
     def _compare(self, statement: Statement) -> Judged:
-        """Compare the terms of the statement with its evidence. Add quotes that contain the missing terms."""
-        terms = self._terms(statement.text)
+        """Judge a statement. Add quotes for its missing figures and names where they then support it."""
+        judged = self._verdict(statement)
+        if judged.supported or not judged.missing:
+            return judged
+        terms = find_terms(statement.text)
         evidence = self._evidence_index(statement)
         missing = [term for term in terms if term not in evidence and not self._is_known(term)]
-        repair = ""
         # Add quotes only for figures and names, because a sentence that adds only a word is about something else.
         telling = [term for term in missing if term.kind != "word"]
-        if telling and (quotes := self._quotes_with(missing, statement) or self._quotes_near(telling, statement)):
-            repair = f"a claim pointed past its sentence; added {_show(quotes)}"
-            statement = statement._replace(evidence=(*statement.evidence, *quotes))
-            evidence = self._evidence_index(statement)
-            missing = [term for term in missing if term not in evidence]
-        if computed := _recompute(missing, terms, evidence):
-            return Judged(statement, True, f"It follows from its evidence: {'; '.join(computed)}.", repair=repair)
-        supported, reason = self._verdict(statement, terms, missing, evidence)
-        return Judged(statement, supported, reason, repair=repair, missing=tuple(missing))
+        quotes = (self._quotes_with(missing, statement) or self._quotes_near(telling, statement)) if telling else ()
+        completed = self._verdict(statement._replace(evidence=(*statement.evidence, *quotes)))
+        if quotes and completed.supported:  # a sentence that only has the same figure is about something else
+            return completed._replace(repair=f"a claim pointed past its sentence; added {_show(quotes)}")
+        if computed := _recompute(missing, terms, evidence) or _add_up(missing, statement):
+            reason = f"It follows from its evidence: {'; '.join(computed)}."
+            return Judged(statement, True, reason, shown=f"Computed: {'; '.join(computed)}")
+        return judged
 
-    def _terms(self, text: str) -> tuple[Term, ...]:
-        """Return the terms of a claim. Include short words if no other term goes beyond the question."""
-        terms = find_terms(text)
-        return terms if any(term not in self._asked for term in terms) else find_terms(text, min_word=1)
-
-    def _verdict(
-        self, statement: Statement, terms: Sequence[Term], missing: Sequence[Term], evidence: TermIndex
-    ) -> tuple[bool | None, str]:
+    def _verdict(self, statement: Statement) -> Judged:
+        """Return the verdict of the rules on a statement with the evidence that it names."""
+        verbatim = self._is_verbatim(statement)
+        found = self._comparison(statement)
+        if found is None:
+            return self._unread(statement, verbatim=verbatim)
+        missing = tuple(token.written for token in found.missing)
+        telling = tuple(token.written for token in found.missing if token.kind != "word" and not token.is_one)
+        if found.conflicts:
+            return Judged(statement, False, f"{found.conflicts[0]}.", contradicted=True, missing=telling)
         if missing:
-            return None, f"Not in its evidence: {', '.join(term.text for term in missing)}."
-        found = [term for term in terms if term in evidence and term not in self._asked]
-        if not found:
-            return None, "It says nothing beyond the question."
+            return Judged(statement, None, f"Not in its evidence: {', '.join(missing)}.", missing=telling)
+        if doubt := self._doubt(statement, found):
+            return Judged(statement, None, doubt)
+        shown = WORD_FOR_WORD if verbatim else _follows(statement, found)
+        return Judged(statement, True, "Its evidence contains what it says.", shown=shown)
+
+    def _unread(self, statement: Statement, *, verbatim: bool) -> Judged:
+        """Return the verdict on a statement in a language that the rules do not know. Only a copy is supported."""
+        if verbatim:
+            return Judged(statement, True, "Its evidence contains what it says.", shown=WORD_FOR_WORD)
+        evidence = self._evidence_index(statement)
+        terms = [term for term in _exact_terms(statement.text) if term not in evidence and term not in self._asked]
+        missing = tuple(term.text for term in terms)
+        reason = f"Not in its evidence: {', '.join(missing)}." if missing else "The rules do not know its language."
+        return Judged(statement, None, reason, missing=missing)
+
+    def _doubt(self, statement: Statement, found: Comparison) -> str:
+        if not found.says_more:
+            return "It says nothing beyond the question."
+        evidence = self._evidence_index(statement)
+        said = [term for term in find_terms(statement.text) if term in evidence and term not in self._asked]
         words = find_terms(statement.text, _MIN_COMPARISON)
-        if _compares(statement, found) and any(term not in evidence for term in words):
-            return None, "It compares figures."
-        return True, "Its evidence contains what it says."
+        if _compares(statement, said) and any(term not in evidence for term in words):
+            return "It compares figures."
+        return f"{found.doubts[0]}." if found.doubts else ""
+
+    def _comparison(self, statement: Statement) -> Comparison | None:
+        quotes = [item.quote for item in statement.evidence]
+        rows = [f"| {' | '.join(map(str, row))} |" for each in statement.computations for row in each.rows]
+        around = [f"{self._location(item, show_proof)}\n{self._header(item)}" for item in statement.evidence]
+        around += [f"{each.purpose}\n{' '.join(each.columns)}" for each in statement.computations]
+        passages = {
+            item.chunk_id: self._chunks[item.chunk_id].text
+            for item in statement.evidence
+            if item.chunk_id in self._chunks
+        }
+        return check(
+            statement.text,
+            [*quotes, *rows],
+            context="\n".join(around),
+            passages=passages.values(),
+            question=self._question,
+            is_widespread=lambda word: self._is_widespread(Term(word, "word")),
+        )
+
+    def _is_verbatim(self, statement: Statement) -> bool:
+        """Return whether one quote contains the statement word for word."""
+        claim = statement.text
+        if has_spaceless(claim):
+            return any(fold(claim).rstrip(" .。") in fold(item.quote) for item in statement.evidence)
+        said = f" {' '.join(words_of(claim))} "
+        return any(said in f" {' '.join(words_of(item.quote))} " for item in statement.evidence)
 
     def _is_known(self, term: Term) -> bool:
         """Return whether the question contains the term, or the term is a word that several passages contain."""
-        if term in self._asked:
-            return True
-        if term.kind != "word":
-            return False
+        return term in self._asked or (term.kind == "word" and self._is_widespread(term))
+
+    def _is_widespread(self, term: Term) -> bool:
         if term not in self._widespread:
             self._widespread[term] = sum(term in passage for passage in self._passages) >= _COMMON
         return self._widespread[term]
 
     def _find_evidence(self, statement: Statement) -> Judged:
-        """Judge a statement without evidence. Add the quotes that contain all its terms, if there are any."""
+        """Judge a statement without evidence. Add the quotes that contain all its terms and support it."""
         terms = [term for term in find_terms(statement.text, min_word=1) if term not in self._asked]
         quotes = self._quotes_with(terms, statement) if terms else ()
-        if not quotes:
+        judged = self._verdict(statement._replace(evidence=quotes))
+        if not quotes or not judged.supported:
             return Judged(statement, False, "It names no evidence.")
-        repair = f"a claim named no sentence; added {_show(quotes)}"
-        return Judged(statement._replace(evidence=quotes), True, "Its evidence contains what it says.", repair=repair)
+        return judged._replace(repair=f"a claim named no sentence; added {_show(quotes)}")
 
     def _quotes_with(self, missing: Sequence[Term], statement: Statement) -> tuple[Evidence, ...]:
         """Return the quotes that the statement copies, or the quote with all missing terms and most of the question's.
@@ -231,10 +317,10 @@ class SupportRules:
         words = words_of(text)
         if len(words) < _MIN_COPIED:
             return ()
-        for count in range(1, _MOST_COPIED + 1):
-            for first in range(len(self._shown) - count + 1):
-                quotes = self._shown[first : first + count]
-                joined = " ".join(self._words[first : first + count])
+        for many in range(1, _MOST_COPIED + 1):
+            for first in range(len(self._shown) - many + 1):
+                quotes = self._shown[first : first + many]
+                joined = " ".join(self._words[first : first + many])
                 if f" {' '.join(words)} " in f" {joined} " and len({item.chunk_id for item in quotes}) == 1:
                     return tuple(quotes)
         return ()
@@ -281,13 +367,6 @@ class SupportRules:
         return next((line for line in chunk.text.splitlines() if line.startswith("|")), "")
 
 
-def settle(judged: Judged) -> Judged:
-    """Decide an open verdict without a model. The statement is supported unless a figure or a name is missing."""
-    if judged.supported is not None:
-        return judged
-    return judged._replace(supported=all(term.kind == "word" for term in judged.missing))
-
-
 def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
     """Return the verdict, marked as pictured if the statement is not supported without its picture readings.
 
@@ -295,11 +374,18 @@ def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
     """
     statement = judged.statement
     verbatim = tuple(item for item in statement.evidence if not item.picture)
-    if not judged.supported or len(verbatim) == len(statement.evidence):
+    if not judged.stands or len(verbatim) == len(statement.evidence):
         return judged
     alone = statement._replace(evidence=verbatim)
-    verified = bool(verbatim or alone.computations) and settle(rules.judge(alone)).supported
+    verified = bool(verbatim or alone.computations) and rules.judge(alone).stands
     return judged._replace(pictured=not verified)
+
+
+def _follows(statement: Statement, found: Comparison) -> str:
+    """Return in words what a supported statement follows from."""
+    if statement.computations:
+        return f"Computed from {count(sum(len(each.rows) for each in statement.computations), 'row')}"
+    return CHECKED if found.sentences < 2 else f"Follows from {count(len(statement.evidence), 'quote')}"
 
 
 def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermIndex) -> list[str]:
@@ -312,6 +398,16 @@ def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermInd
     telling = [term for term in missing if term.kind != "word"]
     found = [(term.text, derivation(term.values, operands)) for term in telling]
     return [f"{text} = {how}" for text, how in found] if all(how for _, how in found) else []
+
+
+def _add_up(missing: Sequence[Term], statement: Statement) -> list[str]:
+    """Return the formula if only one figure is missing and it is the sum of the only figures of the quotes."""
+    figures = [list(find_amounts(item.quote)) for item in statement.evidence]
+    telling = [term for term in missing if term.kind != "word"]
+    if len(telling) != 1 or any(len(each) != 1 for each in figures):
+        return []
+    how = total(telling[0].values, [each[0].values for each in figures])
+    return [f"{telling[0].text} = {how}"] if how else []
 
 
 def _exact_terms(text: str) -> list[Term]:

@@ -14,8 +14,9 @@ from itertools import zip_longest
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.grounding.support import PICTURED, Judged, Statement, SupportRules, mark_pictured, settle
-from multi_agent.grounding.terms import TermIndex, find_terms
+from multi_agent.grounding.meaning.checking import check
+from multi_agent.grounding.support import PICTURED, Judged, Statement, SupportRules, mark_pictured
+from multi_agent.grounding.terms import Term, TermIndex, find_terms
 from multi_agent.model import LLM
 from multi_agent.prompt import Prompt
 from multi_agent.values.bus import Publish
@@ -34,7 +35,7 @@ class ClaimCheck(BaseModel):
 class SupportCheck:
     """Judges all claims of an answer. With ``ask``, one model call judges those that the rules leave open.
 
-    Without ``ask``, such a claim counts as supported unless its evidence lacks one of its figures or names.
+    Without ``ask``, such a claim stays open, and the answer shows it as not checked.
     """
 
     def __init__(
@@ -50,12 +51,12 @@ class SupportCheck:
             await self._publish(ResponseRepaired(caller=self._agent, repairs=repairs))
         judged = [mark_pictured(each, self._rules) for each in await self._settle(judged)]
         for each in judged:
-            if each.method == "model" or each.pictured or not each.supported:
+            if each.method == "model" or each.pictured or not each.stands:
                 await self._publish(
                     ClaimChecked(
                         agent=self._agent,
                         claim=each.statement.text,
-                        supported=bool(each.supported),
+                        supported=each.stands,
                         method="picture" if each.pictured else each.method,
                         reason=f"{each.reason} {PICTURED}" if each.pictured else each.reason,
                     )
@@ -64,10 +65,8 @@ class SupportCheck:
 
     async def _settle(self, judged: Sequence[Judged]) -> list[Judged]:
         unclear = [each for each in judged if each.supported is None]
-        if not unclear:
+        if not unclear or not self._ask:
             return list(judged)
-        if not self._ask:
-            return [settle(each) for each in judged]
         verdicts = iter(await self._ask_model(unclear))
         return [next(verdicts) if each.supported is None else each for each in judged]
 
@@ -89,9 +88,23 @@ class SupportCheck:
             return judged._replace(
                 supported=False, reason="Its quotes alone do not answer the question.", method="model"
             )
-        supported = self._rules.is_short(answer) or agree(answer, judged.statement.text, self._question)
+        text = judged.statement.text
         reason = f"From its quotes alone, the answer is {answer!r}."
-        return judged._replace(supported=supported, reason=reason, method="model")
+        agreed = self._rules.is_short(answer) or agree(answer, text, self._question)
+        if differs(answer, text, self._question) or not agreed:
+            return judged._replace(supported=False, contradicted=True, reason=reason, method="model")
+        confirms_all = all(term in TermIndex(answer) for term in map(_as_term, judged.missing))
+        return judged._replace(supported=confirms_all, reason=reason, method="model")
+
+
+def differs(answer: str, claim: str, question: str) -> bool:
+    """Return whether the rules find that the answer says something else than the claim, such as the opposite."""
+    found = check(claim, [answer], context="", passages=(), question=question, is_widespread=lambda _: False)
+    return found is not None and bool(found.conflicts)
+
+
+def _as_term(text: str) -> Term:
+    return next(iter(find_terms(text, min_word=1)), Term(text, "word"))
 
 
 def agree(answer: str, claim: str, question: str) -> bool:

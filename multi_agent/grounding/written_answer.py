@@ -8,9 +8,10 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.grounding.confidence import SHARE_RIGHT, Signal, signal_of
+from multi_agent.grounding.confidence import SHARE_RIGHT, Signal, describe_basis, signal_of
 from multi_agent.grounding.support import Judged
 from multi_agent.grounding.terms import words_of
+from multi_agent.values.answer import holds
 from multi_agent.values.context import Claim, Computation, Evidence, Place, Synthesis
 from vectorstore.models import Chunk
 
@@ -57,14 +58,16 @@ def build_synthesis(
 ) -> Synthesis:
     """Return the answer. ``evidence`` is numbered and contains the evidence of all claims.
 
-    An answer without a supported claim is insufficient, regardless of the model's verdict, unless the question defines
-    it (``answers_absence``). The confidence, ``looked_for`` and ``found`` come from the run, not from the model.
+    An answer without a claim that stands, or with a contradicted one, is insufficient, regardless of the model's
+    verdict, unless the question defines it (``answers_absence``). The confidence, ``looked_for`` and ``found`` come
+    from the run, not from the model.
     """
     numbers = {item.place: item.number for item in evidence}
     absent = answers_absence(response, question)
     claims = () if absent else tuple(_claim(each, numbers) for each in judged)
-    sufficient = absent or (response.sufficient and any(claim.supported for claim in claims))
+    sufficient = absent or (response.sufficient and holds(claims))
     missing = response.missing.strip()
+    signal = Signal.ABSENT if absent else signal_of(judged, question, sufficient=sufficient)
     return Synthesis(
         claims=claims,
         short=response.short.strip(),
@@ -72,7 +75,8 @@ def build_synthesis(
         computations=computations,
         layout=response.layout,
         sufficient=sufficient,
-        confidence=SHARE_RIGHT[Signal.ABSENT if absent else signal_of(judged, question, sufficient=sufficient)],
+        confidence=SHARE_RIGHT[signal],
+        basis=describe_basis(signal, judged, computations),
         reasoning=_ABSENT if absent else _reasoning(judged, sufficient=sufficient),
         looked_for=looked_for,
         found=found,
@@ -103,18 +107,12 @@ def describe_read(chunks: Sequence[Chunk]) -> str:
 
 def _claim(judged: Judged, numbers: dict[Place, int]) -> Claim:
     statement = judged.statement
-    return Claim(
-        text=statement.text,
-        evidence=tuple(sorted({numbers[item.place] for item in statement.evidence})),
-        computations=tuple(dict.fromkeys(each.number for each in statement.computations)),
-        supported=bool(judged.supported),
-        pictured=judged.pictured,
-    )
+    return judged.claim(statement.text, tuple(sorted({numbers[item.place] for item in statement.evidence})))
 
 
 def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
     """Return how the claims were checked, or that the answer is insufficient, and why claims were rejected."""
-    rejected = [f"Not supported: “{each.statement.text}” {each.reason}" for each in judged if not each.supported]
+    rejected = [f"{_refused(each)}: “{each.statement.text}” {each.reason}" for each in judged if not each.supported]
     if sufficient:
         checked = sum(each.method == "model" for each in judged if each.supported)
         seen = sum(each.pictured for each in judged)
@@ -125,6 +123,10 @@ def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
     else:
         facts = ["What was read does not answer the question."]
     return " ".join(filter(None, (*facts, *rejected)))
+
+
+def _refused(judged: Judged) -> str:
+    return "Contradicted" if judged.contradicted else "Not checked" if judged.stands else "Not supported"
 
 
 def _count(claims: int) -> str:

@@ -56,6 +56,7 @@ class AnswerBuilder:
                 "records": tuple(record.values for record in context.records),
                 "computations": tuple(Computed.of(each, names) for each in synthesis.computations),
                 "confidence": synthesis.confidence,
+                "basis": synthesis.basis,
                 "looked_for": synthesis.looked_for,
                 "found": synthesis.found,
                 "missing": synthesis.missing if is_answered else (*synthesis.missing, *self._language_note()),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from base.counts import count
+from multi_agent.grounding.confidence import WEAK
 from multi_agent.values.answer import in_short
 from multi_agent.values.context import Claim, ContextUpdate, Evidence, Finding, Place, ResearchContext, Synthesis
 
@@ -30,12 +32,16 @@ def whole_answer(update: ContextUpdate, before: Collection[str], context: Resear
         return last
     chain = (*latest.values(), update.findings[-1])
     close = [each for each in latest.values() if not each.synthesis.sufficient]
+    claims = tuple(claim for each in chain for claim in _renumbered(each.synthesis, context.evidence))
+    weakest = min((each.synthesis for each in chain), key=lambda each: each.confidence)
+    quotes = count(len({number for claim in claims for number in claim.evidence}), "quote")
     return last.model_copy(
         update={
-            "claims": tuple(claim for each in chain for claim in _renumbered(each.synthesis, context.evidence)),
+            "claims": claims,
             "evidence": context.evidence,
             "sufficient": last.sufficient and not close,
-            "confidence": min(each.synthesis.confidence for each in chain),
+            "confidence": weakest.confidence,
+            "basis": weakest.basis if weakest.basis.startswith(WEAK) else f"Follows from {quotes}",
             "looked_for": context.looked_for,
             "missing": (*last.missing, *map(_lacks, close)),
             "reasoning": " ".join(dict.fromkeys(each.synthesis.reasoning for each in chain)),
@@ -48,10 +54,10 @@ def _lacks(finding: Finding) -> str:
 
 
 def _renumbered(synthesis: Synthesis, evidence: Iterable[Evidence]) -> list[Claim]:
-    """Return the supported claims with the evidence numbers of the context."""
+    """Return the claims that stand, with the evidence numbers of the context."""
     now = {item.place: item.number for item in evidence}
     places = {item.number: item.place for item in synthesis.evidence}
-    return [_cited(claim, places, now) for claim in synthesis.claims if claim.supported]
+    return [_cited(claim, places, now) for claim in synthesis.claims if claim.stands]
 
 
 def _cited(claim: Claim, places: Mapping[int, Place], now: Mapping[Place, int]) -> Claim:

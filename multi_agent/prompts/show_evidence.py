@@ -131,7 +131,7 @@ def _show_finding(finding: Finding, context: ResearchContext) -> str:
     evidence = {item.place: item.number for item in context.evidence}
     numbers = {item.number: evidence[item.place] for item in synthesis.evidence if item.place in evidence}
     origin = next((item.origin for item in synthesis.evidence if item.origin), None)
-    supported = [(show_words(claim.text, origin), claim) for claim in synthesis.claims if claim.supported]
+    supported = [(show_words(claim.text, origin), claim) for claim in synthesis.claims if claim.stands]
     claims = [f"\n    {text}{_marks(claim, numbers)}" for text, claim in supported]
     return f"- {finding.question} → {show_words(synthesis.short, origin) or 'see the claims'}" + "".join(claims)
 

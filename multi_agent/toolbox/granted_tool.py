@@ -133,7 +133,7 @@ class GrantedTool:
         text, passages = readable(result.text), result.passages
         if refused := {source_of(chunk.origin) for chunk in passages} - {*self._context.sources}:
             raise ToolError(f"It returned {', '.join(sorted(refused))}, which this run may not use (`--sources`).")
-        if self.card.source == "tools" and not passages and text.strip():
+        if self.card.source == "tools" and result.proves and not passages and text.strip():
             passages = (tool_passage(entry.tool, entry.arguments, text),)
         return result.model_copy(update={"text": text, "passages": passages})
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from base.models import FrozenModel
+from multi_agent.records.units import convert
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from multi_agent.toolbox.units import convert
 
 _DIGITS = 10
 

@@ -1,4 +1,7 @@
-"""Reads a text file of the run."""
+"""Reads a text file of the run, and says where it came from.
+
+A file that the run wrote is no source: its text could be the model's own words.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pydantic import Field
 from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult, excerpt
+from multi_agent.values.sources import tool_passage
 
 
 class FileToRead(FrozenModel):
@@ -33,4 +37,10 @@ class ReadFile:
             text = self._kit.sandbox.read(given.name).decode()
         except UnicodeDecodeError:
             raise ToolError(f"{given.name!r} is not text in UTF-8.") from None
-        return ToolResult(text=excerpt(text, given.start, self._kit.settings.result_characters))
+        origin = self._kit.sandbox.origin(given.name)
+        shown = excerpt(text, given.start, self._kit.settings.result_characters)
+        if origin is None:
+            return ToolResult(text=f"{given.name}, written in this run, so it is no source:\n{shown}", proves=False)
+        asked = {**given.model_dump(mode="json"), "from": origin.url}
+        passages = (tool_passage(self.card.name, asked, shown),) if shown.strip() else ()
+        return ToolResult(text=shown, passages=passages, sources=(origin.url,))

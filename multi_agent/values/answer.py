@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Literal
@@ -175,6 +175,7 @@ class Answer(FrozenModel):
     computations: tuple[Computed, ...] = ()
     on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to intermediate questions")
     confidence: float = Field(default=0.0, ge=0, le=1)
+    basis: str = Field(default="", description="what the answer rests on, in words; empty in older runs")
     reasoning: str = Field(default="", description="how the answer was reached, or why the run ended without one")
     looked_for: tuple[str, ...] = ()
     found: str = ""
@@ -200,18 +201,22 @@ class Answer(FrozenModel):
 
 
 def status_of(synthesis: Synthesis) -> Status:
-    """Return ANSWERED if the synthesis is sufficient and a claim is supported, otherwise INSUFFICIENT.
+    """Return ANSWERED if the synthesis is sufficient, a claim stands and none is contradicted, otherwise INSUFFICIENT.
 
     A sufficient answer without claims also counts as ANSWERED, because the question defines the answer for that case.
     """
-    supported = not synthesis.claims or any(claim.supported for claim in synthesis.claims)
-    return Status.ANSWERED if synthesis.sufficient and supported else Status.INSUFFICIENT
+    stands = not synthesis.claims or holds(synthesis.claims)
+    return Status.ANSWERED if synthesis.sufficient and stands else Status.INSUFFICIENT
+
+
+def holds(claims: Sequence[Claim]) -> bool:
+    """Return whether an answer may rest on these claims: one stands, and none is contradicted by its quotes."""
+    return any(claim.stands for claim in claims) and all(claim.verdict != "contradicted" for claim in claims)
 
 
 def nearest_of(synthesis: Synthesis) -> Nearest | None:
-    """Return the nearest answer of an insufficient synthesis. None without a supported claim or a short answer."""
-    supported = any(claim.supported for claim in synthesis.claims)
-    if synthesis.sufficient or not supported or not synthesis.short:
+    """Return the nearest answer of an insufficient synthesis. None unless its claims hold and it has a short answer."""
+    if synthesis.sufficient or not holds(synthesis.claims) or not synthesis.short:
         return None
     return Nearest(answer=synthesis.short, difference="; ".join(synthesis.missing))
 

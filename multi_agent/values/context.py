@@ -135,6 +135,9 @@ class Computation(FrozenModel):
     flaws: tuple[str, ...] = Field(default=(), description="values that did not fit their type and were left as text")
 
 
+Verdict = Literal["supported", "contradicted", "not_checked"]
+
+
 class Claim(FrozenModel):
     """One statement of the answer with the numbers of its evidence and computations."""
 
@@ -145,6 +148,23 @@ class Claim(FrozenModel):
     pictured: bool = Field(
         default=False, description="whether its evidence is text that a model read in a picture, which is unverified"
     )
+    verdict: Verdict = Field(
+        default_factory=lambda given: "supported" if given["supported"] else "not_checked",
+        description="whether its evidence states it, states something else, or could not be compared with it",
+    )
+    stands: bool = Field(
+        default_factory=lambda given: given["supported"],
+        description="whether the answer may rest on it; an unchecked claim does, unless its evidence lacks a figure or "
+        "name of it",
+    )
+    checked: str = Field(default="", description="how it was checked, in words; empty in older runs")
+
+    @property
+    def remark(self) -> str:
+        """What a reader must know about it in two or three words; empty for a supported claim."""
+        if self.verdict == "contradicted":
+            return "contradicts its quote"
+        return "unsupported" if not self.stands else "" if self.supported else "not checked"
 
 
 Layout = Literal["prose", "list", "numbered_list"]
@@ -165,6 +185,7 @@ class Synthesis(FrozenModel):
     layout: Layout
     sufficient: bool
     confidence: float = Field(ge=0, le=1)
+    basis: str = Field(default="", description="what the answer rests on, in words; empty in older runs")
     reasoning: str
     looked_for: tuple[str, ...]
     found: str
@@ -288,8 +309,8 @@ SINGLE_VALUED: frozenset[str] = frozenset({"inspection", "record_fields", "synth
 
 
 def _marks(claim: Claim) -> str:
-    if not claim.supported:
-        return " [unsupported]"
+    if not claim.stands:
+        return f" [{claim.remark}]"
     return " " + "".join(
         [f"[{number}]" for number in claim.evidence] + [f"[C{number}]" for number in claim.computations]
     )

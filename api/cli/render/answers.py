@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
-from api.services.exports.export import gaps_heading
+from api.services.exports.export import basis_of, checks_of, gaps_heading
 from api.services.research.event_text import vote_lines
 from api.services.research.execution_summary import execution_facts
 from api.services.research.kept_text import KeptText
@@ -29,7 +29,7 @@ _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "faile
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
     """Print the answer, its evidence and a summary of the run. ``home`` is the value of ``--home``."""
     console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
-    console.print(Text(f" · confidence {answer.confidence:.2f}" if answer.answer else "", style="dim"))
+    console.print(Text(basis_of(answer), style="yellow" if answer.basis.startswith("Weak") else "dim"))
     if answer.completed_question not in ("", answer.question):
         show_paragraph(console, f"Question: {answer.completed_question}")
     if answer.nearest:
@@ -47,6 +47,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     show_list(console, gaps_heading(answer), answer.missing)
     for vote in answer.votes:
         show_list(console, "Vote", vote_lines(vote))
+    show_list(console, "Checks of the claims", checks_of(answer))
     if answer.answer:
         show_list(console, "Reasoning", [answer.reasoning])
     option = f" --home {shlex.quote(str(home))}" if home else ""

@@ -54,7 +54,7 @@ class ProgressLines:
             case events.ModelCalled(replayed=False, usage=usage) if usage.seconds >= _SLOW_CALL:
                 self._print(describe(event)[0])
             case evidence_events.ClaimDrafted(claim=claim):
-                self._print(" ".join(describe(event)), style="" if claim.supported else "yellow")
+                self._print(" ".join(describe(event)), style="yellow" if claim.remark else "")
             case events.Voted():
                 for line in describe(event):
                     self._print(line)

@@ -56,11 +56,11 @@ class Export(FrozenModel):
 
 
 class Statement(FrozenModel):
-    """A claim with the marks of its evidence. '1' is a quote and 'C1' a computation. Unsupported claims have none."""
+    """A claim with the marks of its evidence. '1' is a quote and 'C1' a computation. Rejected claims have none."""
 
     text: str
     marks: tuple[str, ...]
-    supported: bool
+    remark: str = Field(description="a doubt about it in words; empty if it is supported")
 
 
 class Source(FrozenModel):
@@ -120,7 +120,7 @@ class Report(FrozenModel):
                 Statement(
                     text=_plain(claim.text),
                     marks=_marks(claim),
-                    supported=claim.supported,
+                    remark=UNSUPPORTED if claim.remark == "unsupported" else claim.remark,
                 )
                 for claim in answer.claims
             ),
@@ -173,12 +173,22 @@ _FORMATS = {
 
 def _marks(claim: Claim) -> tuple[str, ...]:
     marks = (*map(str, claim.evidence), *(f"C{number}" for number in claim.computations))
-    return marks if claim.supported else ()
+    return marks if claim.stands else ()
 
 
 def _status(answer: Answer) -> str:
-    confidence = f" · confidence {answer.confidence:.2f}" if answer.answer else ""
-    return f"{answer.status.value.capitalize()}{confidence}"
+    return f"{answer.status.value.capitalize()}{basis_of(answer)}"
+
+
+def basis_of(answer: Answer) -> str:
+    """Return what the answer rests on, after a dot. Older answers only have a number."""
+    basis = answer.basis or f"confidence {answer.confidence:.2f}"
+    return f" · {basis}" if answer.answer else ""
+
+
+def checks_of(answer: Answer) -> list[str]:
+    """Return how each claim was checked, in words."""
+    return [f"{claim.checked} — {claim.text}" for claim in answer.claims if claim.checked]
 
 
 def gaps_heading(answer: Answer) -> str:
@@ -194,6 +204,7 @@ def _parts(answer: Answer) -> list[Part]:
     return [
         _part("In short", [answer.short]),
         _part("Closest", [answer.nearest.answer if answer.nearest else ""]),
+        _part("Checks of the claims", checks_of(answer)),
         _part("Why", [answer.reasoning]),
         _part("On the way", on_the_way),
         _part("Looked for", answer.looked_for if shows_search else ()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from api.services.exports.export import UNSUPPORTED, Calculation, Report, Statement
+from api.services.exports.export import Calculation, Report, Statement
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
 from multi_agent.values.sources import readable
@@ -45,7 +45,9 @@ def _blocks(report: Report) -> Iterator[str]:
 
 def _statement(statement: Statement) -> str:
     marks = "".join(f"[{mark}]" for mark in statement.marks)
-    return " ".join(filter(None, (_text(statement.text), marks, "" if statement.supported else f"**({UNSUPPORTED})**")))
+    return " ".join(
+        filter(None, (_text(statement.text), marks, f"**({statement.remark})**" if statement.remark else ""))
+    )
 
 
 def _entries(report: Report, statements: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ The template ``page.html.jinja`` escapes all text of documents and models.
 
 from __future__ import annotations
 
-from api.services.exports.export import UNSUPPORTED, Report
+from api.services.exports.export import Report
 from api.services.templates import environment
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
@@ -13,4 +13,4 @@ from multi_agent.values.answer import Answer
 
 def render(run: RunSummary, answer: Answer) -> bytes:
     template = environment("api.services.exports", html=True).get_template("page.html.jinja")
-    return template.render(report=Report.of(run, answer), unsupported=UNSUPPORTED).encode()
+    return template.render(report=Report.of(run, answer)).encode()

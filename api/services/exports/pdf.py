@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from api.errors import UsageError
-from api.services.exports.export import UNSUPPORTED, Report
+from api.services.exports.export import Report
 from base.typesetting import missing_letters, typeset
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
@@ -46,7 +46,6 @@ def _data(run: RunSummary, report: Report, note: str) -> dict[str, Any]:
     return {
         **report.model_dump(mode="json"),
         "shown": [source.shown for source in report.sources],
-        "unsupported": UNSUPPORTED,
         "note": note,
         "date": {"year": day.year, "month": day.month, "day": day.day},
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from api.services.exports.export import UNSUPPORTED, Calculation, Report, Statement
+from api.services.exports.export import Calculation, Report, Statement
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
 
@@ -57,8 +57,8 @@ def _statement(paragraph: Paragraph, statement: Statement) -> None:
     paragraph.add_run(statement.text)
     if statement.marks:
         paragraph.add_run("".join(f"[{mark}]" for mark in statement.marks)).font.superscript = True
-    if not statement.supported:
-        paragraph.add_run(f" ({UNSUPPORTED})").bold = True
+    if statement.remark:
+        paragraph.add_run(f" ({statement.remark})").bold = True
     paragraph.add_run(" ")
 
 

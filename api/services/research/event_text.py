@@ -41,7 +41,7 @@ def progress(event: Event) -> str:
         case events.ReasoningShared(agent=agent, reasoning=reasoning):
             return f"{agent}: {' '.join(reasoning.split())}"
         case evidence_events.ClaimDrafted(claim=claim):
-            return f"{'Claim' if claim.supported else 'Unsupported claim'}: {claim.text}"
+            return f"{'Claim' if claim.stands else f'{claim.remark.capitalize()} claim'}: {claim.text}"
         case evidence_events.DraftWithdrawn():
             return " ".join(describe(event))
         case _:
@@ -127,9 +127,9 @@ def _call(body: events.ModelCalled) -> str:
 
 def _claim_drafted(body: evidence_events.ClaimDrafted) -> list[str]:
     marks = [f"[{number}]" for number in body.claim.evidence] + [f"[C{number}]" for number in body.claim.computations]
-    unsupported = [] if body.claim.supported else ["(unsupported)"]
+    remark = [f"({body.claim.remark})"] if body.claim.remark else []
     dropped = [f"sentence not found: {number}" for number in body.dropped]
-    return [" ".join(["·", body.claim.text, *marks, *unsupported]), *dropped]
+    return [" ".join(["·", body.claim.text, *marks, *remark]), *dropped]
 
 
 def _verdict(body: evidence_events.ClaimChecked) -> str:

@@ -106,3 +106,10 @@ export function within(documents) {
 export function eventLine({title, details}) {
   return [title, details].filter(Boolean).join(": ");
 }
+
+/** A doubt about a claim in words; empty for a supported one. Drafts and older runs only say whether it is supported. */
+export function remark({verdict, stands, supported}) {
+  if (verdict === "contradicted") return "contradicts its quote";
+  if (!(stands ?? supported)) return "unsupported";
+  return supported ? "" : "not checked";
+}

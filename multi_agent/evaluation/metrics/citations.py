@@ -27,7 +27,7 @@ class Citations:
             return {}
         figures: dict[str, float] = {}
         if claims := case.answer.claims:
-            figures["claims_cited"] = _share([claim.supported for claim in claims])
+            figures["claims_cited"] = _share([claim.stands for claim in claims])
         if quotes := [each for each in case.cited if not each.pictured]:
             figures["citation_in_source"] = _share([each.in_source for each in quotes])
         if gold := case.question.gold:

@@ -65,10 +65,12 @@ def test_the_answer_has_the_documented_keys(
     answer = run("ask", QUESTION, "--json").json
     assert list(answer) == [
         "run_id", "status", "mode", "question", "completed_question", "answer", "claims", "evidence", "short",
-        "nearest", "records", "computations", "on_the_way", "confidence", "reasoning", "looked_for", "found", "missing",
-        "votes", "searched", "coverage", "summary", "usage",
+        "nearest", "records", "computations", "on_the_way", "confidence", "basis", "reasoning", "looked_for", "found",
+        "missing", "votes", "searched", "coverage", "summary", "usage",
     ]  # fmt: skip
-    assert list(answer["claims"][0]) == ["text", "evidence", "computations", "supported", "pictured"]
+    assert list(answer["claims"][0]) == [
+        "text", "evidence", "computations", "supported", "pictured", "verdict", "stands", "checked",
+    ]  # fmt: skip
     assert list(answer["evidence"][0]) == [
         "number", "document", "document_id", "chunk_id", "pages", "section", "start", "end", "quote", "picture",
         "origin",

@@ -300,7 +300,7 @@ async def test_near_matches_are_not_checked_by_a_model(serve: Serve, books: Coll
     near = {"text": "The compressor of the Borea 12 travels by lorry.", "sentences": [6]}
     bench = Bench(Reader, serve(answering(near, sufficient=False, ClaimCheck=check)), books, CHECKING)
     update = await bench.run(make_context(), {"question": "Is the compressor of the Borea 12 mailed?", "queries": []})
-    assert [claim.supported for claim in update.findings[0].synthesis.claims] == [True]
+    assert [claim.stands for claim in update.findings[0].synthesis.claims] == [True]
     assert not asked
 
 
@@ -309,9 +309,9 @@ async def test_without_the_check_call_figures_and_names_decide(serve: Serve, boo
     other_words = {"text": "Nobody established Kestrel before Marta Olin.", "sentences": [5]}
     bench = Bench(Reader, serve(answering(wrong_year, other_words)), books)
     update = await bench.run(make_context(), {"question": "When was it founded?", "queries": []})
-    assert [claim.supported for claim in update.findings[0].synthesis.claims] == [False, True]
+    assert [claim.stands for claim in update.findings[0].synthesis.claims] == [False, True]
     [rejected] = bench.of_type("claim_checked")
-    assert (rejected.method, rejected.reason) == ("rule", "Not in its evidence: 1962.")
+    assert (rejected.method, rejected.reason) == ("rule", "“1962” stands against “1961”.")
 
 
 async def test_an_insufficient_answer_is_empty_for_later_steps(serve: Serve, books: CollectionLibrary) -> None:

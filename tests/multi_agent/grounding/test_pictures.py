@@ -52,7 +52,7 @@ async def test_the_synthesizer_prompt_and_claims_mark_picture_evidence(serve: Ca
     assert "[2] report.pdf, page 4: Its warranty is seven years." in asked[0].prompt
     answer = bench.context.synthesis
     assert answer is not None
-    assert [(claim.supported, claim.pictured) for claim in answer.claims] == [(True, True), (True, False), (True, True)]
+    assert [(claim.stands, claim.pictured) for claim in answer.claims] == [(True, True), (True, False), (True, True)]
     assert [drafted.claim.pictured for drafted in bench.of_type("claim_drafted")] == [True, False, True]
     assert answer.confidence == SHARE_RIGHT[Signal.PICTURED]
 

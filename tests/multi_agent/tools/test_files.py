@@ -21,7 +21,8 @@ async def test_files_are_written_listed_and_read(call: Any, sandbox: Sandbox) ->
     assert (await call("list_files", {})).text == "There are no files yet."
     await call("write_file", {"name": "notes/first.md", "text": "Größe"})
     assert (await call("list_files", {})).text == "notes/first.md: 7 bytes"
-    assert (await call("read_file", {"name": "notes/first.md"})).text == "Größe"
+    read = await call("read_file", {"name": "notes/first.md"})
+    assert read.text == "notes/first.md, written in this run, so it is no source:\nGröße"
     await call("write_file", {"name": "notes/first.md", "text": "x" * 1000})
     assert (await call("read_file", {"name": "notes/first.md"}, result_characters=600)).text.endswith("start=600.)")
     sandbox.write("raw", b"\xff\xfe\xfa")
@@ -29,6 +30,16 @@ async def test_files_are_written_listed_and_read(call: Any, sandbox: Sandbox) ->
         await call("read_file", {"name": "raw"})
     with pytest.raises(ToolError, match=r"There is no file 'b'; there are: notes/first\.md, raw\."):
         await call("read_file", {"name": "b"})
+
+
+async def test_only_a_downloaded_file_is_evidence_and_names_its_address(call: Any, sandbox: Sandbox) -> None:
+    origin = WebPage(url="https://example.org/a.txt", read_at=datetime(2026, 11, 22, tzinfo=UTC))
+    sandbox.write("a.txt", b"The pump is blue.", origin)
+    await call("write_file", {"name": "b.txt", "text": "The pump is red."})
+    theirs, own = await call("read_file", {"name": "a.txt"}), await call("read_file", {"name": "b.txt"})
+    [passage] = theirs.passages
+    assert (passage.text, passage.origin.arguments["from"]) == ("The pump is blue.", "https://example.org/a.txt")
+    assert (own.passages, own.proves) == ((), False)
 
 
 async def test_a_tool_cannot_say_where_a_file_is_from(call: Any, sandbox: Sandbox) -> None:

@@ -11,7 +11,7 @@ import {vote} from "../run/step.js";
 import {table} from "../tables.js";
 import {GIVEN, isGiven} from "./given.js";
 import {executionSummary} from "./summary.js";
-import {firstSentence, placeIn, plural, sourceName} from "../../lib/format.js";
+import {firstSentence, placeIn, plural, remark, sourceName} from "../../lib/format.js";
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
@@ -21,13 +21,14 @@ export function answerView(answer, collection, base) {
   if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
   return h("section", {class: "answer", "aria-label": "Answer"},
     h("p", {class: "facts"},
-      answer.confidence > 0 && h("span", {}, `confidence ${answer.confidence.toFixed(2)}`),
+      answer.confidence > 0 && h("span", {class: answer.basis?.startsWith("Weak") ? "weak" : ""}, answer.basis || `confidence ${answer.confidence.toFixed(2)}`),
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),
     answer.nearest && h("p", {class: "nearest"}, `Closest: ${answer.nearest.answer}`),
     claims(answer, layoutOf(answer), collection, base),
     complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer),
     answer.evidence.length > 0 && sources(answer, collection, base),
+    answer.claims.some((claim) => claim.checked) && fold("checks", "Checks of the claims", () => h("ul", {}, answer.claims.map((claim) => h("li", {}, `${claim.checked} — ${claim.text}`)))),
     complete && answer.reasoning && fold("why", "Reasoning", () => h("p", {class: "text"}, answer.reasoning)),
     answer.votes.length > 0 && fold("votes", "Vote", () => answer.votes.map(vote)),
     answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
@@ -73,7 +74,7 @@ function claims(answer, layout, collection, base) {
 
 function claimView(claim, at, layout, answer, collection, base) {
   return h(layout === "prose" ? "span" : "li", {class: "claim"},
-    h("span", {class: claim.supported ? "" : "unsupported"}, claim.text), " ", marks(claim, at, answer, collection, base), " ");
+    h("span", {class: remark(claim) ? "unsupported" : "", title: claim.checked || null}, claim.text), " ", marks(claim, at, answer, collection, base), " ");
 }
 
 /** Without `base`, as in a draft, a quote has no address and opens in place. */
@@ -83,10 +84,10 @@ function opener(answer, number, collection, base) {
 }
 
 function marks(claim, at, answer, collection, base) {
-  if (!claim.supported) {
-    const why = claim.dropped?.length ? `Sentence not found: ${claim.dropped.join("; ")}` : "No evidence supports this claim";
-    return h("span", {class: "mark none", title: why}, "unsupported");
-  }
+  const doubt = remark(claim);
+  const why = claim.dropped?.length ? `Sentence not found: ${claim.dropped.join("; ")}` : claim.checked || "No evidence supports this claim";
+  const warning = doubt && h("span", {class: "mark none", title: why}, doubt);
+  if (!(claim.stands ?? claim.supported)) return warning;
   const quotes = claim.evidence.map((number) => {
     const quote = answer.evidence.find((each) => each.number === number);
     return mark(`[${number}]`, at, quote && sourceOf(quote), opener(answer, number, collection, base));
@@ -94,7 +95,7 @@ function marks(claim, at, answer, collection, base) {
   const computed = claim.computations.map((number) =>
     mark(`[C${number}]`, at, "computed", () => openComputation(answer, number, collection)));
   const unverified = claim.pictured && h("span", {class: "mark none", title: "A model read the evidence in the picture of a page, so it cannot be verified."}, "from a picture");
-  return [...quotes, ...computed, unverified].filter(Boolean);
+  return [...quotes, ...computed, unverified, warning].filter(Boolean);
 }
 
 /** `at` is the index of the claim. It is part of the key, so that a focused mark keeps the focus in the final answer. */

@@ -1,7 +1,7 @@
 /* An answer with its citations on the clipboard, as plain text and as HTML. */
 
 import {h} from "../../lib/dom.js";
-import {placeIn, sourceName} from "../../lib/format.js";
+import {placeIn, remark, sourceName} from "../../lib/format.js";
 
 /** Copy the answer. Returns whether the browser allowed it. */
 export function copyAnswer(answer) {
@@ -36,7 +36,7 @@ function asHtml(answer) {
 }
 
 function marks(claim, runId) {
-  if (!claim.supported) return ["[unsupported]"];
+  if (!(claim.stands ?? claim.supported)) return [`[${remark(claim)}]`];
   return [...claim.evidence.map((number) => link(`[${number}]`, runId, number)), ...claim.computations.map((number) => `[C${number}]`)];
 }
 
@@ -45,7 +45,7 @@ function link(label, runId, number) {
 }
 
 function cited(answer) {
-  const numbers = new Set(answer.claims.flatMap((claim) => claim.supported ? claim.evidence : []));
+  const numbers = new Set(answer.claims.flatMap((claim) => (claim.stands ?? claim.supported) ? claim.evidence : []));
   return answer.evidence.filter((quote) => numbers.has(quote.number));
 }
 

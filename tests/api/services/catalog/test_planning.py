@@ -294,6 +294,29 @@ class TestToolSteps:
         assert "A person refused this call" in answer["reasoning"]
 
 
+class TestWrittenFiles:
+    @pytest.fixture
+    def research(self) -> ResearchSettings:
+        return ResearchSettings(plan_tools=("write_file", "read_file"), sources=("documents", "tools"))
+
+    def test_a_file_that_the_run_wrote_is_no_evidence(self, service: Service) -> None:
+        invented = "The Borea 12 won the prize of 1999."
+        plan = planned(
+            step("put", "write_file", inputs={"name": "notes.txt", "text": invented}),
+            step("text", "read_file", inputs={"name": "@{outputs.put.file}", "start": 0}),
+            step("answer", "Synthesizer"),
+        )
+        service.panel.roles = {
+            PLANNER: lambda _: json.dumps(plan),
+            SYNTHESIS: lambda _: json.dumps(synthesis([{"text": invented, "evidence": [1]}], sufficient=True)),
+            REVISION: lambda _: json.dumps(give_up()),
+        }
+        answer = service.http.post("/v1/research", json={"question": "Which prize did it win?", "mode": "high"}).json()
+        assert answer["status"] == "insufficient", answer
+        assert not any(invented in item["quote"] for item in answer["evidence"])
+        assert not any(claim["supported"] for claim in answer["claims"])
+
+
 def test_plans_can_call_no_tool_by_default(service: Service) -> None:
     service.ask()
     assert "download_file" not in service.panel.prompt(PLANNER)

@@ -1,0 +1,108 @@
+"""How often the check of claims lets a wrong claim through, or rejects a right one.
+
+    python -m benchmarks.support [--half tuning|untouched] [--show tuning]
+
+The pairs of a claim and its quote are in ``support_pairs.jsonl`` (made by ``benchmarks.support_pairs``) and in
+``support_by_hand.tsv``. A hash divides them into a half that the rules may be tuned with, and one that is only counted.
+Pairs by hand that the rules were written with are marked and belong to the first half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from multi_agent.grounding.citations import cite
+from multi_agent.grounding.support import Judged, Statement, SupportRules
+from multi_agent.prompts.show_passages import number_units
+from vectorstore.models import Chunk, ChunkKind
+
+_FOLDER = Path(__file__).parent
+
+
+class Pair(NamedTuple):
+    """A claim with its quotes, and whether they support it."""
+
+    kind: str
+    right: bool
+    claim: str
+    quotes: tuple[str, ...]
+    question: str = ""
+    tuned: bool = False
+
+    @property
+    def untouched(self) -> bool:
+        return not self.tuned and hashlib.sha256(self.claim.encode()).digest()[0] % 2 == 0
+
+
+def pairs() -> Iterator[Pair]:
+    """Yield all pairs."""
+    for line in (_FOLDER / "support_pairs.jsonl").read_text(encoding="utf-8").splitlines():
+        made = json.loads(line)
+        yield Pair(made["kind"], made["right"], made["claim"], (made["quote"],))
+    for line in (_FOLDER / "support_by_hand.tsv").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            verdict, kind, claim, quotes, *rest = line.split("\t")
+            yield Pair(
+                kind, verdict[0] == "S", claim, tuple(quotes.split(" @ ")), rest[0] if rest else "", "*" in verdict
+            )
+
+
+def judge(pair: Pair) -> Judged:
+    """Judge the claim as an answer would, with each quote as a passage of its own."""
+    chunks = [_chunk(at, quote) for at, quote in enumerate(pair.quotes)]
+    units = number_units(chunks)
+    evidence = cite((unit.number for unit in units), units).evidence
+    return SupportRules(pair.question or "What is said?", evidence, chunks).judge(Statement(pair.claim, evidence))
+
+
+def _chunk(at: int, text: str) -> Chunk:
+    return Chunk(
+        id=f"{at}", document_id=f"{at}", document=f"/{at}", name="page", version="1", index=0, text=text,
+        kind=ChunkKind.PROSE, start=0, end=len(text),
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Print the shares by kind."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--half", choices=("tuning", "untouched", "both"), default="both")
+    options.add_argument("--show", action="store_true", help="print the mistakes of the tuning half")
+    given = options.parse_args()
+    for half in ("tuning", "untouched") if given.half == "both" else (given.half,):
+        _report(half, [pair for pair in pairs() if pair.untouched == (half == "untouched")], show=given.show)
+
+
+def _report(half: str, chosen: list[Pair], *, show: bool) -> None:
+    counts: dict[tuple[bool, str], list[str]] = defaultdict(list)
+    judge(chosen[0])  # loads the word lists
+    started = time.perf_counter()
+    for pair in chosen:
+        judged = judge(pair)
+        verdict = "supported" if judged.supported else "contradicted" if judged.contradicted else "open"
+        counts[pair.right, pair.kind].append(verdict)
+        if show and half == "tuning" and verdict != ("supported" if pair.right else "contradicted"):
+            print(f"{'right' if pair.right else 'WRONG'} {pair.kind}: {verdict} ({judged.reason})")
+            print(f"    {pair.claim}\n    {pair.quotes}")
+    took = time.perf_counter() - started
+    print(f"\n{half}: {len(chosen)} pairs, {1000 * took / len(chosen):.1f} ms a claim")
+    for (right, kind), verdicts in sorted(counts.items()):
+        shares = (verdicts.count(each) / len(verdicts) for each in ("supported", "contradicted", "open"))
+        print(
+            f"  {'right' if right else 'wrong'} {kind:18} {len(verdicts):4}  "
+            + "  ".join(f"{each:.2f}" for each in shares)
+        )
+    for right, name, verdict in ((False, "wrong let through", "supported"), (True, "right rejected", "contradicted")):
+        whole = [each for (is_right, _), verdicts in counts.items() if is_right == right for each in verdicts]
+        opened = whole.count("open") / len(whole)
+        print(f"  {name}: {whole.count(verdict) / len(whole):.3f} of {len(whole)}; left open: {opened:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Checks a claim against its quotes by rules: reads both in their language and compares them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from multi_agent.grounding.meaning.comparing import Comparison, compare
+from multi_agent.grounding.meaning.lexicon import Lexicon, lexicon_for
+from multi_agent.grounding.meaning.matching import Matcher
+from multi_agent.grounding.meaning.reading import Token, plain_words, read
+from multi_agent.grounding.quotes import has_spaceless
+
+_SHORT_FORM = re.compile(r"\(([A-Z][A-Za-z]{1,7})\)")
+_MOST_SKIPPED = 3  # grammatical words in a long form, such as "of" and "the"
+
+
+def check(
+    claim: str, quotes: Sequence[str], *, context: str, passages: Iterable[str], question: str,
+    is_widespread: Callable[[str], bool],
+) -> Comparison | None:  # fmt: skip
+    """Return how the claim differs from its quotes. None if no lexicon knows their language.
+
+    ``context`` names headings, table heads and documents. ``passages`` may introduce abbreviations.
+    ``is_widespread`` tells whether a word is so common in what was read that the quotes need not repeat it.
+    """
+    short = _short_forms("\n".join((*passages, *quotes)))
+    claim, quoted, context, question = (
+        _shorten(each, short) for each in (claim, "\n".join(map(_line, quotes)), context, question)
+    )
+    lexicon = lexicon_for(plain_words(f"{claim} {quoted} {question}"))
+    if lexicon is None or _is_spaceless(claim):
+        return None
+    said, stated, around, asked = _named([read(each, lexicon) for each in (claim, quoted, context, question)])
+    in_question = Matcher(lexicon, asked)
+
+    def is_known(token: Token) -> bool:
+        plain = token.kind == "word" and not lexicon.sides(token.text)
+        return in_question.in_context(token) or (plain and is_widespread(token.text))
+
+    found = compare(said, stated, around, is_known, lexicon)
+    beyond = [token for token in said if not in_question.in_context(token) and token not in found.missing]
+    return found._replace(says_more=bool(beyond) or _is_proposition(said, asked, found, lexicon))
+
+
+def _is_proposition(said: Sequence[Token], asked: Sequence[Token], found: Comparison, lexicon: Lexicon) -> bool:
+    """Return whether the claim repeats most of the question, and its quotes state all of it."""
+    repeated = Matcher(lexicon, said)
+    return len(said) == found.stated and 2 * sum(map(repeated.in_context, asked)) >= len(asked)
+
+
+def _is_spaceless(text: str) -> bool:
+    letters = [character for character in text if character.isalpha()]
+    return sum(map(has_spaceless, letters)) > len(letters) / 3
+
+
+def _line(quote: str) -> str:
+    """Return a quote as one line, or a row of a table per line."""
+    return quote if quote.lstrip().startswith("|") else " ".join(quote.split())
+
+
+def _named(texts: Sequence[list[Token]]) -> list[list[Token]]:
+    """Return the tokens with names marked at the beginning of sentences too, where they are names elsewhere."""
+    names = {token.text for tokens in texts for token in tokens if token.is_name}
+    return [[token._replace(is_name=token.text in names) for token in tokens] for tokens in texts]
+
+
+def _shorten(text: str, short: Sequence[tuple[re.Pattern[str], str]]) -> str:
+    for long, form in short:
+        text = long.sub(form, text)
+    return text
+
+
+def _short_forms(text: str) -> list[tuple[re.Pattern[str], str]]:
+    return [(re.compile(re.escape(long), re.IGNORECASE), form) for long, form in _introduced(text)]
+
+
+def _introduced(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the long forms with the abbreviations that stand in brackets after them."""
+    for found in _SHORT_FORM.finditer(text):
+        words = text[: found.start()].split()
+        for length in range(2, min(len(words), len(found[1]) + _MOST_SKIPPED) + 1):
+            long = words[-length:]
+            initials = [word[0] for word in long]
+            essential = [word[0] for word in long if len(word) > 3]
+            if found[1].upper() in ("".join(initials).upper(), "".join(essential).upper()):
+                yield " ".join(long), found[1]
+                break

@@ -1,0 +1,306 @@
+"""Compares a claim with its quotes, token by token: what is missing, and what the two say differently.
+
+A claim is supported if every token of it stands in the quotes, governed by the same words and in the same roles.
+It is contradicted where one of its tokens stands against another in the same place. Anything else is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import NamedTuple
+
+from multi_agent.grounding.meaning.lexicon import Lexicon
+from multi_agent.grounding.meaning.matching import Matcher
+from multi_agent.grounding.meaning.operators import Doubt, governed_differently
+from multi_agent.grounding.meaning.reading import Token
+
+
+class Comparison(NamedTuple):
+    """How a claim and its quotes differ."""
+
+    conflicts: tuple[str, ...]
+    doubts: tuple[str, ...]
+    missing: tuple[Token, ...]
+    sentences: int = 0
+    """Number of the sentences that the claim follows from."""
+    stated: int = 0
+    """Number of the tokens that the quotes state."""
+    says_more: bool = True
+    """Whether it says more than the question."""
+
+
+class Aligned(NamedTuple):
+    """A token of the claim and the token of the quote that states it, with their places."""
+
+    at: int
+    claim: Token
+    place: int
+    quote: Token
+
+
+def compare(
+    claim: Sequence[Token], quotes: Sequence[Token], context: Sequence[Token], is_known: Callable[[Token], bool],
+    lexicon: Lexicon,
+) -> Comparison:  # fmt: skip
+    """Return how the claim differs from the quotes. ``context`` names their headings, tables and documents.
+
+    ``is_known`` tells whether the question or several passages have a token, so that it need not be in the quotes.
+    """
+    return _Comparing(claim, quotes, Matcher(lexicon, context), is_known, lexicon).result()
+
+
+class _Comparing:
+    def __init__(
+        self, claim: Sequence[Token], quotes: Sequence[Token], matcher: Matcher, is_known: Callable[[Token], bool],
+        lexicon: Lexicon,
+    ) -> None:  # fmt: skip
+        self._claim, self._matcher, self._is_known, self._lexicon = claim, matcher, is_known, lexicon
+        self._quotes = _joined_names(quotes)
+        self._pairs = self._align()
+        agents = {(pair.claim.marker in lexicon.agents) - (pair.quote.marker in lexicon.agents) for pair in self._pairs}
+        self._voice_changed = len(agents - {0}) == 1
+        self._used = {pair.place for pair in self._pairs}
+
+    def result(self) -> Comparison:
+        found = {pair.at for pair in self._pairs}
+        absent = [token for at, token in enumerate(self._claim) if at not in found]
+        missing = [token for token in absent if not self._matcher.in_context(token) and not self._is_known(token)]
+        replaced = self._replaced(absent)
+        differences = list(self._doubts())
+        # A claim that says something else too may mean another thing.
+        decided = [each.reason for each in differences if each.conflict and (replaced or not missing)]
+        doubts = [each.reason for each in differences if each.reason not in decided]
+        sentences = {pair.quote.sentence for pair in self._pairs}
+        return Comparison(
+            (*replaced, *decided), tuple(doubts), tuple(missing), len(sentences), stated=len(self._pairs)
+        )  # fmt: skip
+
+    def _doubts(self) -> Iterator[Doubt]:
+        yield from governed_differently([(pair.claim, pair.quote) for pair in self._pairs], self._claim, self._quotes)
+        for one, other in combinations(self._pairs, 2):
+            if one.quote.sentence == other.quote.sentence and not one.quote.in_row:
+                yield from self._exchanged(one, other)
+                yield from self._misbound(*sorted((one, other), key=lambda pair: pair.place))
+        for one, other in pairwise(self._pairs):
+            if one.at + 1 == other.at and not one.quote.in_row:
+                yield from self._displaced(one, other)
+        yield from self._scattered()
+        yield from self._columns()
+
+    # Alignment
+
+    def _align(self) -> list[Aligned]:
+        """Align with one sentence if it states as much as all together, otherwise with all."""
+        sentences = sorted({token.sentence for token in self._quotes})
+        places = {each: [at for at, token in enumerate(self._quotes) if token.sentence == each] for each in sentences}
+        whole = self._align_in(range(len(self._quotes)))
+        single = [self._align_in(places[each]) for each in sentences]
+        best = max(single, key=lambda pairs: (len(pairs), _in_order(pairs)), default=[])
+        return best if len(best) >= len(whole) else whole
+
+    def _align_in(self, places: Sequence[int]) -> list[Aligned]:
+        matches = {
+            at: [place for place in places if self._matcher.same(token, self._quotes[place])]
+            for at, token in enumerate(self._claim)
+        }
+        chosen = _longest_in_order(matches)
+        for at, options in matches.items():
+            free = [place for place in options if place not in chosen.values()] or options
+            if at not in chosen and free:
+                chosen[at] = free[0]
+        return [Aligned(at, self._claim[at], chosen[at], self._quotes[chosen[at]]) for at in sorted(chosen)]
+
+    # What stands in the place of a missing token
+
+    def _replaced(self, absent: Sequence[Token]) -> list[str]:
+        """Return the tokens of the quotes that stand against missing ones. None if more is missing."""
+        near = {pair.quote.sentence for pair in self._pairs}
+        others = [each for at, each in enumerate(self._quotes) if at not in self._used and each.sentence in near]
+        against = [(token, each) for token in absent if (each := self._against(token, others))]
+        replaced = {token for token, _ in against}
+        if any(not (token in replaced or self._matcher.in_context(token) or self._is_known(token)) for token in absent):
+            return []
+        return [f"“{token.text}” stands against “{each.text}”" for token, each in against]
+
+    def _against(self, token: Token, others: Sequence[Token]) -> Token | None:
+        if token.kind != "word" and self._matcher.in_context(token):
+            return None
+        found = (each for each in others if self._matcher.excludes(token, each))
+        return next((each for each in found if ("not" in token.governs) == ("not" in each.governs)), None)
+
+    # Roles and places
+
+    def _exchanged(self, one: Aligned, other: Aligned) -> Iterator[Doubt]:
+        """Doubt two tokens that stand in another order than in the quote, unless their prepositions tell them apart."""
+        yield from self._voice(one, other)
+        for pair in (one, other):
+            if (
+                pair.claim.marker != pair.quote.marker
+                and {pair.claim.marker, pair.quote.marker} <= self._lexicon.strong
+            ):
+                reason = f"“{pair.claim.marker}” for “{pair.quote.marker} {pair.claim.text}”"
+                yield Doubt(reason, conflict=True)
+        if one.place <= other.place or self._is_rearranged(one, other):
+            return
+        kinds = {one.claim.kind, other.claim.kind}
+        opposed = self._matcher.opposed(one.claim, other.claim)
+        alike = self._matcher.rivals(one.claim, other.claim) or (kinds == {"word"} and self._is_swap(one, other))
+        conflict = opposed or (len(kinds) == 1 and alike)
+        yield Doubt(f"“{one.claim.text}” and “{other.claim.text}” have exchanged their places", conflict)
+
+    def _is_rearranged(self, one: Aligned, other: Aligned) -> bool:
+        """Return whether the order of two tokens does not matter: the phrase of one was moved, or the voice changed."""
+        pairs = (one, other)
+        told_apart = one.claim.marker != other.claim.marker or one.claim.kind != other.claim.kind
+        if told_apart and any(pair.claim.marker and pair.claim.marker == pair.quote.marker for pair in pairs):
+            return True
+        if self._voice_changed and {one.claim.kind, other.claim.kind} & {"name", "word"}:
+            return True
+        if (other.claim.predicate and one.quote.predicate) or any(map(self._is_turned, pairs)):
+            return True
+        apart = one.claim.segment != other.claim.segment, one.quote.segment != other.quote.segment
+        adjacent = abs(one.at - other.at) == 1 and abs(one.place - other.place) == 1
+        return all(apart) or (adjacent and apart[0])
+
+    def _voice(self, one: Aligned, other: Aligned) -> Iterator[Doubt]:
+        """Doubt "A was bought by B" for "A bought B"."""
+        agents = self._lexicon.agents
+        added = other.claim.marker in agents and not other.quote.marker
+        dropped = other.quote.marker in agents and not other.claim.marker
+        role = {one.claim.kind, other.claim.kind} <= {"name", "word"} and not {
+            one.claim.marker,
+            one.quote.marker,
+        } & agents
+        if one.place < other.place and one.at + 1 == other.at and self._is_turned(other) and role:
+            yield Doubt(f"“{one.claim.text}” may have another role in “{other.claim.text}”", conflict=False)
+        if (added or dropped) and role and one.place < other.place and one.at == 0:
+            yield Doubt(f"“{other.claim.text}” has another role", conflict=other.claim.is_name)
+
+    def _is_turned(self, pair: Aligned) -> bool:
+        """Return whether the pair is a verb in the passive on one side only: "delivered", "was delivered"."""
+        is_participle = pair.claim.text.endswith("ed") or pair.claim.text in self._lexicon.forms
+        return is_participle and pair.claim.predicate != pair.quote.predicate
+
+    def _is_swap(self, one: Aligned, other: Aligned) -> bool:
+        """Return whether the claim is in order once the two tokens change places."""
+        places = [pair.place for pair in self._pairs]
+        first, second = self._pairs.index(one), self._pairs.index(other)
+        places[first], places[second] = places[second], places[first]
+        return places == sorted(places)
+
+    def _misbound(self, first: Aligned, later: Aligned) -> Iterator[Doubt]:
+        """Doubt two tokens of one clause of the claim that belong to different clauses of the quote."""
+        if first.claim.segment != later.claim.segment or first.quote.segment == later.quote.segment:
+            return
+        rival = self._rival(first, later.quote.segment)
+        lead = next(token for token in self._in_segment(later.quote) if token.leads)
+        own_subject = not any(pair.quote is lead for pair in self._pairs)
+        if rival or (own_subject and (rival := self._rival(later, first.quote.segment))):
+            yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", conflict=True)
+        elif first.quote.is_name and any(
+            each.is_name and each is not first.quote and not self._uses(each)
+            for each in self._in_segment(first.quote)[: self._in_segment(first.quote).index(first.quote)]
+        ):
+            yield Doubt(f"“{first.claim.text}” may not be what “{later.claim.text}” is about", conflict=False)
+
+    def _displaced(self, one: Aligned, other: Aligned) -> Iterator[Doubt]:
+        """Doubt a figure beside a word that another figure stands beside in the quote: "7 cars" for "5 cars"."""
+        figure, word, side = (one, other, -1) if one.claim.values else (other, one, 1)
+        beside = word.place + side
+        if word.claim.values or not figure.claim.values or not 0 <= beside < len(self._quotes):
+            return
+        instead = self._quotes[beside]
+        direct = not (instead.predicate or instead.marker) and instead.segment == word.quote.segment
+        if figure.place != beside and direct and self._matcher.rivals(figure.quote, instead):
+            yield Doubt(f"“{instead.text}” stands beside “{word.claim.text}”", conflict=False)
+
+    def _rival(self, pair: Aligned, segment: int) -> Token | None:
+        """Return a token of the segment that could stand in the place of the pair's."""
+        near = (each for each in self._quotes if (each.sentence, each.segment) == (pair.quote.sentence, segment))
+        return next((each for each in near if self._matcher.rivals(pair.quote, each)), None)
+
+    def _in_segment(self, token: Token) -> list[Token]:
+        return [each for each in self._quotes if (each.sentence, each.segment) == (token.sentence, token.segment)]
+
+    def _uses(self, token: Token) -> bool:
+        return any(pair.quote is token for pair in self._pairs)
+
+    def _scattered(self) -> Iterator[Doubt]:
+        """Doubt a claim whose clauses draw on several sentences that nothing in the claim links."""
+        clauses: dict[int, dict[int, list[Token]]] = {}
+        for pair in self._pairs:
+            if not pair.quote.in_row or pair.claim.kind == "figure":
+                clauses.setdefault(pair.claim.segment, {}).setdefault(pair.quote.sentence, []).append(pair.claim)
+        for parts in clauses.values():
+            figures = sum(any(token.kind == "figure" for token in tokens) for tokens in parts.values())
+            if len(parts) > 1 and (figures > 1 or not all(self._is_linked(each, parts) for each in parts)):
+                yield Doubt("its words come from sentences that nothing links", conflict=False)
+        sentences = {sentence for parts in clauses.values() for sentence in parts}
+        for sentence in sentences if len(sentences) > 1 else ():
+            lead = next(each for each in self._quotes if each.sentence == sentence)
+            if not lead.in_row and not any(self._matcher.same(token, lead) for token in self._claim):
+                yield Doubt(f"one of its sentences is about “{lead.written}”", conflict=False)
+
+    def _is_linked(self, sentence: int, parts: Mapping[int, Sequence[Token]]) -> bool:
+        """Return whether a word of the claim stands both in the sentence and in another one of its clause."""
+        stating = [
+            {each.sentence for each in self._quotes if self._matcher.same(token, each)}
+            for token in self._claim
+            if token.kind in ("word", "name")
+        ]
+        return any(sentence in found and found & (parts.keys() - {sentence}) for found in stating)
+
+    def _columns(self) -> Iterator[Doubt]:
+        """Doubt a value of a table that is not in the column that the claim names."""
+        heads = [token for token in self._matcher.context if token.in_row]
+        if len({head.sentence for head in heads}) != 1:
+            return
+        named = {head.segment for head in heads if any(self._matcher.same(token, head) for token in self._claim)}
+        for pair in self._pairs:
+            elsewhere = pair.quote.in_row and pair.quote.values and named and pair.quote.segment not in named
+            if elsewhere and any(self._rival(pair, column) for column in named):
+                yield Doubt(f"“{pair.claim.text}” is in another column", conflict=False)
+
+
+def _joined_names(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens with each list of names in one segment: "Austria, Belgium and France signed"."""
+    groups: dict[tuple[int, int], list[Token]] = {}
+    for token in tokens:
+        groups.setdefault((token.sentence, token.segment), []).append(token)
+    joined: list[Token] = []
+    open_names: list[Token] = []
+    for (sentence, _), group in groups.items():
+        if open_names and open_names[-1].sentence != sentence:
+            open_names = []
+        alike = len({each.kind for each in group}) == 1 and group[0].kind != "word"
+        follows = bool(joined) and joined[-1].sentence == sentence and not group[0].in_row
+        if follows and (open_names or alike):
+            segment = joined[-1].segment
+            group = [each._replace(segment=segment, leads=False) for each in group]
+        open_names = group if all(each.is_name for each in group) else []
+        joined += group
+    return joined
+
+
+def _longest_in_order(matches: dict[int, list[int]]) -> dict[int, int]:
+    """Return the longest choice of places that keeps the order of the claim, by its positions."""
+    best: list[tuple[int, int, dict[int, int]]] = [(0, -1, {})]
+    for at, options in matches.items():
+        grown = [
+            (length + 1, place, chosen | {at: place})
+            for length, last, chosen in best
+            for place in options
+            if place > last
+        ]
+        shortest: dict[int, tuple[int, int, dict[int, int]]] = {}
+        for each in (*best, *grown):
+            if each[0] not in shortest or each[1] < shortest[each[0]][1]:
+                shortest[each[0]] = each
+        best = list(shortest.values())
+    return max(best, key=lambda each: each[0])[2]
+
+
+def _in_order(pairs: Iterable[Aligned]) -> int:
+    places = [pair.place for pair in pairs]
+    return sum(one < other for one, other in pairwise(places))

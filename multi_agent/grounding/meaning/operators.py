@@ -1,0 +1,98 @@
+"""Compares what governs the tokens of a claim with what governs them in its quote: negation, bounds, duties, doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import NamedTuple
+
+from multi_agent.grounding.meaning.reading import Token
+
+_NOT = "not"
+_EXCLUSIVE = ("bound", "time", "amount")
+_EXCLUDING = (
+    frozenset({"bound:exact", "rough"}),
+    frozenset({"only", "amount:all"}),
+    frozenset({"force:must", "force:may"}),
+)
+_PLACES = ("bound", "time")
+_WEAKER = ("said", "former", "force", "except", "only")
+_HARMLESS_DROP = frozenset({"amount:all", "rough"})
+_HARMLESS_ADD = frozenset({"bound:exact", "rough"})
+
+
+class Doubt(NamedTuple):
+    """A difference between claim and quote. A conflict contradicts the claim; any other leaves it open."""
+
+    reason: str
+    conflict: bool
+
+
+def governed_differently(
+    pairs: Sequence[tuple[Token, Token]], claim: Sequence[Token], quotes: Sequence[Token]
+) -> Iterator[Doubt]:
+    """Yield the differences of all pairs of a token of the claim and its token in the quotes."""
+    yield from _negations(pairs, claim, quotes)
+    said = frozenset(operator for token in claim for operator in token.governs)
+    for mine, quoted in pairs:
+        around = {each for token in quotes if token.sentence == quoted.sentence for each in token.governs}
+        yield from _exclusions(mine, quoted)
+        yield from _only_on_one_side(mine, quoted, around, said)
+
+
+def _negations(
+    pairs: Sequence[tuple[Token, Token]], claim: Sequence[Token], quotes: Sequence[Token]
+) -> Iterator[Doubt]:
+    """Yield tokens that only one side negates. A negation at another word of the same clause is left open."""
+    stated = {(quoted.sentence, quoted.segment) for _, quoted in pairs}
+    near = [token for token in quotes if (token.sentence, token.segment) in stated]
+    denied = [mine for mine, quoted in pairs if (_NOT in mine.governs) != (_NOT in quoted.governs)]
+    within = any(_NOT in quoted.within | quoted.governs for _, quoted in pairs)
+    if denied and not (within and _count(claim) == _count(near)):  # "may not enter" for "no employee may enter"
+        yield Doubt(
+            f"only {'the claim' if _NOT in denied[0].governs else 'the quote'} negates “{denied[0].text}”", True
+        )
+    if not denied and within and not _count(claim):
+        yield Doubt("the quote has a negation", conflict=False)
+    if not denied and _count(claim) and not _count(near):
+        yield Doubt("only the claim has a negation", conflict=False)
+
+
+def _count(tokens: Iterable[Token]) -> int:
+    return sum(_NOT in token.governs for token in tokens)
+
+
+def _exclusions(mine: Token, quoted: Token) -> Iterator[Doubt]:
+    """Yield operators that cannot both be right, such as "at least" and "at most"."""
+    claimed, given = mine.governs, quoted.governs
+    for kind in _EXCLUSIVE:
+        one, other = _of(kind, claimed), _of(kind, given)
+        if one and other and not one & other:
+            yield Doubt(f"{_name(one)} for {_name(other)} “{quoted.text}”", conflict=True)
+    for pair in _EXCLUDING:
+        if pair <= claimed | given and not (pair <= claimed or pair <= given) and not claimed & given & pair:
+            yield Doubt(f"{_name(claimed & pair)} for {_name(given & pair)} “{mine.text}”", conflict=True)
+
+
+def _only_on_one_side(mine: Token, quoted: Token, around: Set[str], said: Set[str]) -> Iterator[Doubt]:
+    """Yield operators that only the claim or only the quote has. ``around`` and ``said`` are all of either side."""
+    added = mine.governs - quoted.governs - _HARMLESS_ADD
+    added = frozenset(each for each in added if each not in around or _kind(each) not in _WEAKER)
+    spread = frozenset(each for each in quoted.within - mine.within - said if _kind(each) in _WEAKER)
+    dropped = (quoted.governs - mine.governs - _HARMLESS_DROP) | spread
+    for operator in sorted((added | dropped) - {_NOT}):
+        # "over" and "under" are plain prepositions of words
+        if mine.kind in ("figure", "date") or _kind(operator) not in _PLACES:
+            side = "the quote" if operator in dropped else "the claim"
+            yield Doubt(f"“{_name((operator,))}” of “{mine.text}” is only in {side}", conflict=False)
+
+
+def _kind(operator: str) -> str:
+    return operator.split(":")[0]
+
+
+def _of(kind: str, operators: Iterable[str]) -> frozenset[str]:
+    return frozenset(each for each in operators if _kind(each) == kind)
+
+
+def _name(operators: Iterable[str]) -> str:
+    return "/".join(sorted(each.split(":")[-1] for each in operators))

@@ -1,0 +1,140 @@
+"""Claims that contradict the sentence that they cite, and right ones in other words, from question to answer.
+
+``claims/contradicted.tsv`` and ``claims/right.tsv`` hold a question, a claim and the sentence that the model points at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from api.services.research.library import CollectionLibrary
+from multi_agent.grounding.citations import cite
+from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
+from multi_agent.grounding.support import Judged, Statement, SupportRules
+from multi_agent.llm.settings import EndpointSettings
+from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.prompts.show_passages import number_units
+from multi_agent.values.answer import Status
+from multi_agent.values.context import Claim
+from multi_agent.values.request import Request as Asked
+from support.chunks import make_chunk
+from support.kits import library_of
+from support.panel import CHECK, READING, Panel, synthesis
+from vectorstore.embedding.embedder import Embedder
+from vectorstore.models import ChunkKind, TableHeader
+
+FOLDER = Path(__file__).parent / "claims"
+MakePanel = Callable[..., Orchestrator]
+Serve = Callable[..., EndpointSettings]
+
+
+def rows(name: str) -> list[list[str]]:
+    return [line.split("\t") for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
+
+
+WRONG, RIGHT = rows("contradicted.tsv"), rows("right.tsv")
+
+
+@pytest.fixture
+def library(tmp_path: Path, embedder: Embedder) -> Iterator[CollectionLibrary]:
+    """One document with all sentences that the wrong claims point at."""
+    sentences = dict.fromkeys(sentence for _, _, sentence in WRONG)
+    chunks = [make_chunk(text, document="/docs/facts.txt", index=at) for at, text in enumerate(sentences)]
+    with library_of(chunks, embedder, tmp_path / "facts") as opened:
+        yield opened
+
+
+def judge(question: str, claim: str, *texts: str) -> Judged:
+    chunks = [make_chunk(text, document=f"/docs/{at}.md") for at, text in enumerate(texts)]
+    units = number_units(chunks)
+    evidence = cite((unit.number for unit in units), units).evidence
+    return SupportRules(question, evidence, chunks).judge(Statement(claim, evidence))
+
+
+async def test_no_contradicted_claim_is_shown_as_supported(panel: MakePanel, serve: Serve) -> None:
+    answers = {}
+    for question, claim, sentence in WRONG:
+        written = [{"text": claim, "quotes": [{"passage": "facts.txt", "quote": sentence}]}]
+        reading = Panel(roles={READING: lambda _, written=written: json.dumps(synthesis(written, sufficient=True))})
+        answers[claim] = await panel(serve(reading)).research(Asked(question=question, mode="fast"))
+    assert [claim for claim, answer in answers.items() if answer.claims[0].supported] == []
+    contradicted = [answer for answer in answers.values() if answer.claims[0].verdict == "contradicted"]
+    assert len(contradicted) >= len(WRONG) - 2
+    assert {answer.status for answer in contradicted} == {Status.INSUFFICIENT}
+    assert all("Contradict" in answer.claims[0].checked for answer in contradicted)
+    weak = [answer for answer in answers.values() if answer.status is Status.ANSWERED]
+    assert all(answer.basis.startswith("Weak") for answer in weak)
+    assert all(answer.confidence < SHARE_RIGHT[Signal.ON_QUESTION] for answer in weak)
+
+
+@pytest.mark.parametrize("verdict", [[], [""], ["none"], ["N/A"]])
+async def test_an_empty_verdict_of_the_check_call_supports_nothing(
+    panel: MakePanel, serve: Serve, verdict: list[str]
+) -> None:
+    question, claim, sentence = next(row for row in WRONG if row[1].startswith("Everybody"))
+    written = [{"text": claim, "quotes": [{"passage": "facts.txt", "quote": sentence}]}]
+    reading = {
+        READING: lambda _: json.dumps(synthesis(written, sufficient=True)),
+        CHECK: lambda _: json.dumps({"answers": verdict}),
+    }
+    answer = await panel(serve(Panel(roles=reading)), check_claims=True).research(Asked(question=question, mode="fast"))
+    assert [claim.supported for claim in answer.claims] == [False]
+    assert answer.status is Status.INSUFFICIENT
+
+
+@pytest.mark.parametrize(("question", "claim", "sentence"), RIGHT)
+def test_another_form_of_what_the_quote_says_is_supported(question: str, claim: str, sentence: str) -> None:
+    judged = judge(question, claim, sentence)
+    assert judged.supported, judged.reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("Zawór musi być otwarty pod ciśnieniem.", "Zawór nie może nigdy być otwarty pod ciśnieniem, musi czekać."),
+        ("Venttiili on avattava paineen alla.", "Venttiiliä ei saa avata, kun se on paineen alla; se on avattava."),
+    ],
+)
+def test_a_language_that_no_rule_knows_is_never_supported_word_by_word(claim: str, sentence: str) -> None:
+    assert judge("Co?", claim, sentence).supported is None
+    assert judge("Co?", sentence, sentence).supported, "a copy is a copy in every language"
+
+
+def test_the_sum_of_cited_figures_is_supported() -> None:
+    quotes = ["Alpha sold 120 units.", "Beta sold 230 units.", "Gamma sold 340 units.", "Delta sold 410 units."]
+    judged = judge("How many units were sold in all?", "In all, 1,100 units were sold.", *quotes)
+    assert judged.supported, judged.reason
+    assert judge("How many units were sold in all?", "In all, 1,200 units were sold.", *quotes).supported is None
+
+
+def test_a_figure_of_something_else_is_not_added_as_evidence() -> None:
+    terms = make_chunk("The warranty of the Borea 12 is 7 years.", document="/docs/terms.md")
+    row = make_chunk(
+        "| Borea 12 | 11950 | 6900 | 9 |", document="/docs/prices.md", kind=ChunkKind.TABLE,
+        header=TableHeader(text="| Model | Price | Cost | Delivery in weeks |", start=500, end=545),
+    )  # fmt: skip
+    units = number_units([terms, row])
+    shown = [item for unit in units for item in cite([unit.number], units).evidence]
+    rules = SupportRules("How long is the warranty of the Borea 12?", shown, [terms, row])
+    judged = rules.judge(Statement("The warranty is 9 years.", (shown[0],)))
+    assert (judged.supported, judged.contradicted, judged.repair) == (False, True, "")
+    assert judged.statement.evidence == (shown[0],)
+
+
+def test_a_term_of_the_heading_need_not_be_in_the_quote() -> None:
+    chunk = make_chunk("It weighs 40 kg.", document="/docs/pump.md", title="Borea 12", section=("Weight",))
+    units = number_units([chunk])
+    evidence = cite([1], units).evidence
+    rules = SupportRules("How heavy is it?", evidence, [chunk])
+    assert rules.judge(Statement("The Borea 12 weighs 40 kg.", evidence)).supported
+
+
+def test_claims_of_older_runs_can_be_read() -> None:
+    old = Claim.model_validate({"text": "So.", "evidence": [1], "computations": [], "supported": True})
+    assert (old.verdict, old.stands, old.remark, old.checked) == ("supported", True, "", "")
+    doubted = Claim.model_validate({"text": "So.", "supported": False})
+    assert (doubted.verdict, doubted.stands, doubted.remark) == ("not_checked", False, "unsupported")
