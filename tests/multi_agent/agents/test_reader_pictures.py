@@ -104,7 +104,7 @@ async def test_a_picture_reading_is_marked(
     assert evidence.picture == PictureSource(page=4, region=(0.1, 0.2, 0.5, 0.6))
     assert (evidence.start, evidence.end) == (20, 20)
     [claim] = found.claims
-    assert (claim.supported, claim.pictured, claim.evidence) == (True, True, (1,))
+    assert (claim.stands, claim.pictured, claim.evidence) == (True, True, (1,))
     assert found.sufficient
     assert found.confidence == SHARE_RIGHT[Signal.PICTURED]
     assert found.reasoning == "A model read 1 claim in pictures of pages; no rule can verify that."
@@ -195,7 +195,7 @@ async def test_a_draft_claim_is_also_marked(serve: Serve, library: CollectionLib
     bench = Bench(Reader, serve(Model(SOLD), sees=True), library)
     await bench.run(make_context(), INPUTS, streams_claims=True)
     [drafted] = bench.of_type("claim_drafted")
-    assert (drafted.claim.supported, drafted.claim.pictured) == (True, True)
+    assert (drafted.claim.stands, drafted.claim.pictured) == (True, True)
     assert drafted.evidence[0].picture.page == 4
 
 
