@@ -221,8 +221,9 @@ class Reader:
         second = await self._read(again, context, task, inputs, known)
         if second.answer.sufficient or (nearest_of(second.answer) and not answer.sufficient):
             answer = second.answer
-        read = {chunk.id: chunk for chunk in (*first.read, *second.read)}
-        return _Reading([*first.found, *new], answer, tuple(read.values()))
+        read = tuple({chunk.id: chunk for chunk in (*first.read, *second.read)}.values())
+        answer = answer.model_copy(update={"found": describe_read(read)})
+        return _Reading([*first.found, *new], answer, read)
 
     async def _read(
         self, found: list[Chunk], context: ResearchContext, task: TaskData, inputs: ReaderInputs, known: str = ""

@@ -124,7 +124,7 @@ def test_a_changed_prompt_replays_with_a_warning(
     assert result.code == 0, result.err
     assert [answer["status"] for answer in result.json["answers"]] == ["answered", "answered", "insufficient"]
     assert "2:02:08" in result.json["answers"][0]["answer"]
-    assert " of 15 recorded prompts have changed: " in result.err
+    assert " of 16 recorded prompts have changed: " in result.err
     assert "3 of Extractor (Extraction)" in result.err
     drifted = [call for call in result.json["drifted"] if call["caller"] == "Extractor"]
     assert len(drifted) == 3
@@ -164,7 +164,7 @@ def test_the_recording_is_split_by_question() -> None:
     assert [[entry.caller for entry in run if entry.caller != "Extractor"] for run in runs] == [
         ["Triage", "Planner", "DataInspector", "PatternGenerator", "Analyst", "Synthesizer"],
         ["Triage", "Reader", "Reader"],
-        ["Triage", "Reader", "Planner"],
+        ["Triage", "Reader", "Reader", "Planner"],
     ]
 
 
