@@ -126,8 +126,11 @@ class JobQueue:
 
         for kind in self.limits:
             _register_workflow(kind.value, execute)
-        # The database also contains the queues of the service's worker, and perhaps those of other services.
-        DBOS.listen_queues([name for kind in self.limits for name in (self._queue_name(kind), self._own_name(kind))])
+        # The database may also contain the queues of the service's worker and of other services.
+        if self._settings.database_url is not None or len(self.limits) < len(JobKind):
+            DBOS.listen_queues(
+                [name for kind in self.limits for name in (self._queue_name(kind), self._own_name(kind))]
+            )
         async with self._start_lock():
             DBOS.launch()  # called in the event loop's thread, so DBOS runs the workflows in this loop
         if not self._settings.shares_jobs and not self._worker_id:  # its last worker has ended with the last service

@@ -113,3 +113,10 @@ def test_a_collection_that_the_store_has_lost_is_restored(open_page: OpenPage, s
     expect(alert).to_have_count(0)
     expect(page.get_by_role("region", name="Coverage")).to_contain_text("1 of 3 documents searchable")
     site.candor.collections.require("lost")
+
+
+def test_a_new_collection_takes_a_name_with_spaces(open_page: OpenPage, site: Site) -> None:
+    page = open_page("documents")
+    page.get_by_label("Name of a new collection").fill("Órdenes de 2024")
+    page.get_by_role("button", name="New collection").click()
+    expect(page.get_by_role("combobox", name="Collection")).to_have_value("ordenes-de-2024")

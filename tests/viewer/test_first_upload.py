@@ -14,8 +14,8 @@ from vectorstore.embedding.embedder import Embedder
 FILE = {"name": "pump.md", "mimeType": "text/markdown", "buffer": b"# Pump\n\nIt is quiet."}
 
 
-@pytest.fixture
-def fresh(tmp_path: Path, embedder: Embedder) -> Iterator[Site]:
+@pytest.fixture(name="site")
+def fresh_site(tmp_path: Path, embedder: Embedder) -> Iterator[Site]:
     site = Site(tmp_path / "home", embedder)
     with site.endpoint:
         site.start()
@@ -23,8 +23,8 @@ def fresh(tmp_path: Path, embedder: Embedder) -> Iterator[Site]:
         site.stop()
 
 
-def test_a_fresh_home_takes_files_at_once(open_page: OpenPage, fresh: Site) -> None:
-    page = open_page("documents", at=fresh.url)
+def test_a_fresh_home_takes_files_at_once(open_page: OpenPage, site: Site) -> None:
+    page = open_page("documents")
     name = page.get_by_label("Collection")
     expect(name).to_have_value("documents")
     name.fill("My papers")
@@ -37,18 +37,11 @@ def test_a_fresh_home_takes_files_at_once(open_page: OpenPage, fresh: Site) -> N
     expect(page.locator("tr").filter(has_text="pump.md")).to_be_visible()
 
 
-def test_a_name_without_letters_is_refused_inline_and_nothing_is_lost(open_page: OpenPage, fresh: Site) -> None:
-    page = open_page("documents", at=fresh.url)
+def test_a_name_without_letters_is_refused_inline_and_nothing_is_lost(open_page: OpenPage, site: Site) -> None:
+    page = open_page("documents")
     name = page.get_by_label("Collection")
     name.fill("论文")
     expect(page.get_by_role("status").filter(has_text="letters from a to z")).to_be_visible()
     page.get_by_label("Files", exact=True).set_input_files(FILE)
     expect(page.get_by_role("alert")).to_contain_text("letters from a to z")
     expect(name).to_have_value("论文")
-
-
-def test_a_new_collection_takes_a_name_with_spaces(open_page: OpenPage, site: Site) -> None:
-    page = open_page("documents")
-    page.get_by_label("Name of a new collection").fill("Órdenes de 2024")
-    page.get_by_role("button", name="New collection").click()
-    expect(page.get_by_role("combobox", name="Collection")).to_have_value("ordenes-de-2024")
