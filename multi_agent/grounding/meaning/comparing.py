@@ -68,10 +68,11 @@ class _Comparing:
         missing = [token for token in absent if not self._matcher.in_context(token) and not self._is_known(token)]
         replaced = self._replaced(absent)
         differences = list(self._doubts())
-        # A claim that says something else too may mean another thing.
-        decided = [each.reason for each in differences if each.conflict and (replaced or not missing)]
-        doubts = [each.reason for each in differences if each.reason not in decided]
         sentences = {pair.quote.sentence for pair in self._pairs}
+        # A claim that says something else too may mean another thing, and one that joins sentences has its own order.
+        decides = len(sentences) == 1 and (replaced or not missing)
+        decided = [each.reason for each in differences if each.conflict and decides]
+        doubts = [each.reason for each in differences if each.reason not in decided]
         return Comparison(
             (*replaced, *decided), tuple(doubts), tuple(missing), len(sentences), stated=len(self._pairs)
         )  # fmt: skip
@@ -145,7 +146,9 @@ class _Comparing:
             return
         kinds = {one.claim.kind, other.claim.kind}
         opposed = self._matcher.opposed(one.claim, other.claim)
-        alike = self._matcher.rivals(one.claim, other.claim) or (kinds == {"word"} and self._is_swap(one, other))
+        compound = kinds == {"word"} and abs(one.place - other.place) == 1  # "directed the film" for "film director"
+        swapped = kinds == {"word"} and not compound and self._is_swap(one, other)
+        alike = self._matcher.rivals(one.claim, other.claim) or swapped
         conflict = opposed or (len(kinds) == 1 and alike)
         yield Doubt(f"“{one.claim.text}” and “{other.claim.text}” have exchanged their places", conflict)
 
@@ -197,7 +200,8 @@ class _Comparing:
         lead = next(token for token in self._in_segment(later.quote) if token.leads)
         own_subject = not any(pair.quote is lead for pair in self._pairs)
         if rival or (own_subject and (rival := self._rival(later, first.quote.segment))):
-            yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", conflict=True)
+            opposed = any(self._matcher.opposed(each.quote, rival) for each in (first, later))
+            yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", opposed)
         elif first.quote.is_name and any(
             each.is_name and each is not first.quote and not self._uses(each)
             for each in self._in_segment(first.quote)[: self._in_segment(first.quote).index(first.quote)]
