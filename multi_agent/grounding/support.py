@@ -195,7 +195,7 @@ class SupportRules:
         if found is None:
             return self._unread(statement, verbatim=verbatim)
         missing = tuple(token.written for token in found.missing)
-        telling = tuple(token.written for token in found.missing if token.kind != "word" and not token.is_one)
+        telling = tuple(token.written for token in found.missing if token.kind != "word" and not token.is_count)
         if found.conflicts:
             return Judged(statement, False, f"{found.conflicts[0]}.", contradicted=True, missing=telling)
         if missing:

@@ -149,8 +149,12 @@ class _Comparing:
         compound = kinds == {"word"} and abs(one.place - other.place) == 1  # "directed the film" for "film director"
         swapped = kinds == {"word"} and not compound and self._is_swap(one, other)
         alike = self._matcher.rivals(one.claim, other.claim) or swapped
-        conflict = opposed or (len(kinds) == 1 and alike)
+        repeated = kinds == {"date"} and any(map(self._is_repeated, (one, other)))  # "May (April to May)"
+        conflict = (opposed or (len(kinds) == 1 and alike)) and not repeated
         yield Doubt(f"“{one.claim.text}” and “{other.claim.text}” have exchanged their places", conflict)
+
+    def _is_repeated(self, pair: Aligned) -> bool:
+        return sum(each.claim.dates == pair.claim.dates for each in self._pairs) > 1
 
     def _is_rearranged(self, one: Aligned, other: Aligned) -> bool:
         """Return whether the order of two tokens does not matter: the phrase of one was moved, or the voice changed."""

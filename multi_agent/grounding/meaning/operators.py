@@ -45,16 +45,22 @@ def _negations(
     """Yield tokens that only one side negates. A negation at another word of the same clause is left open."""
     stated = {(quoted.sentence, quoted.segment) for _, quoted in pairs}
     near = [token for token in quotes if (token.sentence, token.segment) in stated]
-    denied = [mine for mine, quoted in pairs if (_NOT in mine.governs) != (_NOT in quoted.governs)]
+    denied = [(mine, quoted) for mine, quoted in pairs if (_NOT in mine.governs) != (_NOT in quoted.governs)]
     within = any(_NOT in quoted.within | quoted.governs for _, quoted in pairs)
     if denied and not (within and _count(claim) == _count(near)):  # "may not enter" for "no employee may enter"
-        yield Doubt(
-            f"only {'the claim' if _NOT in denied[0].governs else 'the quote'} negates “{denied[0].text}”", True
-        )
+        mine, quoted = denied[0]
+        side = "the claim" if _NOT in mine.governs else "the quote"
+        yield Doubt(f"only {side} negates “{mine.text}”", conflict=_same_clause(mine, quoted, pairs))
     if not denied and within and not _count(claim):
         yield Doubt("the quote has a negation", conflict=False)
     if not denied and _count(claim) and not _count(near):
         yield Doubt("only the claim has a negation", conflict=False)
+
+
+def _same_clause(mine: Token, quoted: Token, pairs: Sequence[tuple[Token, Token]]) -> bool:
+    """Return whether the quote says the word of the same thing: "not an album but a song" may name another album."""
+    beside = [other for token, other in pairs if token is not mine and token.segment == mine.segment]
+    return not beside or any((each.sentence, each.segment) == (quoted.sentence, quoted.segment) for each in beside)
 
 
 def _count(tokens: Iterable[Token]) -> int:

@@ -65,9 +65,9 @@ class Token(NamedTuple):
     """The text as it is written."""
 
     @property
-    def is_one(self) -> bool:
-        """Whether it is the word "one", which is often no figure: "the large one"."""
-        return self.values == {1} and not self.written[:1].isdigit()
+    def is_count(self) -> bool:
+        """Whether it is a number in words, which may count what the quotes list, or be no figure: "the large one"."""
+        return bool(self.values) and self.written.isalpha()
 
     @property
     def kind(self) -> str:
