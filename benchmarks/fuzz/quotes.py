@@ -10,7 +10,7 @@ from benchmarks.fuzz.search import Property
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.equality import are_distinct, parse_value
 from multi_agent.grounding.quotes import fold, locate
-from multi_agent.grounding.support import Statement, SupportRules, settle
+from multi_agent.grounding.support import Statement, SupportRules
 from multi_agent.grounding.support_check import agree
 from multi_agent.prompts.show_passages import number_units, show_units
 from vectorstore.models import Chunk, ChunkKind, TableHeader
@@ -96,8 +96,9 @@ def any_claim_is_judged(quoted: Quoted) -> None:
     shown = cite(range(1, 99), number_units([chunk])).evidence
     rules = SupportRules(chunk.text[:20], shown, [chunk], quoted.quote[:5])
     for evidence in (shown[:1], shown, ()):
-        judged = settle(rules.judge(Statement(quoted.quote, evidence)))
-        assert judged.supported is not None
+        judged = rules.judge(Statement(quoted.quote, evidence))
+        assert not (judged.supported and judged.contradicted)
+        assert judged.stands or not judged.supported
         assert set(judged.statement.evidence) <= set(shown)
     agree(quoted.quote, chunk.text, "")
 

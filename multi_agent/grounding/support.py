@@ -196,6 +196,8 @@ class SupportRules:
             return self._unread(statement, verbatim=verbatim)
         missing = tuple(token.written for token in found.missing)
         telling = tuple(token.written for token in found.missing if token.kind != "word" and not token.is_count)
+        if (found.conflicts or telling) and any(item.picture for item in statement.evidence):
+            return self._unread(statement, verbatim=verbatim)  # a picture's unit may stand at its axis
         if found.conflicts:
             return Judged(statement, False, f"{found.conflicts[0]}.", contradicted=True, missing=telling)
         if missing:
@@ -206,13 +208,13 @@ class SupportRules:
         return Judged(statement, True, "Its evidence contains what it says.", shown=shown)
 
     def _unread(self, statement: Statement, *, verbatim: bool) -> Judged:
-        """Return the verdict on a statement in a language that the rules do not know. Only a copy is supported."""
+        """Return the verdict on a statement that the rules cannot read word by word. Only a copy is supported."""
         if verbatim:
             return Judged(statement, True, "Its evidence contains what it says.", shown=WORD_FOR_WORD)
         evidence = self._evidence_index(statement)
         terms = [term for term in _exact_terms(statement.text) if term not in evidence and term not in self._asked]
         missing = tuple(term.text for term in terms)
-        reason = f"Not in its evidence: {', '.join(missing)}." if missing else "The rules do not know its language."
+        reason = f"Not in its evidence: {', '.join(missing)}." if missing else "The rules cannot read it."
         return Judged(statement, None, reason, missing=missing)
 
     def _doubt(self, statement: Statement, found: Comparison) -> str:
