@@ -42,6 +42,10 @@ class ServiceEnding(Exception):
         super().__init__("The service is shutting down and accepts no new work. Try again when it has restarted.")
 
 
+class WorkerUnavailable(Exception):
+    """The process that runs questions and evaluations cannot start. The message says how it ended."""
+
+
 class JobNotFound(Exception):
     """No job has this id."""
 

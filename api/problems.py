@@ -26,6 +26,7 @@ from api.errors import (
     Unauthorized,
     UploadTooLarge,
     UsageError,
+    WorkerUnavailable,
     error_message,
 )
 from base.models import FrozenModel
@@ -104,6 +105,7 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (RunExists, 409, "Run exists", "GET /v1/runs/{run_id} returns it."),
     (RunUnderWay, 409, "Run under way", "Try again when the run has ended. GET /v1/runs/{run_id}/events follows it."),
     (ServiceEnding, 503, "Service ending", "Try again when the service has restarted."),
+    (WorkerUnavailable, 503, "Worker unavailable", "Read the service's log, and try again when the process runs."),
     (LLMError, 503, "Model unavailable", "Follow the instructions in the detail, then retry."),
     (StoreError, 503, "Store unavailable", "Try again later. GET /readyz shows an owner which check fails."),
     (LedgerUnavailable, 503, "Database unavailable", "Try again later. GET /readyz shows an owner the fault."),

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from multi_agent.grounding.citations import cite
-from multi_agent.grounding.support import Judged, Statement, SupportRules
+from multi_agent.grounding.judged import Judged, Statement
+from multi_agent.grounding.support import SupportRules
 from multi_agent.prompts.show_passages import number_units
 from vectorstore.models import Chunk, ChunkKind
 

@@ -1,4 +1,4 @@
-"""What the collections of both stores have in common: how a search, a scan and other reads use Qdrant's requests."""
+"""The base class of the collections of both stores: searches, scans and other reads with Qdrant requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Candor needs of DBOS beneath its public interface, all in this file.
+"""All uses of the private interface of DBOS, with the reason for each.
 
 - ``hand_out``: ``DBOS.resume_workflow`` also hands out a job that another process has begun meanwhile, so two would run
   it. DBOS's own recovery checks this in one statement, but it is private, and works on one job in a connection of DBOS.

@@ -11,14 +11,14 @@ from multi_agent.values.events import Event
 
 
 class Order(FrozenModel):
-    """What the service wants from its worker."""
+    """A request of the service to its worker."""
 
     cancel: str = Field(default="", description="the job to cancel")
     stop: bool = Field(default=False, description="pause all jobs and exit")
 
 
 class News(FrozenModel):
-    """What the worker reports. Each message has one of the fields."""
+    """A report of the worker. Each message has one of the fields."""
 
     ready: bool = Field(default=False, description="the worker takes jobs now")
     event: Event | None = Field(default=None, description="an event of a run, which is stored")

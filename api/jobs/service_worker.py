@@ -16,7 +16,7 @@ from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from api.errors import ServiceEnding
+from api.errors import ServiceEnding, WorkerUnavailable
 from api.jobs.link import News, Order
 from api.jobs.models import JobKind, JobState
 from api.jobs.queue import JobQueue
@@ -76,13 +76,15 @@ class ServiceWorker:
         return self._process.pid
 
     async def cancel(self, job_id: str) -> None:
-        """Let the worker cancel a job, as ``Jobs.cancel`` does. Raises its errors, and ServiceEnding."""
+        """Let the worker cancel a job, as ``Jobs.cancel`` does. Raises its errors, ServiceEnding, WorkerUnavailable."""
         if self._stopping:
             raise ServiceEnding
         done = self._cancelling.setdefault(job_id, asyncio.get_running_loop().create_future())
         self._channel.write(Order(cancel=job_id))
         while not done.done():
             await asyncio.wait({done}, timeout=_CANCEL_S)
+            if not done.done() and self.failure:  # the next process gets the order, too
+                raise WorkerUnavailable(self.failure)
             if not done.done() and self._ready:
                 log.error("The research process %d did not cancel a job within %g s.", self.pid, _CANCEL_S)
                 self._process.kill()
@@ -125,7 +127,7 @@ class ServiceWorker:
         while True:
             news = News.model_validate_json((await self._channel.read())[0])
             if news.event:
-                await audience.publish(news.event)
+                await _publish(audience, news.event)
             elif news.states is not None:
                 self.states = news.states
             elif news.released:
@@ -169,6 +171,14 @@ class ServiceWorker:
         with suppress(OSError):  # it has ended already, which ``_hear`` finds out
             connection.send((self._settings, self._executor))
         self._channel = await Channel.over(socket.socket(fileno=os.dup(connection.fileno())))
+
+
+async def _publish(audience: Audience, event: Event) -> None:
+    """Publish an event. The event is stored already, so the error of a listener must not end the worker's jobs."""
+    try:
+        await audience.publish(event)
+    except Exception:
+        log.exception("A listener failed on event %d of run %s.", event.number, event.run_id)
 
 
 def _settle(done: asyncio.Future[None], news: News) -> None:

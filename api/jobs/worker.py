@@ -1,4 +1,4 @@
-"""A process that takes jobs from the queues of services: ``candor worker``, and the worker of a service."""
+"""Runs jobs in a worker process: ``candor worker``, or the worker that a service starts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def _run(candor: Candor, kinds: Collection[JobKind], tell: Callable[[JobQu
 
 
 def serve(control: Connection) -> None:
-    """Take the questions and evaluations of the service at the other end, until it says so or ends."""
+    """Run the research and evaluation jobs of the service at the other end of ``control`` until it stops."""
     for number in (signal.SIGINT, signal.SIGTERM):  # may be sent to the whole service; this process ends with it
         signal.signal(number, lambda *_: None)  # SIG_IGN would be inherited by the tool servers started here
     try:

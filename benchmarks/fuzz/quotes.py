@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from benchmarks.fuzz.search import Property
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.equality import are_distinct, parse_value
+from multi_agent.grounding.judged import Statement
 from multi_agent.grounding.quotes import fold, locate
-from multi_agent.grounding.support import Statement, SupportRules
+from multi_agent.grounding.support import SupportRules
 from multi_agent.grounding.support_check import agree
 from multi_agent.prompts.show_passages import number_units, show_units
 from vectorstore.models import Chunk, ChunkKind, TableHeader

@@ -136,7 +136,7 @@ class _Properties:
         return None
 
     def address(self, name: int, *addresses: int) -> str:
-        """Return a name with its address. Addresses of Exchange are not shown to anyone."""
+        """Return a name with its address. Omits internal Exchange addresses."""
         found = next((text for each in addresses if "@" in (text := self.text(each))), "")
         shown = " ".join(self.text(name).replace('"', "'").split())
         if found.lower() in shown.lower():
@@ -184,7 +184,7 @@ class _Item:
         return [path for name in found[:_MAX_ATTACHMENTS] if (path := (*storage, name)) in self._file.members]
 
     def message(self) -> Message:
-        """Return it as an internet message."""
+        """Return the item as an internet message."""
         details = "\n".join(self._details())
         parts: list[Message] = [MIMEText(details, "plain", "utf-8")] if details else []
         parts.append(_joined("alternative", list(self._bodies())))
@@ -221,7 +221,7 @@ class _Item:
                 yield f"{label}: {value}"
 
     def _bodies(self) -> Iterator[Message]:
-        """Yield the forms in which the message stores its text, the plain text first."""
+        """Yield the stored versions of the body, plain text first."""
         if (plain := self._own.text(_BODY)).strip():
             yield MIMEText(plain, "plain", "utf-8")
         if page := self._own.data(_HTML).rstrip(b"\0"):
@@ -232,7 +232,7 @@ class _Item:
             yield from self._rich_body(packed, is_only=not plain.strip())
 
     def _html_charset(self, page: bytes) -> str:
-        """Return the charset of a page that does not declare one itself, as the message states it."""
+        """Return the charset that the message states for an HTML body without a declaration."""
         number = self._own.number(_HTML_CODE_PAGE)
         return "" if not number or b"charset" in page[:2048].lower() else code_page(number)
 
@@ -248,7 +248,7 @@ class _Item:
             yield _part("text", "rtf", rtf)
 
     def _attached(self, attached: _Properties, number: int) -> Iterator[Message]:
-        """Yield an attachment as a part. Signed messages store their whole text as an attachment."""
+        """Yield the MIME part of an attachment. Signed messages store their whole content as an attachment."""
         name = attached.text(*_FILE_NAMES).replace("\0", "")[:255] or f"attachment {number}"
         forwarded = (*attached.storage, _FORWARDED)
         if _stream(_DATA, "0102") in self._file.members[attached.storage]:

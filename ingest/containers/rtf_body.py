@@ -1,7 +1,7 @@
 """Unpacks the RTF of Outlook messages, and the HTML in it (MS-OXRTFCP, MS-OXRTFEX).
 
-The HTML is stored in groups of their own (``htmltag``), the text between them as text of the RTF. What the RTF adds to
-show it is marked with ``htmlrtf``.
+HTML tags are stored in ``htmltag`` groups, and the text between them as RTF text. ``htmlrtf`` marks RTF that does not
+belong to the HTML.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def decompressed(data: bytes) -> bytes:
 
 
 def encapsulated_html(rtf: bytes) -> str:
-    """Return the HTML in this RTF, or ``""`` if it was not made of HTML."""
+    """Return the HTML in this RTF, or ``""`` if there is none."""
     return _Reader().read(rtf) if b"\\fromhtml1" in rtf[:512] else ""
 
 
@@ -101,7 +101,7 @@ class _Reader:
             self._texts.append(text)
 
     def _add_bytes(self, data: bytes) -> None:
-        """Add bytes in the code page of the font, without those that repeat a character for older programs."""
+        """Add bytes in the code page of the font. Skips fallback bytes for programs without Unicode."""
         left_out = min(self._to_skip, len(data))
         self._to_skip -= left_out
         if self._is_shown and not self._is_hidden:

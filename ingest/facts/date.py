@@ -1,4 +1,4 @@
-"""Finds the date of a document: that of its properties, if the opening shows it, or one on a line of its own."""
+"""Finds the date of a document in its properties and on its first page."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ingest.pipeline.tally import Tally
 
 
 class Outcomes:
-    """Records the outcomes of the files of one ingest into the collection ``name``."""
+    """Stores the outcome of each file of an ingest into the collection ``name``."""
 
     def __init__(self, name: str, ledger: Ledger, publisher: Publisher, tally: Tally) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""Reads files of Pages, Numbers and Keynote by the PDF preview that some hold: no library reads their own format."""
+"""Reads the PDF preview in files of Pages, Numbers and Keynote, because no library reads these formats."""
 
 from __future__ import annotations
 

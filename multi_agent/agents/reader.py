@@ -13,9 +13,10 @@ from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
+from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.pictures import PagePictures, PictureReading
 from multi_agent.grounding.reading_order import ReadingOrder
-from multi_agent.grounding.support import Judged, Statement, SupportRules, mark_pictured
+from multi_agent.grounding.support import SupportRules, mark_pictured
 from multi_agent.grounding.support_check import SupportCheck
 from multi_agent.grounding.written_answer import (
     ResponseClaim,
@@ -217,7 +218,8 @@ class Reader:
             await self._kit.publish(DraftWithdrawn(agent=self.card.name, claims=len(answer.claims)))
         cited = {item.chunk_id for item in answer.evidence}
         again = [*(chunk for chunk in first.read if chunk.id in cited), *new]
-        known = Prompt.part("found_before", closest=in_short(answer), queries="; ".join(missing))
+        closest, queries = (" ".join(text.split()) for text in (in_short(answer), "; ".join(missing)))
+        known = Prompt.part("found_before", closest=closest, queries=queries)
         second = await self._read(again, context, task, inputs, known)
         if second.answer.sufficient or (nearest_of(second.answer) and not answer.sufficient):
             answer = second.answer

@@ -10,8 +10,9 @@ from pydantic import ConfigDict, Field
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
+from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.reading_order import ReadingOrder
-from multi_agent.grounding.support import Judged, Statement, SupportRules, mark_pictured
+from multi_agent.grounding.support import SupportRules, mark_pictured
 from multi_agent.grounding.support_check import SupportCheck
 from multi_agent.grounding.written_answer import (
     ResponseClaim,

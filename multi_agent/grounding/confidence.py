@@ -10,7 +10,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from base.counts import count
-from multi_agent.grounding.support import WORD_FOR_WORD, Judged
+from multi_agent.grounding.judged import WORD_FOR_WORD, Judged
 from multi_agent.grounding.terms import TermIndex, find_terms
 from multi_agent.values.context import Computation
 from vectorstore.models import ToolOutput
@@ -53,7 +53,7 @@ right (2026-11-28); a small model does worse.
 
 
 WEAK = "Weak"
-"""Beginning of the basis of an answer that is less sure."""
+"""The first word of the basis of an uncertain answer."""
 _WEAK: Mapping[Signal, str] = MappingProxyType(
     {
         Signal.OFF_QUESTION: "its quotes have few words of the question",
@@ -87,7 +87,7 @@ def signal_of(judged: Sequence[Judged], question: str, *, sufficient: bool) -> S
 
 
 def describe_basis(signal: Signal, judged: Sequence[Judged], computations: Sequence[Computation]) -> str:
-    """Return what a sufficient answer rests on, in words: "Word for word on page 36" or "Weak: 1 claim not checked"."""
+    """Describe the basis of an answer: "Word for word on page 36" or "Weak: nothing was found"."""
     if signal is Signal.INSUFFICIENT:
         return (
             "Contradicted by its quotes"

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Literal, NamedTuple, Self
+from typing import Self
 
 from base.counts import count
 from multi_agent.grounding.arithmetic import derivation, total
+from multi_agent.grounding.judged import CHECKED, WORD_FOR_WORD, Judged, Statement
 from multi_agent.grounding.meaning.checking import check
 from multi_agent.grounding.meaning.comparing import Comparison
 from multi_agent.grounding.quotes import fold, has_spaceless
@@ -23,7 +24,7 @@ from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.prompts.show_outside import show_words
 from multi_agent.prompts.show_passages import show_location, show_proof
 from multi_agent.records.numbers_and_dates import find_amounts
-from multi_agent.values.context import Claim, Computation, Evidence, Verdict
+from multi_agent.values.context import Evidence
 from vectorstore.models import Chunk, ChunkKind
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
@@ -33,65 +34,7 @@ _MIN_COPIED = 6  # minimum words of a claim to search for as a copy of the text
 _MOST_COPIED = 4  # maximum sentences of a copy
 _NEAR = 2  # sentences to search before and after each cited one
 PICTURED = "It rests on what a model read in the picture of a page, which no rule can verify."
-WORD_FOR_WORD = "Checked word for word"
-CHECKED = "Checked against its quote"
-CONFIRMED = "Confirmed by a check call"
 _LONGEST_QUOTE = 1200  # characters of a quote in the check call
-
-
-class Statement(NamedTuple):
-    """A claim as the model wrote it, with the evidence and the computations that it cites."""
-
-    text: str
-    evidence: tuple[Evidence, ...]
-    computations: tuple[Computation, ...] = ()
-
-
-class Judged(NamedTuple):
-    """The verdict on a statement. ``supported`` is None if it is open, False if the statement is rejected."""
-
-    statement: Statement
-    supported: bool | None
-    reason: str
-    method: Literal["rule", "model"] = "rule"
-    repair: str = ""
-    """A description of the repairs of the statement."""
-    missing: tuple[str, ...] = ()
-    """Figures and names of an open statement that are not in its evidence."""
-    pictured: bool = False
-    """Whether the statement is unsupported without picture readings."""
-    contradicted: bool = False
-    """Whether its evidence says something else."""
-    shown: str = ""
-    """How a supported statement was checked, in words."""
-
-    @property
-    def stands(self) -> bool:
-        """Whether an answer may rest on it: supported, or open and without a figure or name that its evidence lacks."""
-        return bool(self.supported) or (self.supported is None and not self.missing)
-
-    @property
-    def checked(self) -> str:
-        """The verdict in words, for people."""
-        if self.contradicted:
-            return f"Contradicts its quote: {self.reason}"
-        if not self.supported:
-            return f"Not checked: {self.reason}"
-        return CONFIRMED if self.method == "model" else self.shown or CHECKED
-
-    def claim(self, text: str, evidence: tuple[int, ...]) -> Claim:
-        """Return the claim of an answer, with the numbers of its evidence there."""
-        verdict: Verdict = "supported" if self.supported else "contradicted" if self.contradicted else "not_checked"
-        return Claim(
-            text=text,
-            evidence=evidence,
-            computations=tuple(dict.fromkeys(each.number for each in self.statement.computations)),
-            supported=bool(self.supported),
-            pictured=self.pictured,
-            verdict=verdict,
-            stands=self.stands,
-            checked=self.checked,
-        )
 
 
 class SupportRules:
@@ -386,7 +329,7 @@ def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
 def _follows(statement: Statement, found: Comparison) -> str:
     """Return in words what a supported statement follows from."""
     if statement.computations:
-        return f"Computed from {count(sum(len(each.rows) for each in statement.computations), 'row')}"
+        return f"Computed from {count(sum(len(each.evidence) for each in statement.computations), 'row')}"
     return CHECKED if found.sentences < 2 else f"Follows from {count(len(statement.evidence), 'quote')}"
 
 

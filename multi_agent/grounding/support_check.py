@@ -14,8 +14,9 @@ from itertools import zip_longest
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.meaning.checking import check
-from multi_agent.grounding.support import PICTURED, Judged, Statement, SupportRules, mark_pictured
+from multi_agent.grounding.support import PICTURED, SupportRules, mark_pictured
 from multi_agent.grounding.terms import Term, TermIndex, find_terms
 from multi_agent.model import LLM
 from multi_agent.prompt import Prompt

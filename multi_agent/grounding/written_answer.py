@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal, describe_basis, signal_of
-from multi_agent.grounding.support import Judged
+from multi_agent.grounding.judged import Judged
 from multi_agent.grounding.terms import words_of
 from multi_agent.values.answer import holds
 from multi_agent.values.context import Claim, Computation, Evidence, Place, Synthesis

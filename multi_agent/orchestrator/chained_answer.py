@@ -1,6 +1,6 @@
 """The answer of a plan that ends in a Reader: its claims after those of the steps that led to it.
 
-Each question of a chain names what the one before found. The claims of the last one alone would not show why.
+Each question of a chain contains the answer to the one before, so the last claims alone do not explain the answer.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def in_short(synthesis: Synthesis) -> str:
     if nearest := nearest_of(synthesis):
         return f"not found; closest: {nearest}"
     if synthesis.claims:
-        return f"not found; refused: {synthesis.reasoning}"
+        return f"not found; refused: {' '.join(synthesis.reasoning.split())}"
     return f"not found: {'; '.join(synthesis.missing) or synthesis.found}"
 
 

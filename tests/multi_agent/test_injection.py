@@ -22,8 +22,9 @@ from api.services.exports.export import Format, export
 from multi_agent.agent import AgentCard
 from multi_agent.errors import ContextViolation, ToolError
 from multi_agent.grounding.citations import cite
+from multi_agent.grounding.judged import Statement
 from multi_agent.grounding.quotes import locate
-from multi_agent.grounding.support import Statement, SupportRules
+from multi_agent.grounding.support import SupportRules
 from multi_agent.llm.wrappers.journal import Occurrences
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.shared_context import SharedContext

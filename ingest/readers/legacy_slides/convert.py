@@ -1,4 +1,4 @@
-"""Writes the slides of a .ppt as the parts of a .pptx: texts, tables, notes, comments, footers, master texts."""
+"""Converts the texts, tables, notes, comments, footers and master texts of a .ppt to the parts of a .pptx."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Shape(NamedTuple):
 
 
 class _Converter:
-    """Writes the parts. ``_parts`` and ``_relations`` hold those that are written."""
+    """Writes the parts. ``_parts`` and ``_relations`` contain the result so far."""
 
     def __init__(self, presentation: Presentation) -> None:
         self._presentation = presentation
@@ -208,7 +208,7 @@ def _is_table(shape: Record) -> bool:
 
 
 def _table(cells: Sequence[_Shape]) -> str:
-    """Return cells as a table: their edges tell the rows and columns that they cover."""
+    """Return the cells as a table. Their edges define its rows and columns."""
     lefts, tops = (sorted({cell.place[side] for cell in cells if cell.place}) for side in (0, 1))
     rows = []
     by_place = sorted(cells, key=lambda cell: (cell.place or (0, 0))[1::-1])

@@ -1,6 +1,6 @@
 """Reads old PowerPoint files (.ppt): a page per slide, as .pptx.
 
-kreuzberg reads older and damaged ones, with a warning: it gives their text twice, without slides.
+Older and damaged files are read with kreuzberg and a warning, because it repeats their text and has no slides.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The records of a .ppt, and its current version: each save appends a list of what it changed (MS-PPT, 2.1.2).
+"""Reads the records of the last saved version of a .ppt. Each save appends its changes (MS-PPT, 2.1.2).
 
 Raises ``struct.error``, ``IndexError``, ``KeyError`` or ``ValueError`` for damaged files.
 """

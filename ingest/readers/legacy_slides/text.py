@@ -1,4 +1,4 @@
-"""Writes the text of a shape in a .ppt as paragraphs of .pptx: lists with their levels and numbers, form, links."""
+"""Converts the text of a .ppt shape to paragraphs of a .pptx, with lists, formatting and links."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ def texts(records: Iterable[Record]) -> list[Text]:
 
 
 def _units(data: bytes) -> str:
-    """Return a character for each unit of UTF-16, because styles count these."""
+    """Return one character per UTF-16 code unit, because styles are stored by code unit."""
     return "".join(map(chr, struct.unpack(f"<{len(data) // 2}H", data[: len(data) // 2 * 2])))
 
 
 def _read_styles(record: Record, length: int) -> tuple[list[_Level], list[_Style]]:
-    """Return the format of each character: first those of all paragraphs are stored, then those of all runs."""
+    """Return the format of each character. The file stores all paragraph formats, then all run formats."""
     levels: list[_Level] = []
     styles: list[_Style] = []
     at = 0

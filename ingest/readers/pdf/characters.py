@@ -57,7 +57,7 @@ def take_columns(text_page: ctypes.c_void_p, characters: list[str], turn: int) -
 
 
 def _glyph(text_page: ctypes.c_void_p, index: int, text: str) -> Glyph:
-    """Return a character. One of full width is as high as it is wide, because the heights of fonts are of all sorts."""
+    """Return a character. A full-width character counts as square, because font heights are unreliable."""
     import pypdfium2.raw as pdfium
 
     box = pdfium.FS_RECTF()

@@ -243,7 +243,7 @@ def _words(text: str) -> list[str]:
 def _levels(
     chosen: Sequence[Candidate], listed: Mapping[int, int], titles: Collection[int], fewest: int
 ) -> dict[int, int]:
-    """Return the level of each heading: the listed level, otherwise a level by look, the most prominent first.
+    """Return the level of each heading: from the bookmarks or table of contents, otherwise from its style.
 
     A look has the level of its listed headings if these are most of its headings; all other looks are below the listed
     headings. A look with fewer headings than ``fewest`` shares the level of the next one: it divides nothing. A look

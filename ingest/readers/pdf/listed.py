@@ -1,4 +1,4 @@
-"""Matches heading candidates with the outline that a PDF states: its bookmarks, or else its tables of contents."""
+"""Matches heading candidates with the bookmarks of a PDF or, without bookmarks, with its tables of contents."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def find_listed(
 ) -> dict[int, int]:
     """Return the levels of the listed candidates by their first line.
 
-    A list that names only a part of the document, such as the index of its statements, does not tell the levels of the
-    rest. ``pages`` is the number of pages of the document.
+    A list that covers only a part of the document, such as an index of statements, is not used. ``pages`` is the
+    number of pages of the document.
     """
     for outline in (bookmarks, *(_located(entries, candidates) for entries in contents)):
         found = _on_pages(outline, candidates)
@@ -48,7 +48,7 @@ def _on_pages(bookmarks: Sequence[Bookmark], candidates: Sequence[Candidate]) ->
 
 
 def _names(title: str, text: str) -> bool:
-    """Return whether the title is that of the candidate. Two headings may be one candidate: a part and its section."""
+    """Return whether the title matches the candidate. A candidate may combine two headings: a part and its section."""
     return title == text or (len(title) >= _MOST * len(text) and (text.startswith(title) or text.endswith(title)))
 
 

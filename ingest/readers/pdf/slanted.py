@@ -1,4 +1,4 @@
-"""Puts the heads of a table that are drawn at an angle into one line above it, as heads of other tables are."""
+"""Moves slanted column heads into one horizontal line above their table."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _is_slanted(text_page: ctypes.c_void_p, index: int) -> bool:
 
 
 def _level(text_page: ctypes.c_void_p, head: Sequence[Found]) -> Word:
-    """Return the head as a narrow upright word where the lower of its first and last characters is."""
+    """Return the head as a narrow upright word at the lower of its two ends."""
     import pypdfium2.raw as pdfium
 
     box, ends = pdfium.FS_RECTF(), []

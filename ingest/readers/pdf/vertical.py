@@ -1,4 +1,4 @@
-"""Finds vertical columns of text, as Japanese and Chinese books have them, and puts them into reading order.
+"""Finds columns of vertical Japanese or Chinese text and puts them into reading order.
 
 PDFium returns such columns from left to right, or each character as a line, depending on what else the page holds.
 Columns are read from right to left, one tier of them after another. Each becomes a line, as if the page were turned, so
@@ -90,14 +90,14 @@ def find_columns(glyphs: Sequence[Glyph]) -> list[Column]:
 
 
 def find_readings(glyphs: Iterable[Glyph], columns: Sequence[Column]) -> set[int]:
-    """Return the places of the small kana to the right of columns, which tell how their characters are read."""
+    """Return the places of furigana: small kana to the right of columns that show the pronunciation."""
     largest = max((column.size for column in columns), default=0)
     small = (glyph for glyph in glyphs if "\u3041" <= glyph.text <= "\u30ff" and glyph.size <= _SMALLER * largest)
     return {glyph.place for glyph in small if any(_is_read_by(column, glyph) for column in columns)}
 
 
 def as_word(column: Column) -> tuple[int, Word]:
-    """Return the column as one word, with the index of its first character. Signs have the forms of lines."""
+    """Return the column as one word, with the index of its first character. Punctuation gets its horizontal forms."""
     glyphs = _from_top(column)
     text = glyphs[0].text
     for last, glyph in pairwise(glyphs):
@@ -163,7 +163,7 @@ def _add(glyphs: Sequence[Glyph], near: Sequence[bool], columns: list[Column]) -
 
 
 def _is_near(column: Column, glyph: Glyph, left: float, right: float, reach: float) -> bool:
-    """Return whether the character is this far to the side of a column, and beside it or near an end of it."""
+    """Return whether the character is within this distance of a column, beside it or near one of its ends."""
     more = reach * column.size
     is_beside = column.bottom - more < glyph.centre < column.top + more
     return is_beside and left < (glyph.middle - column.middle) / column.size < right

@@ -1,1 +1,1 @@
-"""What the rules know about words: negations, opposites, figures with units, and how two sentences differ."""
+"""Compares the meaning of a claim and its quotes by rules: negations, opposites, figures with units, roles."""

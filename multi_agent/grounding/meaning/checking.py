@@ -1,4 +1,4 @@
-"""Checks a claim against its quotes by rules: reads both in their language and compares them."""
+"""Checks a claim against its quotes by rules, with the lexicon of their language."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def check(
     claim: str, quotes: Sequence[str], *, context: str, passages: Iterable[str], question: str,
     is_widespread: Callable[[str], bool],
 ) -> Comparison | None:  # fmt: skip
-    """Return how the claim differs from its quotes. None if no lexicon knows their language.
+    """Compare the claim with its quotes. Returns None if there is no lexicon for their language.
 
-    ``context`` names headings, table heads and documents. ``passages`` may introduce abbreviations.
-    ``is_widespread`` tells whether a word is so common in what was read that the quotes need not repeat it.
+    ``context`` contains headings, table headers and document names. Abbreviations are also read from ``passages``.
+    ``is_widespread`` returns whether a word is too common in the passages to be required in the quotes.
     """
     short = _short_forms("\n".join((*passages, *quotes)))
     claim, quoted, context, question = (

@@ -1,7 +1,7 @@
-"""Compares a claim with its quotes, token by token: what is missing, and what the two say differently.
+"""Compares the tokens of a claim with those of its quotes.
 
-A claim is supported if every token of it stands in the quotes, governed by the same words and in the same roles.
-It is contradicted where one of its tokens stands against another in the same place. Anything else is left open.
+A claim is supported if the quotes have all of its tokens, with the same operators and in the same roles. It is
+contradicted if one sentence has an incompatible token or operator in the same place. Otherwise it is left open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from multi_agent.grounding.meaning.reading import Token
 
 
 class Comparison(NamedTuple):
-    """How a claim and its quotes differ."""
+    """The differences between a claim and its quotes."""
 
     conflicts: tuple[str, ...]
     doubts: tuple[str, ...]
@@ -43,9 +43,9 @@ def compare(
     claim: Sequence[Token], quotes: Sequence[Token], context: Sequence[Token], is_known: Callable[[Token], bool],
     lexicon: Lexicon,
 ) -> Comparison:  # fmt: skip
-    """Return how the claim differs from the quotes. ``context`` names their headings, tables and documents.
+    """Compare the claim with the quotes. ``context`` contains their headings, table headers and document names.
 
-    ``is_known`` tells whether the question or several passages have a token, so that it need not be in the quotes.
+    ``is_known`` returns whether a token may be missing in the quotes, because the question or several passages have it.
     """
     return _Comparing(claim, quotes, Matcher(lexicon, context), is_known, lexicon).result()
 
@@ -92,7 +92,7 @@ class _Comparing:
     # Alignment
 
     def _align(self) -> list[Aligned]:
-        """Align with one sentence if it states as much as all together, otherwise with all."""
+        """Align the claim with one sentence if it has as many of the tokens as all together, otherwise with all."""
         sentences = sorted({token.sentence for token in self._quotes})
         places = {each: [at for at, token in enumerate(self._quotes) if token.sentence == each] for each in sentences}
         whole = self._align_in(range(len(self._quotes)))
@@ -115,7 +115,7 @@ class _Comparing:
     # What stands in the place of a missing token
 
     def _replaced(self, absent: Sequence[Token]) -> list[str]:
-        """Return the tokens of the quotes that stand against missing ones. None if more is missing."""
+        """Return a reason for each missing token that an incompatible one replaces. Empty if others are missing."""
         near = {pair.quote.sentence for pair in self._pairs}
         others = [each for at, each in enumerate(self._quotes) if at not in self._used and each.sentence in near]
         against = [(token, each) for token in absent if (each := self._against(token, others))]
@@ -133,7 +133,7 @@ class _Comparing:
     # Roles and places
 
     def _exchanged(self, one: Aligned, other: Aligned) -> Iterator[Doubt]:
-        """Doubt two tokens that stand in another order than in the quote, unless their prepositions tell them apart."""
+        """Yield a doubt if the quote has two tokens in another order, unless prepositions mark their roles."""
         yield from self._voice(one, other)
         for pair in (one, other):
             if (
@@ -171,7 +171,7 @@ class _Comparing:
         return all(apart) or (adjacent and apart[0])
 
     def _voice(self, one: Aligned, other: Aligned) -> Iterator[Doubt]:
-        """Doubt "A was bought by B" for "A bought B"."""
+        """Yield a doubt for another voice: "A was bought by B" for "A bought B"."""
         agents = self._lexicon.agents
         added = other.claim.marker in agents and not other.quote.marker
         dropped = other.quote.marker in agents and not other.claim.marker
@@ -197,7 +197,7 @@ class _Comparing:
         return places == sorted(places)
 
     def _misbound(self, first: Aligned, later: Aligned) -> Iterator[Doubt]:
-        """Doubt two tokens of one clause of the claim that belong to different clauses of the quote."""
+        """Yield a doubt if two tokens of one clause of the claim are in different clauses of the quote."""
         if first.claim.segment != later.claim.segment or first.quote.segment == later.quote.segment:
             return
         rival = self._rival(first, later.quote.segment)
@@ -213,7 +213,7 @@ class _Comparing:
             yield Doubt(f"“{first.claim.text}” may not be what “{later.claim.text}” is about", conflict=False)
 
     def _displaced(self, one: Aligned, other: Aligned) -> Iterator[Doubt]:
-        """Doubt a figure beside a word that another figure stands beside in the quote: "7 cars" for "5 cars"."""
+        """Yield a doubt if the quote has another figure beside the word: "7 cars" for "5 cars"."""
         figure, word, side = (one, other, -1) if one.claim.values else (other, one, 1)
         beside = word.place + side
         if word.claim.values or not figure.claim.values or not 0 <= beside < len(self._quotes):
@@ -235,7 +235,7 @@ class _Comparing:
         return any(pair.quote is token for pair in self._pairs)
 
     def _scattered(self) -> Iterator[Doubt]:
-        """Doubt a claim whose clauses draw on several sentences that nothing in the claim links."""
+        """Yield a doubt if a clause of the claim combines sentences without a common word."""
         clauses: dict[int, dict[int, list[Token]]] = {}
         for pair in self._pairs:
             if not pair.quote.in_row or pair.claim.kind == "figure":
@@ -260,7 +260,7 @@ class _Comparing:
         return any(sentence in found and found & (parts.keys() - {sentence}) for found in stating)
 
     def _columns(self) -> Iterator[Doubt]:
-        """Doubt a value of a table that is not in the column that the claim names."""
+        """Yield a doubt if a table value is not in the column that the claim names."""
         heads = [token for token in self._matcher.context if token.in_row]
         if len({head.sentence for head in heads}) != 1:
             return

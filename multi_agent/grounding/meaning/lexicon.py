@@ -1,4 +1,4 @@
-"""The words that the rules know, read from ``lexicon.toml`` by language, and the names of currencies from CLDR."""
+"""Loads the word lists of each language from ``lexicon.toml``, and the names of currencies from CLDR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two tokens mean the same, exclude each other, or could stand in each other's place."""
+"""Decides whether two tokens have the same meaning, exclude each other, or are of the same kind."""
 
 from __future__ import annotations
 

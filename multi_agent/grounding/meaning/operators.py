@@ -1,4 +1,4 @@
-"""Compares what governs the tokens of a claim with what governs them in its quote: negation, bounds, duties, doubt."""
+"""Compares the operators of a claim's tokens with those in its quote: negation, bounds, obligation, uncertainty."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _negations(
 
 
 def _same_clause(mine: Token, quoted: Token, pairs: Sequence[tuple[Token, Token]]) -> bool:
-    """Return whether the quote says the word of the same thing: "not an album but a song" may name another album."""
+    """Return whether the quote has the negated word in the same clause. "Not an album" may be about another album."""
     beside = [other for token, other in pairs if token is not mine and token.segment == mine.segment]
     return not beside or any((each.sentence, each.segment) == (quoted.sentence, quoted.segment) for each in beside)
 

@@ -1,8 +1,8 @@
-"""Reads a sentence as the words that it says something with, each with what governs it: negation, bounds, role.
+"""Splits text into content tokens, each with its operators (negation, bounds) and grammatical role.
 
     read("The valve must not be opened.", lexicon)  # valve, opened (negated, an obligation)
 
-Figures carry their unit or currency, dates their parts. Grammatical words are left out.
+Figures include their unit or currency, and dates their parts. Function words are dropped.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ _YEARS = range(1000, 2101)
 _BREAKS = frozenset(",;:()—|")
 _SPREADING = ("not", "said", "force", "former")
 _MONTH_LANGUAGES = ("en", "de", "fr", "es")
-_MOST_SCALE = 12
 Date = tuple[int | None, int | None, int | None]
 
 
 class Token(NamedTuple):
-    """A word, figure or date that a sentence says something with."""
+    """A content word, name, figure or date of a sentence."""
 
     text: str
     sentence: int
@@ -66,7 +65,7 @@ class Token(NamedTuple):
 
     @property
     def is_count(self) -> bool:
-        """Whether it is a number in words, which may count what the quotes list, or be no figure: "the large one"."""
+        """Whether it is a number in words. It may be a count of listed items, or no figure at all: "the large one"."""
         return bool(self.values) and self.written.isalpha()
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,9 +19,13 @@ import pytest
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
+from api.errors import WorkerUnavailable
+from api.http.middleware.metrics import Metrics
 from api.jobs import service_worker
 from api.jobs.locks import research_lock
+from api.jobs.queue import JobQueue
 from api.settings import ServiceSettings
+from base.rpc import Channel
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.events import Event, RevisionDeclined
 from support.panel import SYNTHESIS, Panel, role_of
@@ -142,6 +147,33 @@ def test_a_run_resumes_after_the_process_is_killed(
     assert candor.trace.answer(run_id).status == "answered"
     assert set(model.answered.values()) == {1}, "no finished model call was repeated"
     assert f"The research process {killed.pid} ended (SIGKILL)" in caplog.text
+
+
+def test_a_failing_listener_does_not_end_the_run(
+    candor: Candor, model: Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: object) -> None:
+        raise ValueError("The metrics are broken.")
+
+    monkeypatch.setattr(Metrics, "count_event", fail)
+    model.answer_last = True
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
+        run_id = ask(http)
+        until(lambda: candor.trace.run(run_id).ended)
+    assert candor.trace.answer(run_id).status == "answered"
+    assert f"A listener failed on event 1 of run {run_id}." in caplog.text
+
+
+async def test_a_cancel_says_that_no_process_can_be_started(candor: Candor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_worker, "_CANCEL_S", 0.1)
+    worker = service_worker.ServiceWorker(candor.settings, JobQueue(candor.settings))
+    here, there = socket.socketpair()
+    with there:
+        worker._channel = await Channel.over(here)
+        worker.failure = "The research process 7 ended (exit status 1)."
+        with pytest.raises(WorkerUnavailable, match="process 7 ended"):
+            await worker.cancel("run_1")
+        worker._channel.close()
 
 
 def test_a_run_fails_when_its_process_ends_twice(http: httpx.Client, candor: Candor, model: Model) -> None:

@@ -14,7 +14,8 @@ import pytest
 from api.services.research.library import CollectionLibrary
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
-from multi_agent.grounding.support import Judged, Statement, SupportRules
+from multi_agent.grounding.judged import Judged, Statement
+from multi_agent.grounding.support import SupportRules
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.prompts.show_passages import number_units

@@ -6,7 +6,8 @@ import pytest
 
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import Signal, signal_of
-from multi_agent.grounding.support import Judged, Statement, SupportRules
+from multi_agent.grounding.judged import Judged, Statement
+from multi_agent.grounding.support import SupportRules
 from multi_agent.grounding.support_check import agree
 from multi_agent.prompts.show_passages import number_units
 from multi_agent.values.context import Computation, Evidence

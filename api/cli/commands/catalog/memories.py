@@ -11,7 +11,6 @@ from api.cli.common import Home, Json, command_group, make_candor, print_list, p
 app = command_group("memories", "List and change what the planner remembers between questions.")
 
 MemoryId = Annotated[str, typer.Argument(help="Id of the memory.")]
-_LOCAL_KEY = ""  # memories belong to API keys, and the command line uses no key
 
 
 @app.command("list")

@@ -75,7 +75,7 @@ def find_grid(lines: Sequence[Line], start: int) -> Grid | None:
 
 
 def _rows_at(at: int, cells: Sequence[_Cell], lefts: Sequence[float]) -> Iterable[tuple[str, ...]]:
-    """Return the rows of one ruled row: several if it holds several lines of figures, otherwise one."""
+    """Return the table rows of one ruled row: one per line of figures, or a single row."""
     here = [cell for cell in cells if at in cell.rows]
     own = [cell for cell in here if len(cell.rows) == 1]
     if not _holds_rows(own):
@@ -87,7 +87,7 @@ def _rows_at(at: int, cells: Sequence[_Cell], lefts: Sequence[float]) -> Iterabl
 
 
 def _holds_rows(cells: Sequence[_Cell]) -> bool:
-    """Return whether the cells hold several rows: labels beside stacked figures, or equal lines in all cells."""
+    """Return whether the cells contain several rows: stacked figures with labels, or as many lines in each cell."""
     labels = next((cell.parts for cell in cells if cell.columns.start == 0), [])
     figures = max((sum(is_figure(part.text) for part in cell.parts) for cell in cells if cell.columns.start), default=0)
     heights = {len(cell.parts) for cell in cells}

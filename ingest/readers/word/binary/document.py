@@ -1,4 +1,4 @@
-"""Writes the stories of a .doc as the parts of a .docx: text, notes, comments, text boxes, headers and footers."""
+"""Converts the text, notes, comments, text boxes, headers and footers of a .doc to the parts of a .docx."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def converted(file: WordFile) -> bytes:
 
 
 class _Document:
-    """Writes stories. ``_anchored`` has what is anchored in the text: references to notes, and text boxes."""
+    """Writes the parts. ``_anchored`` contains the note references and text boxes by their position in the text."""
 
     def __init__(self, file: WordFile) -> None:
         self._file = file
@@ -61,7 +61,7 @@ class _Document:
         self._order = sorted(self._anchored)
 
     def _anchor_boxes(self, story: int, boxes: int, base: int, anchors: int) -> None:
-        """Put text boxes where their shapes are anchored. Boxes of groups have no anchor of their own."""
+        """Insert text boxes at the anchors of their shapes. Boxes in groups have no anchor of their own."""
         places, shapes = self._file.places(anchors, 26)
         anchor_of = {shape[:4]: base + place for shape, place in zip(shapes, places, strict=False)}
         starts, entries = self._file.places(boxes, 22)
@@ -79,7 +79,7 @@ class _Document:
             self._anchored[place] = self._anchored.get(place, "") + reference
 
     def body(self) -> str:
-        """Return the text, and the headers and footers of its sections."""
+        """Return the main text with the headers and footers of its sections."""
         return self.story(0, self._file.lengths[_TEXT]) + "".join(self._sections())
 
     def story(self, start: int, end: int) -> str:
@@ -144,7 +144,7 @@ class _Document:
                 self._fields.append(False)
 
     def remarks(self, kind: str, story: int, references: int, texts: int) -> str:
-        """Return the notes or comments of a story."""
+        """Return the notes or comments of a part."""
         _, entries = self._file.places(references, 30 if kind == "comment" else 2)
         starts, _ = self._file.places(texts, 0)
         authors = list(_texts(self._file.part(_AUTHORS)))
@@ -157,7 +157,7 @@ class _Document:
         return "".join(remarks)
 
     def _sections(self) -> Iterator[str]:
-        """Yield the sections. Their headers follow those of notes in groups of six; an empty one is inherited."""
+        """Yield the sections. Each has six headers and footers, after those of notes. Empty ones are inherited."""
         starts, _ = self._file.places(_HEADER_PLACES, 0)
         _, sections = self._file.places(_SECTIONS, 12)
         for number, section in enumerate(sections):
@@ -178,7 +178,7 @@ class _Document:
 
 
 def _form_field(data: bytes) -> str:
-    """Return what a check box or a list of choices shows, as the result of its field."""
+    """Return the text that a check box or drop-down list shows."""
     at = word(data, 4)
     if data[at : at + 4] != b"\xff\xff\xff\xff":  # the data of a link
         return ""

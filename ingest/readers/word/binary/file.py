@@ -1,7 +1,7 @@
-"""The streams of a .doc, its text in the order of its pieces, and the formatting of its characters and paragraphs.
+"""Reads the text of a .doc from its piece table, and the formatting of its characters and paragraphs.
 
-A piece names where a part of the text is stored, so text that is no longer in a piece is deleted text (MS-DOC, 2.4.1).
-Formatting is stored by the place in the file, in pages of 512 bytes. Raises ``struct.error``, ``IndexError`` or
+A piece locates a part of the text. Text outside all pieces is deleted (MS-DOC, 2.4.1).
+Formatting is stored by file position, in pages of 512 bytes. Raises ``struct.error``, ``IndexError`` or
 ``ValueError`` for damaged files.
 """
 
@@ -83,7 +83,7 @@ class WordFile:
 
     @cached_property
     def text(self) -> str:
-        """The text of all stories, in the order of the pieces."""
+        """The text of the whole document: main text, notes, headers, comments and text boxes, in this order."""
         return "".join(map(self._piece_text, self._pieces))
 
     def _piece_text(self, piece: _Piece) -> str:
@@ -172,7 +172,7 @@ def _paragraph_entry(page: bytes, at: int) -> bytes:
 
 
 def _formatting(entries: list[tuple[int, int, bytes]], place: int) -> tuple[int, bytes]:
-    """Return where the formatting of this place in the file ends, and its properties."""
+    """Return the end of the formatting at this file position, and its properties."""
     index = bisect_right(entries, place, key=lambda entry: entry[0]) - 1
     if index >= 0 and place < entries[index][1]:
         return entries[index][1:]
@@ -180,7 +180,7 @@ def _formatting(entries: list[tuple[int, int, bytes]], place: int) -> tuple[int,
 
 
 def _change(code: int, changes: list[bytes]) -> bytes:
-    """Return the properties that a piece changes: one in short form, or an index into ``changes``."""
+    """Return the properties that a piece changes. It stores one of them, or an index into ``changes``."""
     if code & 1:
         return changes[code >> 1] if code >> 1 < len(changes) else b""
     short = _SHORT_CODES.get(code >> 1 & 0x7F)

@@ -1,4 +1,4 @@
-"""Writes the styles and lists of a .doc, and the properties of its paragraphs and characters, as XML of .docx."""
+"""Converts the styles and lists of a .doc, and its paragraph and character properties, to the XML of a .docx."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class _Levels:
         return f'<w:lvlOverride w:ilvl="{level}">{begin}{content}</w:lvlOverride>'
 
     def read(self, level: int, style: int) -> str:
-        """Read a level. In its pattern, characters below 9 stand for the numbers of levels."""
+        """Read a level. Characters below 9 in its pattern are placeholders for the numbers of levels."""
         start, kind, flags = struct.unpack_from("<iBB", self._data, self._at)
         characters, paragraphs, restart = self._data[self._at + 24 : self._at + 27]
         at = self._at + 28 + characters + paragraphs

@@ -1,4 +1,4 @@
-"""Puts the paragraphs of a .doc into tables. A row ends with a paragraph that defines its cells."""
+"""Groups the paragraphs of a .doc into tables. Each row ends with a paragraph that defines its cells."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Paragraph(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """The number of tables around it."""
+        """The nesting level of its table; 0 outside of tables."""
         is_inside = self.mark == _CELL_MARK or self.properties.get(_IN_TABLE, b"\0")[:1] != b"\0"
         return min(max(int.from_bytes(self.properties.get(_DEPTH, b""), "little"), int(is_inside)), _MAX_DEPTH)
 
