@@ -27,7 +27,7 @@ from multi_agent.values.context import ContextUpdate, ResearchContext, Synthesis
 from multi_agent.values.events import ReasoningShared, StepFailed, StepFinished, StepSkipped
 from multi_agent.values.listening import Wake
 from multi_agent.values.plan import FailedStep, Plan, Step
-from multi_agent.values.tasks import ErrorDetails, TaskOutput, TaskQueue, TaskResult
+from multi_agent.values.tasks import ErrorDetails, SubTask, TaskOutput, TaskResult
 
 Agree = Callable[[str, Sequence[Candidate]], Awaitable[Synthesis]]
 """Returns the answer that wins the vote among several candidates for one question."""
@@ -40,10 +40,8 @@ class Executor:
 
     def __init__(
         self,
-        run_id: str,
         registry: AgentRegistry,
         worker: Worker,
-        queue: TaskQueue,
         tasks: StepTasks,
         shared: SharedContext,
         bus: MessageBus,
@@ -52,11 +50,12 @@ class Executor:
         *,
         reactions: bool,
     ) -> None:
-        self._run_id, self._registry, self._worker, self._queue = run_id, registry, worker, queue
+        self._registry, self._worker = registry, worker
         self._tasks, self._shared, self._bus = tasks, shared, bus
         self._agree, self._merge_order = agree, merge_order
         self._outputs: dict[str, StepOutput] = {}
         self._finished: dict[str, Step] = {}
+        self._results: asyncio.Queue[TaskResult] = asyncio.Queue()
         self._held: list[TaskResult] = []
         self.answer: Synthesis | None = None
         self._earlier: frozenset[str] = frozenset()
@@ -83,16 +82,16 @@ class Executor:
         """
         self._shared.begin_attempt()
         self._reactions.begin_attempt()
-        self.answer, self._held = None, []
-        worker = asyncio.create_task(self._worker.serve(), name=f"{self._run_id}: worker")
+        self.answer, self._results, self._held = None, asyncio.Queue(), []
         try:
-            return await self._run(plan, samples, worker)
+            async with asyncio.TaskGroup() as running:
+                return await self._run(plan, samples, running)
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
         finally:
-            worker.cancel()
-            await asyncio.gather(worker, return_exceptions=True)
             self._tasks.delete_all()
 
-    async def _run(self, plan: Plan, samples: int, worker: asyncio.Task[None]) -> tuple[FailedStep, ...]:
+    async def _run(self, plan: Plan, samples: int, running: asyncio.TaskGroup) -> tuple[FailedStep, ...]:
         answering = answering_step(plan, self._registry)
         progress = PlanProgress(plan)
         await self._keep_finished(plan, progress, answering)
@@ -101,12 +100,14 @@ class Executor:
             if not ready and progress.stuck:
                 raise RunEnded(f"These steps wait for each other and never start: {', '.join(progress.stuck)}.")
             for step in ready:
-                await self._start(
-                    plan, step, progress, samples if step is answering else 1, is_answer=step is answering
-                )
+                is_answer = step is answering
+                for message in await self._tasks_of(
+                    plan, step, progress, samples if is_answer else 1, is_answer=is_answer
+                ):
+                    running.create_task(self._perform(message))
             if not progress.waiting:
                 continue  # no ready step could be started, but the failures may have made others ready
-            result = await self._next_in_order(worker, progress.waiting)
+            result = await self._next_in_order(progress.waiting)
             _raise_if_run_ends(result.error_details)
             if ended := progress.receive(result):
                 self._merge_order.remove(ended.id)
@@ -138,7 +139,10 @@ class Executor:
         sees = any(self._registry.get(agent).card.sees for agent in step.agents)
         return not sees and bool(getattr(output, "sufficient", True))
 
-    async def _start(self, plan: Plan, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool) -> None:
+    async def _tasks_of(
+        self, plan: Plan, step: Step, progress: PlanProgress, samples: int, *, is_answer: bool
+    ) -> list[SubTask]:
+        """Create the tasks of a step. Returns none if the step cannot start, which then counts as failed."""
         # With several candidates, the vote later chooses the answer.
         streams_claims = is_answer and samples * len(step.agents) == 1
         self._shared.begin_step(step.id)
@@ -156,16 +160,18 @@ class Executor:
                 await self._bus.publish(StepSkipped(agent=agent, reason=str(error)), step=step.id)
             progress.finish(step, _failed(step, error))
             await self._reactions.after(step.id, is_last=progress.finished)
-            return
+            return []
         except AgentError as error:
             progress.finish(step, await self._publish_failure(step, error))
             await self._reactions.after(step.id, is_last=progress.finished)
-            return
-        for message in messages:
-            await self._queue.assign(message)
+            return []
         progress.wait_for(step, [message.sub_task_id for message in messages])
+        return messages
 
-    async def _next_in_order(self, worker: asyncio.Task[None], waiting: Mapping[str, str]) -> TaskResult:
+    async def _perform(self, message: SubTask) -> None:
+        await self._results.put(await self._worker.perform(message))
+
+    async def _next_in_order(self, waiting: Mapping[str, str]) -> TaskResult:
         """Return the next result. In a resumed run, finished steps are returned in the order of the first attempt."""
         first = self._merge_order.first_of(waiting.values())
         while True:
@@ -173,21 +179,7 @@ class Executor:
                 if first is None or result.error_details or waiting[result.sub_task_id] == first:
                     self._held.remove(result)
                     return result
-            self._held.append(await self._next_result(worker))
-
-    async def _next_result(self, worker: asyncio.Task[None]) -> TaskResult:
-        """Return the next result, or raise the error that ended the worker."""
-        result = asyncio.create_task(self._queue.next_result(self._run_id))
-        try:
-            await asyncio.wait({result, worker}, return_when=asyncio.FIRST_COMPLETED)
-            if result.done():
-                return result.result()
-            worker.result()
-            raise AssertionError("unreachable: a worker ends by an error only")
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-        finally:
-            result.cancel()
+            self._held.append(await self._results.get())
 
     async def _publish_failure(self, step: Step, error: AgentError) -> FailedStep:
         for agent in step.agents:

@@ -46,7 +46,7 @@ from multi_agent.values.evidence_events import Searched
 from multi_agent.values.plan import Plan, PlanExample
 from multi_agent.values.remembered import Remembered, words_to_look_up
 from multi_agent.values.request import Request
-from multi_agent.values.tasks import TaskQueue, TaskStorage
+from multi_agent.values.tasks import TaskStorage
 from vectorstore.errors import StoreError
 
 _UNEXPLAINED = " (This is the original error; no model was asked to explain it, since the model or the store failed.)"
@@ -274,18 +274,15 @@ class Run:
             self._request.sources,
             self._request.fork,
         )
-        storage, queue = TaskStorage(), TaskQueue()
+        storage = TaskStorage()
         kits = StepKits(
             self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request.sources,
             show_practice, self._request.fork,
         )  # fmt: skip
-        worker = Worker(queue, kits, shared, self._bus, settings.step_retries)
+        worker = Worker(kits, shared, self._bus, settings.step_retries)
         tasks = StepTasks(self._id, registry, storage, [entry.name for entry in catalogue], self._request.question)
         order = MergeOrder(self._resumed.events, self._origin)
-        return Executor(
-            self._id, registry, worker, queue, tasks, shared, self._bus, self._agree, order,
-            reactions=settings.reactions,
-        )  # fmt: skip
+        return Executor(registry, worker, tasks, shared, self._bus, self._agree, order, reactions=settings.reactions)
 
     async def _agree(self, question: str, candidates: Sequence[Candidate]) -> Synthesis:
         llm = self._models.observed("Consensus", self._bus.publish)

@@ -1,10 +1,10 @@
-"""The worker of a run, which takes tasks from the queue, runs an agent for each and reports the results."""
+"""The worker of a run, which runs an agent for each task and returns the result."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable
+from typing import Literal
 
 from multi_agent.errors import (
     AgentError,
@@ -25,7 +25,7 @@ from multi_agent.orchestrator.steps.timeout import StepTimeout
 from multi_agent.values.bus import MessageBus
 from multi_agent.values.context import AgentMessage
 from multi_agent.values.events import StepFailed, StepRetried, StepSkipped, StepStarted, WokenBy
-from multi_agent.values.tasks import ErrorDetails, SubTask, TaskOutput, TaskQueue, TaskResult
+from multi_agent.values.tasks import ErrorDetails, SubTask, TaskOutput, TaskResult
 from vectorstore.errors import StoreError, StoreUnavailable
 
 _TRANSIENT = (LLMTimeout, LLMRateLimited, LLMUnavailable, StoreUnavailable)
@@ -34,19 +34,10 @@ _AVOIDABLE = (InvalidResponse, PromptTooLong)
 
 
 class Worker:
-    """Runs the tasks of one run in parallel, each with a new agent."""
+    """Runs the tasks of one run, each with a new agent."""
 
-    def __init__(self, queue: TaskQueue, kits: StepKits, shared: SharedContext, bus: MessageBus, retries: int) -> None:
-        self._queue, self._kits, self._shared, self._bus, self._retries = queue, kits, shared, bus, retries
-
-    async def serve(self) -> None:
-        """Run tasks until cancelled, then cancel the tasks in progress."""
-        async with asyncio.TaskGroup() as group:
-            while True:
-                group.create_task(self._serve_one(await self._queue.next_task()))
-
-    async def _serve_one(self, message: SubTask) -> None:
-        await self._queue.report(await self.perform(message))
+    def __init__(self, kits: StepKits, shared: SharedContext, bus: MessageBus, retries: int) -> None:
+        self._kits, self._shared, self._bus, self._retries = kits, shared, bus, retries
 
     async def perform(self, message: SubTask) -> TaskResult:
         """Run the task, retry it after transient errors, and return the result."""
@@ -128,15 +119,16 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _result(
-    message: SubTask, status: str, output: TaskOutput | None = None, error: ErrorDetails | None = None
+    message: SubTask,
+    status: Literal["COMPLETED", "FAILED"],
+    output: TaskOutput | None = None,
+    error: ErrorDetails | None = None,
 ) -> TaskResult:
-    return TaskResult.model_validate(
-        {
-            "sub_task_id": message.sub_task_id,
-            "parent_task_id": message.parent_task_id,
-            "worker_agent_role": message.assigned_agent_role,
-            "status": status,
-            "result_data": output,
-            "error_details": error,
-        }
+    return TaskResult(
+        sub_task_id=message.sub_task_id,
+        parent_task_id=message.parent_task_id,
+        worker_agent_role=message.assigned_agent_role,
+        status=status,
+        result_data=output,
+        error_details=error,
     )

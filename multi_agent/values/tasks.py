@@ -1,4 +1,4 @@
-"""Tasks of agents, their storage, and the queue between executor and worker.
+"""Tasks of agents, their storage, and the messages between executor and worker.
 
 The executor of a run creates and deletes task data. An agent reads the data of its own tasks by id:
 
@@ -10,9 +10,7 @@ Messages refer to tasks by id.
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -133,27 +131,3 @@ class TaskResult(FrozenModel):
     status: Literal["COMPLETED", "FAILED"]
     result_data: TaskOutput | None = None
     error_details: ErrorDetails | None = None
-
-
-class TaskQueue:
-    """Carries tasks to the worker and results to the executor, each once. In memory, for one event loop."""
-
-    def __init__(self) -> None:
-        self._tasks: asyncio.Queue[SubTask] = asyncio.Queue()
-        self._results: defaultdict[str, asyncio.Queue[TaskResult]] = defaultdict(asyncio.Queue)
-
-    async def assign(self, task: SubTask) -> None:
-        """Put a task into the queue."""
-        await self._tasks.put(task)
-
-    async def next_task(self) -> SubTask:
-        """Wait for the next task and return it."""
-        return await self._tasks.get()
-
-    async def report(self, result: TaskResult) -> None:
-        """Send a result to the executor of ``parent_task_id``."""
-        await self._results[result.parent_task_id].put(result)
-
-    async def next_result(self, parent_task_id: str) -> TaskResult:
-        """Wait for the next result of that run and return it."""
-        return await self._results[parent_task_id].get()

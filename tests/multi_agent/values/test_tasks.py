@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from multi_agent.agent import AgentCard
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import TaskAccessDenied
-from multi_agent.values.tasks import SubTask, TaskQueue, TaskResult, TaskStorage, task_data_type
+from multi_agent.values.tasks import TaskStorage, task_data_type
 
 REGISTRY = AgentRegistry.discover()
 CARD: AgentCard = REGISTRY.get("Reader").card
@@ -63,24 +61,3 @@ def test_every_agent_has_its_own_task_schema(agent: str) -> None:
     assert schema["title"] == f"{agent}TaskData"
     assert schema["properties"]["agent"]["const"] == agent
     assert set(schema["$defs"][card.inputs.__name__].get("properties", {})) == set(card.inputs.model_fields)
-
-
-async def test_the_queue_delivers_tasks_once_and_results_by_run() -> None:
-    queue = TaskQueue()
-    for run in ("a", "b"):
-        await queue.assign(SubTask(sub_task_id=f"{run}1", parent_task_id=run, assigned_agent_role="Reader"))
-    taken = [await queue.next_task(), await queue.next_task()]
-    assert [message.sub_task_id for message in taken] == ["a1", "b1"]
-    for message in reversed(taken):
-        await queue.report(
-            TaskResult(
-                sub_task_id=message.sub_task_id,
-                parent_task_id=message.parent_task_id,
-                worker_agent_role="Reader",
-                status="COMPLETED",
-            )
-        )
-    assert (await queue.next_result("a")).sub_task_id == "a1"
-    assert (await queue.next_result("b")).sub_task_id == "b1"
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(queue.next_task(), timeout=0.01)
