@@ -16,7 +16,7 @@ help:
 	@echo "make demo         set up, ingest the sample documents, answer three questions"
 	@echo "make demo-live    fetch a small language model (1.1 GB), let it answer one question"
 	@echo "make test         set up with the test dependencies, run the tests"
-	@echo "make check        check format, lint, types and import rules"
+	@echo "make check        check format, lint, types and import rules, also of the viewer (needs npm)"
 	@echo "make check-demo   before a release: check that no prompt has changed since the demo was recorded"
 	@echo "make docs         build the documentation site into site/, check its links"
 	@echo "make sbom         write docs/licenses.md and docs/sbom.cdx.json from the pins"
@@ -44,6 +44,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	cd tests/viewer/static && npm install --silent --prefer-offline --no-fund --no-audit && npm run --silent check
 
 # A changed prompt is no error of the change. It asks for a new recording before the next release.
 check-demo: $(VENV)/.run

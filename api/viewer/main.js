@@ -29,9 +29,10 @@ const shortcuts = document.querySelector("#shortcuts");
 const who = document.querySelector("#who");
 const sections = document.querySelector("#sections");
 const SETTINGS = ["settings", "agents", "memory", "keys"];
-const NO_PAGE = {path: "", close: () => {}, moved: () => false};
+const NO_PAGE = {path: "", close: () => {}, moved: (_path) => false};
 let current = NO_PAGE;
 
+/** @type {[RegExp, (container: Element, ...parts: string[]) => object][]} */
 const PAGES = [
   [/^\/(?:ask\/([^/]+)(?:\/(\d+))?)?$/, showAsk],
   [/^\/again\/([^/]+)$/, showAgain],
@@ -101,6 +102,7 @@ function leave() {
   main.replaceChildren();
 }
 
+/** @returns {[(container: Element, ...parts: string[]) => object, string[]]} */
 function findPage(path) {
   for (const [pattern, page] of PAGES) {
     const found = pattern.exec(path);

@@ -3,7 +3,7 @@
 export class RequestError extends Error {
   constructor(message, title, remedy) {
     super(message);
-    Object.assign(this, {title, remedy});
+    this.title = title; this.remedy = remedy;
   }
 }
 

@@ -5,7 +5,7 @@ const MAX_HIGHLIGHTS = 2000;
 
 export class Highlighter {
   constructor(...roots) {
-    Object.assign(this, {roots, pattern: null, scrollTarget: null});
+    this.roots = roots; this.pattern = null; this.scrollTarget = null;
     this.observer = new MutationObserver(() => this.update());
     for (const root of roots) this.observer.observe(root, {childList: true, subtree: true});
   }

@@ -13,7 +13,8 @@ const ANSWER_PAUSE_MS = 150;
 export class LiveRun {
   /** `onChange` is called after changes, at most every REDRAW_MS. */
   constructor(runId, onChange) {
-    Object.assign(this, {id: runId, onChange, closed: false, redraw: 0, drawn: -Infinity, error: null, answer: null, summary: null, entries: null});
+    this.id = runId; this.onChange = onChange; this.closed = false; this.redraw = 0; this.drawn = -Infinity;
+    this.error = null; this.answer = null; this.summary = null; this.entries = null;
     this.model = new RunModel();
     this.stream = new RunStream(runId, {
       onRun: (run) => this.setRun(run), onEvents: (events) => this.addEvents(events), onError: (error) => this.failed(error),
@@ -53,7 +54,7 @@ export class LiveRun {
   }
 
   setRun({run, answer}) {
-    Object.assign(this, {summary: run, answer, error: null});
+    this.summary = run; this.answer = answer; this.error = null;
     this.scheduleRedraw();
   }
 

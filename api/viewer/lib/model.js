@@ -6,7 +6,8 @@ const REFERENCE = /@\{outputs\.([a-z][a-z0-9_]*)\.[a-z][a-z0-9_]*\}/g;
 
 export class RunModel {
   constructor() {
-    Object.assign(this, {events: [], started: null, resumed: [], ...emptyState()});
+    this.events = []; this.started = null; this.resumed = [];
+    this.reset();
   }
 
   /** Add the next events, in order. */
@@ -64,9 +65,17 @@ export class RunModel {
 
   /** Reset after a restart of the service: the run starts over, and the journal answers its finished model calls. */
   restart(event) {
-    Object.assign(this, emptyState());
+    this.reset();
     this.resumed.push(Date.parse(event.at));
     this.panel.events.push(event);
+  }
+
+  reset() {
+    this.finished = null; this.planned = null; this.completed = ""; this.declined = "";
+    this.attempts = []; this.approvals = new Map(); this.counted = new Set(); this.votes = [];
+    this.found = []; this.passages = new Set(); // searches with new passages; ids of all passages found
+    this.writes = []; // what steps added to the context, in order
+    this.panel = emptyStep("", 0, null); // events outside of steps: planning, voting, explaining
   }
 
   stepOf(event) {
@@ -192,15 +201,6 @@ const APPLY = {
   voted: (run, body) => { run.votes.push(body); },
   run_finished: (run, body) => { run.finished = body; },
 };
-
-function emptyState() {
-  return {
-    finished: null, planned: null, completed: "", attempts: [], approvals: new Map(), declined: "", counted: new Set(), votes: [],
-    found: [], passages: new Set(), // searches with new passages; ids of all passages found
-    writes: [], // what steps added to the context, in order
-    panel: emptyStep("", 0, null), // events outside of steps: planning, voting, explaining
-  };
-}
 
 function emptyStep(id, attempt, plan) {
   return {

@@ -13,7 +13,9 @@ const SILENT_MS = 45_000; // the server sends a keep-alive every 15 seconds
 export class RunStream {
   /** Callbacks: `onRun` gets the run, `onEvents` lists of new events, `onError` request errors. */
   constructor(runId, {onRun, onEvents, onError}) {
-    Object.assign(this, {runId, onRun, onEvents, onError, last: 0, over: false, ended: false, pause: PAUSE_MS, timer: 0, controller: new AbortController()});
+    this.runId = runId; this.onRun = onRun; this.onEvents = onEvents; this.onError = onError; this.last = 0;
+    this.over = false; this.ended = false; this.pause = PAUSE_MS; this.timer = 0;
+    this.controller = new AbortController();
     this.open();
   }
 

@@ -14,7 +14,7 @@ export function showAgents(container) {
 
 class AgentsView {
   constructor(container) {
-    Object.assign(this, {closed: false, agents: [], skills: [], endpoints: [], tools: []});
+    this.closed = false; this.agents = []; this.skills = []; this.endpoints = []; this.tools = [];
     this.errorBox = h("div", {});
     this.list = h("div", {}, loading());
     container.append(h("h1", {}, "Agents"), this.errorBox, this.list);

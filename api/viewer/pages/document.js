@@ -18,7 +18,7 @@ export function showDocument(container, collection, id, kind, place) {
 
 class DocumentView {
   constructor(container, collection, id) {
-    Object.assign(this, {collection, id, closed: false, reader: null});
+    this.collection = collection; this.id = id; this.closed = false; this.reader = null;
     this.body = h("div", {}, loading("Loading the document"));
     container.append(h("p", {class: "note"}, h("a", {href: `#/documents/${encodeURIComponent(collection)}`}, `Documents in ${collection}`)), this.body);
   }
@@ -33,7 +33,7 @@ class DocumentView {
       if (!(error instanceof RequestError)) throw error;
       if (this.closed) return;
       this.body.replaceChildren(failure(error, error instanceof Unreachable ? null : () => this.load(kind, place)));
-      if (error instanceof Unreachable) api.online().then(() => this.closed || this.load(kind, place));
+      if (error instanceof Unreachable) api.online().then(() => { if (!this.closed) this.load(kind, place); });
     }
   }
 

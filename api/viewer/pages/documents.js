@@ -24,7 +24,8 @@ export function showDocuments(container, chosen) {
 
 class DocumentsView {
   constructor(container, chosen) {
-    Object.assign(this, {chosen, name: "", documents: [], jobs: new Map(), lost: false, state: "", rows: FIRST_ROWS, closed: false, timer: 0, requests: 0});
+    this.chosen = chosen; this.name = ""; this.documents = []; this.jobs = new Map(); this.lost = false;
+    this.state = ""; this.rows = FIRST_ROWS; this.closed = false; this.timer = 0; this.requests = 0;
     this.choose = h("div", {}, loading());
     this.work = h("div", {});
     this.errorBox = h("div", {});
@@ -140,7 +141,7 @@ class DocumentsView {
     if (!(error instanceof RequestError)) throw error;
     if (this.closed) return;
     this.errorBox.replaceChildren(failure(error, error instanceof Unreachable ? null : retry));
-    if (error instanceof Unreachable) api.online().then(() => this.closed || this.load());
+    if (error instanceof Unreachable) api.online().then(() => { if (!this.closed) this.load(); });
   }
 
   showJobs() {

@@ -29,7 +29,8 @@ function spending({spent, judging}) {
 
 class EvaluationView {
   constructor(container, id) {
-    Object.assign(this, {id, watch: null, chosen: "", rows: undefined, loadedAt: 0, closed: false, others: []});
+    this.id = id; this.watch = null; this.chosen = ""; this.rows = undefined; this.loadedAt = 0;
+    this.closed = false; this.others = [];
     this.head = h("div", {}, h("h1", {}, "Evaluation"), loading());
     this.errorBox = h("div", {});
     this.work = h("div", {});
@@ -51,7 +52,8 @@ class EvaluationView {
       const [details, evaluations, jobs] = await Promise.all([api.evaluation(this.id), api.evaluations(), api.openJobs("evaluation")]);
       if (this.closed) return;
       const {evaluation} = details.result;
-      Object.assign(this, {details, others: evaluations.filter((each) => each.id !== evaluation.id && each.fingerprint === evaluation.fingerprint)});
+      this.details = details;
+      this.others = evaluations.filter((each) => each.id !== evaluation.id && each.fingerprint === evaluation.fingerprint);
       this.follow(jobOf(evaluation, jobs));
       this.draw();
     } catch (error) {
@@ -143,7 +145,7 @@ class EvaluationView {
   }
 
   choose(place) {
-    Object.assign(this, {chosen: this.chosen === place ? "" : place, rows: undefined});
+    this.chosen = this.chosen === place ? "" : place; this.rows = undefined;
     this.draw();
     this.body.querySelector("[data-key='questions']").scrollIntoView({block: "nearest"});
   }

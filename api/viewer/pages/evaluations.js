@@ -16,7 +16,7 @@ export function showEvaluations(container) {
 
 class EvaluationsView {
   constructor(container) {
-    Object.assign(this, {closed: false, timer: 0});
+    this.closed = false; this.timer = 0;
     this.form = h("div", {});
     this.list = h("div", {}, loading());
     this.again = () => this.begin();

@@ -19,7 +19,7 @@ export function showMemory(container) {
 
 class MemoryView {
   constructor(container) {
-    Object.assign(this, {closed: false, entries: [], plans: []});
+    this.closed = false; this.entries = []; this.plans = [];
     this.errorBox = h("div", {});
     this.body = h("div", {}, loading());
     container.append(h("h1", {}, "Memory"), this.errorBox, this.body);

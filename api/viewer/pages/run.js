@@ -34,7 +34,8 @@ export function showRun(container, runId, stepKey, number) {
 
 class RunView {
   constructor(container, runId, stepKey, number) {
-    Object.assign(this, {runId, stepKey, number, changed: -1, answered: null, scrolledTo: ""});
+    this.runId = runId; this.stepKey = stepKey; this.number = number; this.changed = "";
+    this.answered = null; this.scrolledTo = "";
     this.head = h("div", {}, h("h1", {class: "hidden"}, "Run"), loading("Loading the run"));
     this.answer = h("div", {});
     this.plans = h("div", {class: "screen-only"});

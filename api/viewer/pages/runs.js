@@ -23,7 +23,7 @@ export function showRuns(container) {
 
 class RunsView {
   constructor(container) {
-    Object.assign(this, {runs: [], more: false, closed: false, timer: 0});
+    this.runs = []; this.more = false; this.closed = false; this.timer = 0;
     this.filterForm = h("form", {class: "find", role: "search", on: {submit: (event) => event.preventDefault(), input: () => this.filterChanged()}});
     this.list = h("div", {}, loading());
     this.chosen = new Set(); // ids of the runs to compare

@@ -13,7 +13,7 @@ export const isOpen = (job) => OPEN.includes(job.status);
 /** Polls a job until it ends. `onChange` gets the job after each poll, `onError` request errors. */
 export class JobWatch {
   constructor(job, onChange, onError) {
-    Object.assign(this, {job, onChange, onError, closed: false, timer: 0});
+    this.job = job; this.onChange = onChange; this.onError = onError; this.closed = false; this.timer = 0;
     this.schedule();
   }
 

@@ -9,7 +9,7 @@ const DONE = "answered";
 /** `before` belongs above the run, `after` below its answer. `page`: "ask" or "runs", where the questions link to. */
 export class Thread {
   constructor(runId, page, onEarlier = () => {}) {
-    Object.assign(this, {runId, page, onEarlier, closed: false, form: null});
+    this.runId = runId; this.page = page; this.onEarlier = onEarlier; this.closed = false; this.form = null;
     this.before = h("div", {class: "thread"});
     this.later = h("div", {class: "thread"});
     this.further = h("div", {});

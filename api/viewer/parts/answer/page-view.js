@@ -15,7 +15,8 @@ export class PageView {
    * turn pages. `labels` are the printed numbers of pages.
    */
   constructor({document, collection, page, count, marksOn, uncertain, turns = true, labels = {}}) {
-    Object.assign(this, {document, collection, page, count, marksOn, labels});
+    this.document = document; this.collection = collection; this.page = page; this.count = count;
+    this.marksOn = marksOn; this.labels = labels;
     this.sheet = h("div", {class: "sheet"});
     this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": "Page of the document"}, this.sheet);
     this.number = h("span", {role: "status", class: turns ? "" : "hidden"});

@@ -5,6 +5,7 @@ import {commaList, inWords} from "../filters.js";
 import {field} from "../forms.js";
 
 const trimmed = (text) => text.trim();
+/** @type {[string, (text: string) => any, string, object, string][]} */
 const FIELDS = [
   ["documents", commaList, "Names", {placeholder: "2024/*.pdf, notes.md"}, "Any of them, separated by commas, with the wildcards * and ?."],
   ["folder", trimmed, "Folder", {placeholder: "reports/2024"}, "At any depth. The end of its path is sufficient."],

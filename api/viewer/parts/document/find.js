@@ -11,7 +11,8 @@ const BATCH = 200; // places in one response
 export class Finder {
   /** `show(start, end)` shows a span of the document. */
   constructor(record, collection, show) {
-    Object.assign(this, {record, collection, show, text: "", places: [], total: 0, at: -1});
+    this.record = record; this.collection = collection; this.show = show; this.text = ""; this.places = [];
+    this.total = 0; this.at = -1;
     this.input = h("input", {type: "search", required: true, "data-slash": true, placeholder: "Find in this document", "aria-label": "Find in this document", "aria-keyshortcuts": "/", on: {keydown: (event) => this.onKey(event)}});
     this.mode = h("select", {"aria-label": "Search passages by"},
       h("option", {value: "hybrid"}, "by words and meaning"), h("option", {value: "words"}, "by words"), h("option", {value: "meaning"}, "by meaning"));
@@ -46,7 +47,7 @@ export class Finder {
 
   async find(text) {
     const {places, total} = await api.findInDocument(this.record.id, this.collection, text, 0);
-    Object.assign(this, {text, places, total, at: 0});
+    this.text = text; this.places = places; this.total = total; this.at = 0;
     if (total) {
       this.showPlace();
       return;
@@ -84,7 +85,7 @@ export class Finder {
     const words = this.input.value.trim();
     tryAction(this.errorBox, async () => {
       const hits = await api.searchDocument(this.record.id, this.collection, words, this.mode.value);
-      Object.assign(this, {text: "", total: 0});
+      this.text = ""; this.total = 0;
       this.pager.replaceChildren();
       this.found.replaceChildren(
         h("p", {class: "note"}, hits.length ? `${plural(hits.length, "passage")}, best first` : "No passage was found."),

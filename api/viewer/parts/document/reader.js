@@ -14,7 +14,8 @@ let asText = false; // the last choice between page and text
 export class Reader {
   /** `turned(page)` is called when the reader turns to a page. */
   constructor(record, collection, turned) {
-    Object.assign(this, {record, collection, turned, count: 0, labels: {}, page: 1, mark: null, requests: 0});
+    this.record = record; this.collection = collection; this.turned = turned; this.count = 0;
+    this.labels = {}; this.page = 1; this.mark = null; this.requests = 0;
     this.bar = h("div", {class: "page-bar"});
     this.body = h("div", {});
     this.element = h("div", {class: "reader"}, this.bar, this.body);

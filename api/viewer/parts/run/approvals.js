@@ -11,7 +11,7 @@ const CLOCK_MS = 1000;
 /** Cards of open approvals. A card is not drawn again while its approval is open, so edits are not lost. */
 export class ApprovalCards {
   constructor() {
-    Object.assign(this, {cards: new Map(), element: h("div", {class: "approvals", "aria-live": "assertive"})});
+    this.cards = new Map(); this.element = h("div", {class: "approvals", "aria-live": "assertive"});
     this.clock = setInterval(() => { for (const card of this.cards.values()) card.tick(); }, CLOCK_MS);
   }
 
@@ -20,7 +20,7 @@ export class ApprovalCards {
   }
 
   /** Add new approvals, and remove decided ones. `more` makes further content of a card. */
-  show(open, more = () => null) {
+  show(open, more = (_request) => null) {
     const ids = new Set(open.map((each) => each.approval_id));
     for (const [id, card] of this.cards) {
       if (ids.has(id)) continue;
@@ -54,7 +54,7 @@ export class Approvals extends ApprovalCards {
 
 class Card {
   constructor(request, more) {
-    Object.assign(this, {request, until: null});
+    this.request = request; this.until = null;
     this.original = JSON.stringify(request.arguments, null, 2);
     this.text = h("textarea", {rows: Math.min(12, this.original.split("\n").length), spellcheck: "false", "aria-label": "Arguments", on: {input: () => this.relabel()}});
     this.text.value = this.original;

@@ -14,7 +14,8 @@ const KEYS = {ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -Infin
 export class EventList {
   /** `open` gets the chosen event. Search hits are highlighted in `panel`, too. */
   constructor(live, open, panel) {
-    Object.assign(this, {live, open, panel, known: 0, found: [], at: -1, words: "", journal: null, texts: new WeakMap()});
+    this.live = live; this.open = open; this.panel = panel; this.known = 0; this.found = []; this.at = -1;
+    this.words = ""; this.journal = null; this.texts = new WeakMap();
     this.rows = h("div", {class: "rows", role: "presentation"});
     this.view = h("div", {
       class: "events", tabindex: "0", role: "listbox", "aria-label": "Events",

@@ -20,7 +20,7 @@ export function graph(attempt, over, href, chosen) {
   const places = new Map();
   layers.forEach((layer, x) => {
     const top = (height - layer.length * (HEIGHT + GAP_Y) + GAP_Y) / 2;
-    layer.forEach((step, y) => places.set(step.id, {x: MARGIN + x * (WIDTH + GAP_X), y: top + y * (HEIGHT + GAP_Y)}));
+    layer.forEach((step, y) => { places.set(step.id, {x: MARGIN + x * (WIDTH + GAP_X), y: top + y * (HEIGHT + GAP_Y)}); });
   });
   return svg("svg", {class: "graph", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Plan"},
     steps.flatMap((step) => after(step).filter((id) => places.has(id)).map((id) => edge(places.get(id), places.get(step.id), step.reaction))),
