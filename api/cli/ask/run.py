@@ -18,6 +18,7 @@ from api.services.research.research import PanelFactory, request_fields
 from multi_agent.errors import AgentError
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings.research import Budget
+from multi_agent.storage.run_filter import RunState
 from multi_agent.values.answer import Answer
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.request import Request
@@ -35,13 +36,40 @@ def run_question(
     progress: bool,
     models: Models | None = None,
 ) -> Answer:
-    """Research the question and return the answer. After Ctrl-C, return the stored answer of the cancelled run.
+    """Research the question and return the answer. A cancelled run has one, too.
 
     Raises UsageError, StoreError or AgentError if the run cannot start.
     """
     named = collection_to_ask(panel.trace, request, collection, LOCAL_CALLER)
-    run_id, name = new_run_id(), collections.resolve(named)
+    name = collections.resolve(named)
     request = with_conversation(panel.trace, request, name, LOCAL_CALLER)
+    return _research(panel, collections, request, name, new_run_id(), progress=progress, models=models)
+
+
+def resume_run(panel: PanelFactory, collections: Collections, run_id: str, *, progress: bool) -> Answer:
+    """Continue an interrupted run and return the answer. Finished model calls cost nothing again.
+
+    Raises RunNotFound, UsageError if the run was not interrupted, and like ``run_question``.
+    """
+    run = panel.trace.run(run_id)
+    if run.status != RunState.INTERRUPTED:
+        raise UsageError(f"Run {run.run_id!r} was not interrupted: it is {run.status}.")
+    started = panel.trace.started(run.run_id)
+    if started is None:
+        raise UsageError(f"Run {run.run_id!r} was interrupted before its first event. Ask the question again.")
+    return _research(panel, collections, started.request, run.collection, run.run_id, progress=progress)
+
+
+def _research(
+    panel: PanelFactory,
+    collections: Collections,
+    request: Request,
+    name: str,
+    run_id: str,
+    *,
+    progress: bool,
+    models: Models | None = None,
+) -> Answer:
     listeners: list[Subscriber] = [TerminalApprovals(panel.tools.approvals).listen]
     with ExitStack() as stack:
         if progress:
@@ -49,10 +77,11 @@ def run_question(
 
             listeners.insert(0, stack.enter_context(live_progress(name)))
         library = stack.enter_context(collections.open_library(name))
-        orchestrator = panel.orchestrator(library, models)
+        stack.enter_context(panel.command_runs.hold(run_id))
+        research = panel.orchestrator(library, models).research(request, *listeners, run_id=run_id)
         try:
-            return asyncio.run(orchestrator.research(request, *listeners, run_id=run_id))
-        except KeyboardInterrupt:
+            return asyncio.run(panel.command_runs.research(run_id, research))
+        except (KeyboardInterrupt, asyncio.CancelledError):  # Ctrl-C, or `candor runs cancel` in another process
             return panel.trace.answer(run_id)
 
 

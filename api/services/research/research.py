@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from api.auth.permissions import Caller
+from api.services.research.command_runs import CommandRuns
 from api.settings import Settings
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.library import Library
@@ -43,6 +44,7 @@ class PanelFactory:
     tools: Toolbox
     memories: Memories
     make_catalog: Callable[[Settings], AgentCatalog]
+    command_runs: CommandRuns
     listeners: tuple[Subscriber, ...] = ()
     """Receive the events of every run, except of replays."""
     make_locks: MakeLocks | None = None

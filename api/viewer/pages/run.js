@@ -112,7 +112,9 @@ class RunView {
     const {model, over} = this.live;
     const ended = (attempt) => over || attempt.number < model.attempts.length;
     return [
-      waiting(this.live),
+      this.live.status === "interrupted"
+        ? h("p", {class: "note"}, "The process of this run was killed. ", h("code", {}, `candor runs resume ${this.runId}`), " continues it.")
+        : waiting(this.live),
       model.resumed.length > 0 && h("p", {class: "note"}, `The service was restarted during this run (${model.resumed.map((time) => formatTime(time)).join(", ")}). The run resumed; finished work was read from its journal.`),
       model.attempts.length > 1 && revisions(model, over, this.href),
       model.attempts.map((attempt) => attempt.plan && h("section", {class: "attempt"},

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command, make_candor, make_console, print_json
+from api.cli.common import Home, Json, RunId, command, make_candor, make_console, print_json, print_message
 
 app = command()
 
@@ -43,6 +43,8 @@ def trace(
     for event in events:
         show_event(console, event)
     show_faults(console, faults)
+    if run.status == "interrupted":
+        print_message(f"The run was interrupted. `candor runs resume {run.run_id}` continues it.")
     for call in calls:
         show_call(console, call)
     for tool_call in tool_calls:

@@ -140,7 +140,7 @@ async def events(
     """
     after = max(after, last_event_id)
     found = await asyncio.to_thread(find_run, candor.trace, run_id, caller)
-    if follow and not found.ended:
+    if follow and found.active:
         return event_response(parts.runs.follow(found.run_id, after))
     known = await asyncio.to_thread(candor.trace.events, found.run_id, after)
     if not follow:
