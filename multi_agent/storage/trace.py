@@ -153,7 +153,10 @@ class Trace(SqlStore):
             run_id=run_id, status=status, mode="", question=run.question, reasoning=reason, usage=meter.usage
         )
         body = RunFinished(status=status.value, reason=reason, usage=meter.usage)
-        last = Event(run_id=run_id, number=len(events) + 1, at=datetime.now(UTC), body=body)
+        parent = events[0].number if events else 0
+        last = Event(
+            run_id=run_id, number=len(events) + 1, at=datetime.now(UTC), level="supervisor", parent=parent, body=body
+        )
         self.finish(answer, last)
         return last
 
