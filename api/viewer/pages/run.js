@@ -120,7 +120,7 @@ class RunView {
       model.attempts.map((attempt) => attempt.plan && h("section", {class: "attempt"},
         h("h2", {}, model.attempts.length > 1 ? `Plan, attempt ${attempt.number}` : "Plan"),
         h("p", {class: "text"}, attempt.plan.goal),
-        attempt.number === 1 && model.planned && h("p", {class: "note"}, `Mode ${attempt.plan.mode}${model.planned.mode_reason ? `: ${model.planned.mode_reason}` : ""}`),
+        attempt.number === 1 && model.planned && h("p", {class: "note"}, `${model.planned.understanding.domain ? `${model.planned.understanding.domain} · ` : ""}Mode ${attempt.plan.mode}${model.planned.mode_reason ? `: ${model.planned.mode_reason}` : ""}`),
         attempt.diagnosis && h("p", {class: "text"}, h("strong", {}, "Revised because: "), attempt.diagnosis),
         h("div", {class: "wide"}, graph(attempt, ended(attempt), this.href, this.stepKey)),
         attempt.outcome && h("p", {class: "note"}, attempt.outcome.line))),
