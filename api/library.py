@@ -10,21 +10,18 @@ answer = home.research("Which of these pumps works below -20 °C?", "papers", mo
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import ValidationError
-
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
-from api.errors import UsageError, fault_list
+from api.errors import UsageError
 from api.services.documents.search import timed_search
 from api.services.research.conversation import collection_to_ask, with_conversation
-from api.services.research.research import request_fields
+from api.services.research.research import make_request
 from api.settings import load_settings
 from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.reports import IngestReport
@@ -80,13 +77,15 @@ class Home:
 
     def research(self, question: str, collection: str | None = None, **options: Any) -> Answer:
         """Research a question. Runs an event loop in this thread. ``options`` are fields of a ``Request``."""
-        candor, request, run_id = self._candor, _make_request(question, options), new_run_id()
+        if unknown := sorted(options.keys() - Request.model_fields.keys()):
+            raise UsageError(f"Unknown option {unknown[0]!r}. The options are {', '.join(Request.model_fields)}.")
+        candor, request, run_id = self._candor, make_request({"question": question, **options}), new_run_id()
         named = collection_to_ask(candor.trace, request, collection, LOCAL_CALLER)
         name = candor.collections.resolve(named)
         request = with_conversation(candor.trace, request, name, LOCAL_CALLER)
-        with candor.collections.open_library(name) as library, candor.command_runs.hold(run_id):
+        with candor.collections.open_library(name) as library:
             research = candor.panel.orchestrator(library).research(request, self._publish, run_id=run_id)
-            return asyncio.run(candor.command_runs.research(run_id, research))
+            return candor.command_runs.run(run_id, research, candor.trace)
 
     async def _publish(self, event: Event) -> None:
         for wanted, listener in tuple(self._listeners):
@@ -98,12 +97,3 @@ class Home:
                 # A listener is code of the caller and may raise any exception, which must not end a paid run.
                 except Exception:
                     log.exception("A listener of %s events of run %s failed.", wanted, event.run_id)
-
-
-def _make_request(question: str, options: dict[str, Any]) -> Request:
-    if unknown := sorted(options.keys() - Request.model_fields.keys()):
-        raise UsageError(f"Unknown option {unknown[0]!r}. The options are {', '.join(Request.model_fields)}.")
-    try:
-        return Request.model_validate(request_fields({"question": question, **options})).validated()
-    except ValidationError as error:
-        raise UsageError(f"Invalid request: {fault_list(error)}.") from error

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from api.errors import NotOurs
 from multi_agent.errors import RunUnderWay
 from multi_agent.storage.run_filter import RunState
-from multi_agent.values.answer import Status
+from multi_agent.values.answer import Answer, Status
 
 if TYPE_CHECKING:
     from multi_agent.storage.trace import RunSummary, Trace
@@ -58,6 +58,14 @@ class CommandRuns:
             return await research
         finally:
             watching.cancel()
+
+    def run(self, run_id: str, research: Coroutine[None, None, Answer], trace: Trace) -> Answer:
+        """Run the research in an event loop of its own. A run that Ctrl-C or ``cancel`` ended has an answer, too."""
+        with self.hold(run_id):
+            try:
+                return asyncio.run(self.research(run_id, research))
+            except (KeyboardInterrupt, asyncio.CancelledError):
+                return trace.answer(run_id)
 
     def interrupted(self) -> Iterator[str]:
         """Yield the ids of the runs whose process ended before them, each once."""

@@ -192,17 +192,10 @@ def resume(run: RunId, as_json: Json = False, home: Home = None) -> None:
 
     Example: candor runs resume run_3f2a
     """
-    from api.cli.ask.run import resume_run
-    from api.cli.render.answers import show_answer
+    from api.cli.ask.run import resume_run, show_and_end
 
     candor = make_candor(home)
-    answer = resume_run(candor.panel, candor.collections, run, progress=not as_json)
-    if as_json:
-        print_json(answer)
-    else:
-        show_answer(make_console(), answer, home)
-    if answer.status.value in ("failed", "cancelled"):
-        raise typer.Exit(1)
+    show_and_end(resume_run(candor.panel, candor.collections, run, progress=not as_json), home, as_json=as_json)
 
 
 @app.command()
