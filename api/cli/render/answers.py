@@ -50,7 +50,6 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     show_list(console, "Checks of the claims", checks_of(answer))
     if answer.answer:
         show_list(console, "Reasoning", answer.reasoning.splitlines())
-        show_list(console, "Checks", [answer.checks] if answer.checks else [])
     option = f" --home {shlex.quote(str(home))}" if home else ""
     facts = [f"{subject}: {fact}" for subject, fact in execution_facts(answer).items()]
     footer = "\n".join(["", *facts, f"All steps: candor trace {answer.run_id}{option}"])

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _POLL_S = 0.25
+_PROBE_S = 2.0
+"""Time in which another process may hold the lock only to see whether it is free."""
 _CANCEL_S = 30.0
 """Time that a process has to end a cancelled run. Longer than the finish of a model call takes."""
 CANCELLED = "The run was cancelled."
@@ -43,7 +45,7 @@ class CommandRuns:
         self._folder.mkdir(parents=True, exist_ok=True)
         lock = self._lock(run_id)
         try:
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=_PROBE_S)
         except Timeout as error:
             raise RunUnderWay(f"Another process works on run {run_id!r}.") from error
         try:
