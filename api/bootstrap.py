@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from api.services.documents.shown_pages import ShownPages
     from api.services.documents.suggested_questions import QuestionSuggester
     from api.services.evaluation.evaluations import Evaluations
+    from api.services.research.command_runs import CommandRuns
     from api.services.research.downloads import DownloadReader
     from api.services.research.prune import RunPruning
     from api.services.research.research import PanelFactory
@@ -179,7 +180,14 @@ class Candor:
         """Runs with their events and journals."""
         from multi_agent.storage.trace import Trace
 
-        return Trace(self.engine)
+        return Trace(self.engine, self.command_runs.interrupted)
+
+    @part
+    def command_runs(self) -> CommandRuns:
+        """The runs of commands in the data folder."""
+        from api.services.research.command_runs import CommandRuns
+
+        return CommandRuns(self.settings.home / "runs")
 
     @part
     def archive(self) -> RunArchive:
@@ -259,8 +267,8 @@ class Candor:
 
         listeners = (self.span_export.listen,) if self.span_export else ()
         return PanelFactory(
-            self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog, listeners,
-            self.make_request_locks,
+            self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog,
+            self.command_runs, listeners, self.make_request_locks,
         )  # fmt: skip
 
     @part
@@ -295,7 +303,7 @@ class Candor:
 
         found = AgentRegistry.discover_all((BUILT_IN, *settings.research.agent_packages))
         kept = CatalogStore(self.engine, settings.home)
-        return AgentCatalog(found, kept, settings.research, settings.llms, self.tools.registry)
+        return AgentCatalog(found, kept, settings.research, settings.llms, self.tools)
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a question. Raises EmbeddingModelError, StoreUnavailable."""

@@ -32,14 +32,13 @@ from multi_agent.settings.research import Source
 from multi_agent.settings.tools import ToolSettings
 from vectorstore.models import Chunk, WebPage
 
+TOOL_NAME = r"^[a-z][a-z0-9_]{0,63}(\.[A-Za-z0-9_./-]{1,128})?$"
+
 
 class ToolCard(FrozenModel):
     """Description of a tool, for the model that calls it and for the person who grants it."""
 
-    name: str = Field(
-        pattern=r"^[a-z][a-z0-9_]{0,63}(\.[A-Za-z0-9_./-]{1,128})?$",
-        description="tools of MCP servers have the form SERVER.TOOL",
-    )
+    name: str = Field(pattern=TOOL_NAME, description="tools of MCP servers have the form SERVER.TOOL")
     description: str = Field(description="what it does, what it returns and when to use it; the model reads this")
     inputs: type[BaseModel] = Field(description="type of its arguments; the model reads the descriptions of the fields")
     dangerous: bool = Field(default=False, description="whether each call needs approval")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.cli.ask.run import make_request, run_question
+from api.cli.ask.run import make_budgeted, run_question
 from api.cli.common import make_console, print_json, print_message
 from api.cli.render.answers import show_answer, show_sources
 from api.errors import UsageError, command_message
@@ -88,7 +88,7 @@ class Chat:
             self._show(answer)
 
     def _request(self, question: str) -> Request:
-        return make_request(question, self._options, {}, self._candor.settings.research.budget)
+        return make_budgeted(question, self._options, {}, self._candor.settings.research.budget)
 
     def _show(self, answer: Answer) -> None:
         self._last = answer

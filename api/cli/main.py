@@ -25,7 +25,7 @@ from typer.main import get_command
 
 from api.cli import commands
 from api.cli.common import command_group, print_json, print_message, print_text
-from api.errors import FileNotThere, HomeError, KeyNotFound, UsageError, command_message
+from api.errors import FileNotThere, HomeError, KeyNotFound, NotOurs, UsageError, command_message
 
 
 def _print_version(wanted: bool) -> None:
@@ -122,7 +122,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from multi_agent.errors import AgentError
     from vectorstore.errors import StoreError
 
-    return (FileNotThere, HomeError, KeyNotFound, IngestError, AgentError, StoreError, SQLAlchemyError)
+    return (FileNotThere, HomeError, KeyNotFound, NotOurs, IngestError, AgentError, StoreError, SQLAlchemyError)
 
 
 def _fail(message: str, kind: str, as_json: bool, code: int) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from api.auth.keys import Keys
 from api.auth.limits import limit_budget, require_tokens
 from api.auth.permissions import Caller
-from api.errors import JobFailed, JobNotFound, NotOurs, ServiceEnding
+from api.errors import JobFailed, JobNotFound, ServiceEnding
 from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.jobs.subscription import Subscription
@@ -116,19 +116,21 @@ class Runs:
         return await asyncio.to_thread(self._trace.answer, run_id)
 
     async def cancel(self, run_id: str) -> RunSummary:
-        """Cancel a run. A run that has ended stays unchanged. Raises RunNotFound, NotOurs."""
+        """Cancel a run, also one of a command. A run that has ended stays unchanged.
+
+        Raises RunNotFound, NotOurs, and RunUnderWay if the process of a command does not react.
+        """
         run = await asyncio.to_thread(self._trace.run, run_id)
         if not run.ended:
             try:
                 await self._jobs.cancel(run.run_id)
-            except JobNotFound as error:
-                raise NotOurs(
-                    f"Run {run.run_id!r} belongs to another process, such as a command line. Cancel it there."
-                ) from error
+            except JobNotFound:
+                return await asyncio.to_thread(self._panel.command_runs.cancel, self._trace, run)
         return await asyncio.to_thread(self._trace.run, run.run_id)
 
     async def follow(self, run_id: str, after: int) -> AsyncIterator[Event | None]:
-        """Yield every event of the run with a number above ``after``, once and in order, until the run has ended.
+        """Yield every event of the run with a number above ``after``, once and in order, until the run has ended
+        or was interrupted.
 
         Yields None after ``IDLE_S`` without an event. After the last event the answer is stored.
         """
@@ -143,7 +145,7 @@ class Runs:
                 for stored in known:
                     after, last_event = stored.number, time.monotonic()
                     yield stored
-                if run.ended or self._closing:
+                if not run.active or self._closing:
                     return
                 while event := await subscription.get(self._poll_interval(run)):
                     if event.number > after + 1:

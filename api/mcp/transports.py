@@ -23,6 +23,7 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from api.services.documents.search import Found, search
 from api.services.research.research import PanelFactory
+from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.values.answer import Answer
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.document_filter import DocumentFilter
@@ -150,7 +151,10 @@ class _LocalBackend:
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         async with self._open() as pool:
             library = await asyncio.to_thread(pool.library, collection)
-            return await self._panel.orchestrator(library).research(request, tell)
+            run_id, runs = new_run_id(), self._panel.command_runs
+            with runs.hold(run_id):
+                research = self._panel.orchestrator(library).research(request, tell, run_id=run_id)
+                return await runs.research(run_id, research)
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[CollectionPool]:

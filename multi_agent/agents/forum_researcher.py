@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -13,6 +14,7 @@ from base.models import FrozenModel
 from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.agents.tool_findings import find_with_tools
+from multi_agent.errors import ToolError
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.toolbox.granted_tool import OfferedTool
 from multi_agent.toolbox.web_search import WebSearchInput
@@ -49,7 +51,7 @@ class ForumQuery(FrozenModel):
 
 
 class ForumResearcher(Reader):
-    """Searches only the platforms and the period of its task, and limits the number of threads read."""
+    """Searches and reads only the platforms and the period of its task, and limits the number of threads read."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="ForumResearcher",
@@ -86,8 +88,17 @@ def _narrow(tool: OfferedTool, inputs: ForumResearcherInputs) -> OfferedTool:
     if tool.card.name == "web_search":
         return NarrowedTool(tool, ForumQuery, partial(_widen, inputs))
     if tool.card.name == "read_web_page":
-        return LimitedTool(tool, inputs.max_posts, lambda page: page.url)
+        limited = LimitedTool(tool, inputs.max_posts, lambda page: page.url)
+        return NarrowedTool(limited, tool.card.inputs, partial(on_platforms, inputs.platforms))
     return tool
+
+
+def on_platforms(platforms: Sequence[Platform], page: Any) -> Any:
+    """Return the page. Raises ToolError if it is on none of the platforms. Without platforms, any page may be read."""
+    host, sites = urlsplit(page.url).hostname or "", [_SITES[each] for each in platforms]
+    if sites and not any(host == site or host.endswith(f".{site}") for site in sites):
+        raise ToolError(f"{page.url} is not on {' or '.join(sites)}, the only sites that this task allows.")
+    return page
 
 
 def _widen(inputs: ForumResearcherInputs, given: ForumQuery) -> WebSearchInput:

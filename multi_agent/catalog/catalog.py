@@ -1,12 +1,13 @@
 """The catalog of agents and skills. Lists and changes them, and builds the registry of a run.
 
-catalog = AgentCatalog(AgentRegistry.discover_all(packages), CatalogStore(engine, home), settings, endpoints, tools)
+catalog = AgentCatalog(AgentRegistry.discover_all(packages), CatalogStore(engine, home), settings, endpoints, toolbox)
 catalog.add(CustomAgent(name="Lawyer", …))
 catalog.registry()
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,10 +18,12 @@ from multi_agent.catalog.entries import AgentOptions, CustomAgent, Skill
 from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
 from multi_agent.catalog.store import CatalogStore, Stored
 from multi_agent.catalog.tool_steps import tool_step
-from multi_agent.errors import AgentError, NameTaken, NotKept
+from multi_agent.errors import AgentError, NameTaken, NotKept, ToolServerFailed
 from multi_agent.prompt import Prompt
 from multi_agent.settings.research import ResearchSettings
-from multi_agent.toolbox.registry import ToolRegistry
+from multi_agent.toolbox.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -46,20 +49,32 @@ class AgentCatalog:
         store: CatalogStore,
         settings: ResearchSettings,
         endpoints: Collection[str],
-        tools: ToolRegistry,
+        toolbox: Toolbox,
     ) -> None:
         self._discovered, self._store, self._settings = discovered, store, settings
-        self._endpoints, self._tools = endpoints, tools
+        self._endpoints, self._toolbox, self._tools = endpoints, toolbox, toolbox.registry
 
     def registry(self) -> AgentRegistry:
-        """Return the enabled agents, and the tools that plans may call.
+        """Return the enabled agents, and the tools that plans may call. Leaves out the tools of a server that fails.
 
         Raises AgentError for an invalid file or a duplicate name, and UnknownTool.
         """
         agents = self.agents()
         disabled = {name for name, agent in agents.items() if not agent.enabled}
-        steps = [tool_step(self._tools.get(name).card) for name in self._settings.plan_tools]
-        return AgentRegistry((*(agent.registered for agent in agents.values()), *steps), disabled)
+        steps, failed = self._tool_steps()
+        return AgentRegistry((*(agent.registered for agent in agents.values()), *steps), disabled).without(failed)
+
+    def _tool_steps(self) -> tuple[list[RegisteredAgent], dict[str, str]]:
+        """Return the tools that plans may call as agents, and why others cannot be called."""
+        steps: list[RegisteredAgent] = []
+        failed = {}
+        for name in self._settings.plan_tools:
+            try:
+                steps += map(tool_step, self._toolbox.cards(name))
+            except ToolServerFailed as error:
+                failed[name] = f"cannot be called by plans. {error}"
+                log.warning("Plans cannot call the tool %s: %s", name, error)
+        return steps, failed
 
     def agents(self) -> dict[str, CatalogAgent]:
         """Return every agent by name, including disabled ones. Raises AgentError like ``registry``."""

@@ -63,7 +63,7 @@ class AgentRegistry:
     def without(self, reasons: Mapping[str, str]) -> AgentRegistry:
         """Return a registry without these agents. ``reasons`` maps their names to the reasons."""
         smaller = AgentRegistry(agent for agent in self if agent.card.name not in reasons)
-        smaller.disabled, smaller.left_out = self.disabled, reasons
+        smaller.disabled, smaller.left_out = self.disabled, {**self.left_out, **reasons}
         return smaller
 
     def get(self, name: str) -> RegisteredAgent:

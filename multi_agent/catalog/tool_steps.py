@@ -14,7 +14,7 @@ from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.errors import StepError
 from multi_agent.grounding.citations import cite
 from multi_agent.prompts.show_passages import number_units
-from multi_agent.tool import ToolCard
+from multi_agent.tool import TOOL_NAME, ToolCard
 from multi_agent.toolbox.granted_tool import OfferedTool
 from multi_agent.values.context import ContextUpdate, Note, ResearchContext
 from multi_agent.values.tasks import TaskData
@@ -26,7 +26,7 @@ _WHY = "A step of the plan."
 class ToolStepCard(AgentCard):
     """The card of a tool as a step, with the name of the tool."""
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")
+    name: str = Field(pattern=TOOL_NAME)
 
     @property
     def abilities(self) -> str:
@@ -63,7 +63,8 @@ class ToolStep:
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         tool = await self._tool()
-        result = await tool(task.inputs, task.instruction or _WHY)
+        given = tool.card.inputs.model_validate(task.inputs.model_dump(mode="json", by_alias=True))
+        result = await tool(given, task.instruction or _WHY)
         self._reasoning = f"Called {self.card.name}, as the plan says."
         if result.file or not result.passages:
             return ContextUpdate(notes=(Note(agent=self.card.name, text=result.text, file=result.file),))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
+from base.counts import count
 from multi_agent.grounding.reading_order import in_reading_order
 from multi_agent.library import CatalogueEntry
 from multi_agent.orchestrator.run_counter import RunCounter, coverage
 from multi_agent.values.answer import (
     Answer,
     Computed,
+    Coverage,
     Quote,
     Status,
     SubAnswer,
@@ -33,6 +35,7 @@ class AnswerBuilder:
         self.mode: str = request.mode if request.mode != "auto" else ""
         self.catalogue: Sequence[CatalogueEntry] = ()
         self.completed_question = ""
+        self.not_asked: Mapping[str, str] = {}
         self._counter = counter
 
     def from_synthesis(self, synthesis: Synthesis, context: ResearchContext) -> Answer:
@@ -46,8 +49,12 @@ class AnswerBuilder:
             synthesis = synthesis.model_copy(update={"claims": (), "evidence": (), "computations": ()})
         synthesis = in_reading_order(synthesis)
         names = _document_names(synthesis)
-        return self._answer(status, synthesis.reasoning, context, synthesis).model_copy(
+        reason = _said(context, synthesis) if is_answered else synthesis.reasoning
+        plain = self._answer(status, reason, context, synthesis)
+        left_out = _left_out(plain.coverage)
+        return plain.model_copy(
             update={
+                "checks": synthesis.reasoning,
                 "answer": synthesis.text,
                 "short": synthesis.short if is_answered else "",
                 "nearest": nearest_of(synthesis),
@@ -56,15 +63,16 @@ class AnswerBuilder:
                 "records": tuple(record.values for record in context.records),
                 "computations": tuple(Computed.of(each, names) for each in synthesis.computations),
                 "confidence": synthesis.confidence,
-                "basis": synthesis.basis,
+                "basis": "; ".join((synthesis.basis, *left_out)),
                 "looked_for": synthesis.looked_for,
                 "found": synthesis.found,
-                "missing": synthesis.missing if is_answered else (*synthesis.missing, *self._language_note()),
+                "missing": (*synthesis.missing, *left_out, *(() if is_answered else self._notes())),
             }
         )
 
-    def _language_note(self) -> Iterator[str]:
-        """Yield a note if the question is in another language than all documents."""
+    def _notes(self) -> Iterator[str]:
+        """Yield why agents could not be asked, and a note if the question is in another language than all documents."""
+        yield from (f"{name} {reason}" for name, reason in self.not_asked.items())
         languages = Counter(entry.language for entry in self.catalogue if entry.language)
         if note := language_note(self.completed_question or self._request.question, languages, None):
             yield note
@@ -98,6 +106,24 @@ class AnswerBuilder:
             coverage=coverage(context, self.catalogue),
             summary=self._counter.summary(context, self.catalogue, synthesis),
         )
+
+
+def _left_out(coverage: Coverage) -> tuple[str, ...]:
+    """Return how many documents were read completely, if a scan left some out."""
+    total = coverage.documents_total
+    return (f"only {coverage.scanned} of {count(total, 'document')} read completely",) if coverage.partial else ()
+
+
+def _said(context: ResearchContext, answer: Synthesis) -> str:
+    """Return what the agents said, in order, without the results of checks."""
+    checks = {answer.reasoning, *(finding.synthesis.reasoning for finding in context.findings)}
+    lines = []
+    for message in context.messages:
+        if message.type == "reasoning_shared":
+            check = next((each for each in checks if each and message.content.endswith(each)), "")
+            said = message.content.removesuffix(check).strip() or " ".join((answer.short, answer.found)).strip()
+            lines.append(f"{message.sender}: {said}")
+    return "\n".join(dict.fromkeys(lines))
 
 
 def _document_names(synthesis: Synthesis) -> dict[str, str]:

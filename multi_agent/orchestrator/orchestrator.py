@@ -9,7 +9,12 @@ from typing import NamedTuple
 
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
-from multi_agent.orchestrator.planning.dependencies import RunDependencies, allowed_registry, require_reader
+from multi_agent.orchestrator.planning.dependencies import (
+    RunDependencies,
+    allowed_registry,
+    require_reader,
+    without_sources,
+)
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.templates import require_followable
 from multi_agent.orchestrator.run import Run
@@ -54,7 +59,8 @@ class Orchestrator(RunDependencies):
             _require_allowed(registry, named)
             return ValidRequest(valid, direct_plan(named, valid.question, registry))
         require_reader(registry, self.tools, valid.sources)
-        if valid.mode == "fast" and not fast_agents(registry):
+        barred = without_sources(registry, self.tools, valid.sources)
+        if valid.mode == "fast" and not fast_agents(registry, barred):
             raise AgentError(
                 "No agent can answer in mode 'fast', which needs an agent that works alone, such as the Reader. Enable "
                 "it, or ask in mode 'high'."

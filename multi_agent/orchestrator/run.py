@@ -21,7 +21,7 @@ from multi_agent.orchestrator.filtered_library import FilteredLibrary
 from multi_agent.orchestrator.given_library import with_given_passages
 from multi_agent.orchestrator.merge_order import MergeOrder
 from multi_agent.orchestrator.planning.conversation import complete_question
-from multi_agent.orchestrator.planning.dependencies import RunDependencies
+from multi_agent.orchestrator.planning.dependencies import RunDependencies, without_sources
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
@@ -90,6 +90,8 @@ class Run:
         self._tools = dependencies.tools.open(run_id, dependencies.library, request.sources)
         counter = RunCounter(self._tools.offered)
         self._builder = AnswerBuilder(run_id, request, counter, filtered.selection if filtered else None)
+        barred = without_sources(dependencies.registry, dependencies.tools, request.sources)
+        self._builder.not_asked = {**dependencies.registry.left_out, **barred}
         self._attempts: Attempts | None = None
         self._answer: Answer | None = None
         self._bus = MessageBus(run_id, after=len(resumed.events))
@@ -229,7 +231,7 @@ class Run:
             return Understanding(intent=question, requirements=(question,)), self._change(chosen)
         if chosen:
             return await planner.follow(question, chosen, self._request.inputs)
-        agents = fast_agents(self._dependencies.registry)
+        agents = fast_agents(self._dependencies.registry, self._builder.not_asked)
         if mode in ("auto", "fast") and agents:
             llm = self._models.observed("Triage", self._bus.publish)
             sources = show_sources(self._request.sources)
@@ -307,7 +309,9 @@ class Run:
         if self._request.session:  # before RunFinished, because the next question may follow at once
             await asyncio.to_thread(self._dependencies.memory.keep, self._request, answer)
         self._answer = answer
-        await self._bus.publish(RunFinished(status=answer.status.value, reason=answer.reasoning, usage=usage))
+        await self._bus.publish(
+            RunFinished(status=answer.status.value, reason=answer.checks or answer.reasoning, usage=usage)
+        )
         return answer
 
     async def _record(self, event: Event) -> None:

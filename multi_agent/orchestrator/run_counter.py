@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from multi_agent.grounding.consensus import INSUFFICIENT
+from multi_agent.grounding.terms import words_of
 from multi_agent.library import CatalogueEntry
 from multi_agent.values.answer import Coverage, ExecutionSummary, SourceCount, ToolCount, Vote
 from multi_agent.values.context import Evidence, ResearchContext, Synthesis
@@ -89,13 +90,25 @@ def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry
     chunks = [chunk for chunk in context.chunks if chunk.origin is None] if context else []
     entries = [entry for entry in catalogue if not entry.given]
     considered = {chunk.document_id for chunk in chunks}
+    scanned = [entry for entry in entries if context and entry.name in context.scanned]
+    asked = context.question if context else ""
     return Coverage(
         documents_considered=len(considered),
         documents_total=len(entries),
         chunks_considered=len(chunks),
         chunks_total=sum(entry.chunks for entry in entries),
+        scanned=len(scanned),
+        partial=len(scanned) < sum(entry.chunks > 0 for entry in entries)
+        and not all(_is_named(each, asked) for each in scanned),
         warnings=tuple(f"{each.name}: {text}" for each in entries if each.id in considered for text in each.warnings),
     )
+
+
+def _is_named(entry: CatalogueEntry, question: str) -> bool:
+    """Return whether the question itself contains the name or the title of the document."""
+    asked = f" {' '.join(words_of(question))} "
+    names = (entry.name, entry.name.rpartition(".")[0], entry.title)
+    return any(f" {words} " in asked for name in names if (words := " ".join(words_of(name))))
 
 
 def _cited(answer: Synthesis) -> Iterable[Evidence]:

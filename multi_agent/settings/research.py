@@ -94,7 +94,7 @@ class ResearchSettings(SettingsGroup):
         default={}, description="weights of votes by agent, including built-in agents; 1 by default"
     )
     plan_tools: tuple[str, ...] = Field(default=(), description="tools that a plan may call as a step, such as "
-        "`download_file`; dangerous ones still need approval")  # fmt: skip
+        "`download_file`, or `SERVER.TOOL` of an MCP server; dangerous ones still need approval")  # fmt: skip
     reactions: bool = Field(default=True, description="let agents react to reports of others, with a second search for "
         "missing information or a second reading after a rejected quote")  # fmt: skip
     budget: Budget = Budget()

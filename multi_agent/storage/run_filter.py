@@ -10,10 +10,11 @@ from base.models import FrozenModel
 
 
 class RunState(StrEnum):
-    """The states of a run. All but the first two are terminal."""
+    """The states of a run. All but the first three are terminal."""
 
     WAITING = "waiting"
     RUNNING = "running"
+    INTERRUPTED = "interrupted"
     ANSWERED = "answered"
     INSUFFICIENT = "insufficient"
     FAILED = "failed"

@@ -5,7 +5,7 @@ Writes are small and run in the event loop in order. On SQLite in WAL mode, a wr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -46,6 +46,7 @@ _SUMMARY = tuple(column for column in RUNS.c if column.name not in ("answer", "e
 
 WAITING = RunState.WAITING.value
 RUNNING = RunState.RUNNING.value
+INTERRUPTED = RunState.INTERRUPTED.value
 
 
 class RunSummary(FrozenModel):
@@ -55,7 +56,7 @@ class RunSummary(FrozenModel):
     collection: str
     question: str
     model: str
-    status: str = Field(description="waiting, running, or the terminal state")
+    status: str = Field(description="waiting, running, interrupted, or the terminal state")
     started_at: AwareDatetime = Field(description="time of the start; for a waiting run, of its submission")
     key: str = Field(default="", description="id of the API key; empty for a local user without a key")
     continues: str = Field(default="", description="id of the run whose conversation it continues; empty if none")
@@ -72,7 +73,12 @@ class RunSummary(FrozenModel):
     @property
     def ended(self) -> bool:
         """Whether the run has reached a terminal state."""
-        return self.status not in (WAITING, RUNNING)
+        return not self.active and self.status != INTERRUPTED
+
+    @property
+    def active(self) -> bool:
+        """Whether a process works on the run or will do so."""
+        return self.status in (WAITING, RUNNING)
 
 
 class Trace(SqlStore):
@@ -80,10 +86,13 @@ class Trace(SqlStore):
 
     The parameter ``among`` restricts methods to runs over these collections. None means all. On Postgres, each stored
     event sends a notification on ``EVENTS_CHANNEL`` with the id of its run.
+
+    ``find_interrupted`` yields the runs whose process was killed. They are marked before runs are read.
     """
 
-    def __init__(self, engine: sql.Engine) -> None:
+    def __init__(self, engine: sql.Engine, find_interrupted: Callable[[], Iterable[str]] = tuple) -> None:
         super().__init__(engine)
+        self._find_interrupted = find_interrupted
         self._insert_event = _INSERT_AND_NOTIFY if engine.dialect.name == "postgresql" else _INSERT_EVENT
 
     def create(
@@ -105,12 +114,13 @@ class Trace(SqlStore):
     def start(
         self, run_id: str, question: str, collection: str, model: str, continues: str = "", fork: Fork | None = None
     ) -> None:
-        """Mark a run as running. A resumed run, which is already marked as running, stays unchanged."""
+        """Mark a run as running. A resumed run stays unchanged apart from that."""
         row = _row(run_id, question, collection, model, RUNNING, continues, fork)
-        running = sql.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id, RUNS.c.status == RUNNING)
+        begun = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status.in_((RUNNING, INTERRUPTED)))
         waiting = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status == WAITING)
         with self._engine.begin() as connection:
-            if connection.execute(running).first() is None and not connection.execute(waiting, row).rowcount:
+            resumed = connection.execute(begun, {"status": RUNNING}).rowcount
+            if not resumed and not connection.execute(waiting, row).rowcount:
                 connection.execute(RUNS.insert(), row)
 
     async def record(self, event: Event) -> None:
@@ -143,9 +153,18 @@ class Trace(SqlStore):
             run_id=run_id, status=status, mode="", question=run.question, reasoning=reason, usage=meter.usage
         )
         body = RunFinished(status=status.value, reason=reason, usage=meter.usage)
-        last = Event(run_id=run_id, number=len(events) + 1, at=datetime.now(UTC), body=body)
+        parent = events[0].number if events else 0
+        last = Event(
+            run_id=run_id, number=len(events) + 1, at=datetime.now(UTC), level="supervisor", parent=parent, body=body
+        )
         self.finish(answer, last)
         return last
+
+    def _mark_interrupted(self) -> None:
+        for run_id in self._find_interrupted():
+            running = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status == RUNNING)
+            with self._engine.begin() as connection:
+                connection.execute(running, {"status": INTERRUPTED})
 
     def keep_environment(self, run_id: str, environment: Environment) -> None:
         """Store the environment of a run. A resumed run keeps its first environment."""
@@ -169,6 +188,7 @@ class Trace(SqlStore):
 
         Raises RunNotFound if the run ``wanted.after`` does not exist.
         """
+        self._mark_interrupted()
         query = sql.select(*_SUMMARY).where(_within(among), *_conditions(wanted))
         if wanted.after is not None:
             query = query.where(_follows(self.run(wanted.after, among), wanted.sort))
@@ -178,6 +198,7 @@ class Trace(SqlStore):
 
     def counts(self) -> dict[RunState, int]:
         """Return the number of runs in each state."""
+        self._mark_interrupted()
         rows = self._select(sql.select(RUNS.c.status, sql.func.count().label("runs")).group_by(RUNS.c.status))
         return {RunState(row.status): row.runs for row in rows}
 
@@ -200,6 +221,7 @@ class Trace(SqlStore):
 
     def run(self, run_id: str, among: Set[str] | None = None) -> RunSummary:
         """Return the run with this id or unique prefix of an id. Raises RunNotFound."""
+        self._mark_interrupted()
         query = sql.select(*_SUMMARY).where(_within(among))
         rows = self._select(query.where(RUNS.c.run_id == run_id))
         if not rows:  # prefixes are tried second, because no index supports them
@@ -219,6 +241,9 @@ class Trace(SqlStore):
         """Return the answer of a finished run. Raises RunNotFound, and RunUnderWay if it has not finished."""
         [row] = self._select(sql.select(RUNS).where(RUNS.c.run_id == self.run(run_id).run_id))
         if row.answer is None:
+            if row.status == INTERRUPTED:
+                error = RunUnderWay(f"Run {row.run_id!r} was interrupted.")
+                raise error.with_command(f"`candor runs resume {row.run_id}` continues it.")
             error = RunUnderWay(f"Run {row.run_id!r} has not finished.")
             raise error.with_command(f"`candor trace {row.run_id}` shows its progress.")
         return Answer.model_validate(row.answer)

@@ -65,6 +65,15 @@ class McpServers:
         return self._open[name]
 
 
+async def ask_server(settings: ToolSettings, server: str, tool: str) -> list[ToolCard]:
+    """Connect to a server and return the card of a tool, or of all its tools for ``*``. Raises ToolServerFailed."""
+    servers = McpServers(settings)
+    try:
+        return [each.card for each in await servers.tools(server, tool)]
+    finally:
+        await servers.close()
+
+
 class McpTool:
     """One tool of an MCP server."""
 

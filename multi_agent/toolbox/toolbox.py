@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -13,12 +15,12 @@ from multi_agent.sandbox import Sandbox
 from multi_agent.settings.research import Source
 from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolCalls
-from multi_agent.tool import FileReader, Tool, ToolKit
+from multi_agent.tool import FileReader, Tool, ToolCard, ToolKit
 from multi_agent.toolbox.approval_wait import ApprovalWait, Pause
 from multi_agent.toolbox.approvals import Approvals
 from multi_agent.toolbox.granted_tool import CallContext, GrantedTool, OfferedTools
 from multi_agent.toolbox.known_addresses import KnownAddresses
-from multi_agent.toolbox.mcp_servers import McpServers
+from multi_agent.toolbox.mcp_servers import McpServers, ask_server
 from multi_agent.toolbox.registry import ToolRegistry
 from multi_agent.values.bus import Publish
 
@@ -36,6 +38,22 @@ class Toolbox:
     approvals: Approvals
     calls: ToolCalls
     files: FileReader | None = None
+    _described: dict[str, Sequence[ToolCard]] = field(default_factory=dict, init=False)
+
+    def cards(self, name: str) -> Sequence[ToolCard]:
+        """Return the card of a tool, or of all tools of a server for ``SERVER.*``. Asks a server only once.
+
+        Blocks. Raises UnknownTool, ToolServerFailed.
+        """
+        self.registry.require(name)
+        server, dot, tool = name.partition(".")
+        if not dot:
+            return [self.registry.get(name).card]
+        if name not in self._described:
+            with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop
+                asking = thread.submit(asyncio.run, ask_server(self.settings, server, tool))
+                self._described[name] = asking.result()
+        return self._described[name]
 
     def open(self, run_id: str, library: Library, sources: tuple[Source, ...]) -> RunTools:
         """Return the tools of a run with these allowed sources. Close them when the run has ended."""

@@ -33,6 +33,8 @@ class Coverage(FrozenModel):
     documents_total: int = 0
     chunks_considered: int = 0
     chunks_total: int = 0
+    scanned: int = Field(default=0, description="documents that were read completely")
+    partial: bool = Field(default=False, description="whether a scan left documents out, which the answer says")
     warnings: tuple[str, ...] = Field(
         default=(), description="what was not read, or read by a guess, of the documents considered, with their names"
     )
@@ -176,7 +178,10 @@ class Answer(FrozenModel):
     on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to intermediate questions")
     confidence: float = Field(default=0.0, ge=0, le=1)
     basis: str = Field(default="", description="what the answer rests on, in words; empty in older runs")
-    reasoning: str = Field(default="", description="how the answer was reached, or why the run ended without one")
+    reasoning: str = Field(
+        default="", description="how the answer was reached, as the agents said, or why the run ended without one"
+    )
+    checks: str = Field(default="", description="result of the checks of an answer, in words; empty in older runs")
     looked_for: tuple[str, ...] = ()
     found: str = ""
     missing: tuple[str, ...] = ()

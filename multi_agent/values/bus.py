@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 from multi_agent.values.events import Body, Event
+from multi_agent.values.hierarchy import Hierarchy
 
 Subscriber = Callable[[Event], Awaitable[None]]
 Publish = Callable[[Body], Awaitable[object]]
@@ -24,6 +25,7 @@ class MessageBus:
         """Number events from ``after`` + 1: the last event of a resumed run."""
         self.run_id = run_id
         self._published = after
+        self._hierarchy = Hierarchy()
         self._subscribers: list[tuple[str, Subscriber]] = []
 
     def subscribe(self, event_type: str, subscriber: Subscriber) -> None:
@@ -33,7 +35,11 @@ class MessageBus:
     async def publish(self, body: Body, *, step: str = "") -> Event:
         """Deliver the body as an event with the next number and the current time."""
         self._published += 1
-        event = Event(run_id=self.run_id, number=self._published, at=datetime.now(UTC), step=step, body=body)
+        number = self._published
+        level, parent = self._hierarchy.place(number, step, body)
+        event = Event(
+            run_id=self.run_id, number=number, at=datetime.now(UTC), step=step, level=level, parent=parent, body=body
+        )
         for wanted, subscriber in tuple(self._subscribers):
             if wanted in (ALL, body.type):
                 await subscriber(event)

@@ -20,7 +20,7 @@ class Understanding(FrozenModel):
     """What the question asks for."""
 
     intent: str = Field(description="what the person wants to know or decide, in one sentence")
-    domain: str = Field(default="", description="only in older runs: the field the question belongs to")
+    domain: str = Field(default="", description="the field the question belongs to; empty if no model was asked")
     requirements: tuple[str, ...] = Field(
         description="what a complete answer must contain, one item each; nothing that is not asked for"
     )

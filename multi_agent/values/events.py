@@ -341,6 +341,9 @@ Body = Annotated[
 ]
 
 
+Level = Literal["supervisor", "planner", "worker", "tool"]
+
+
 class Event(FrozenModel):
     """An event of a run. Events are numbered from 1 without gaps in the order of publication."""
 
@@ -348,4 +351,6 @@ class Event(FrozenModel):
     number: int = Field(ge=1)
     at: datetime
     step: str = Field(default="", description="id of its step; empty for the run itself")
+    level: Level | None = Field(default=None, description="who acts; null in older runs")
+    parent: int = Field(default=0, description="number of the event that it belongs to; 0 for none, and in older runs")
     body: Body

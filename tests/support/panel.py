@@ -155,7 +155,7 @@ def triage(request: Request, mode: str = "fast", **more: Any) -> dict[str, Any]:
     """Return a triage response with the fields of the requested schema."""
     response = {
         "requirements": ["the fact"], "queries": [], "documents": "all", "agent": "Reader",
-        "steps": "one" if mode == "fast" else "several", **more,
+        "steps": "one" if mode == "fast" else "several", "domain": "pumps", **more,
     }  # fmt: skip
     assert request.schema is not None
     return {name: response[name] for name in request.schema["properties"]}
@@ -188,7 +188,7 @@ def reading(step_id: str, question: str) -> dict[str, Any]:
 
 def planned(*steps: dict[str, Any]) -> dict[str, Any]:
     """Return a planner's response with these steps."""
-    return {"intent": "know", "requirements": ["the fact"], "steps": list(steps)}
+    return {"intent": "know", "domain": "pumps", "requirements": ["the fact"], "steps": list(steps)}
 
 
 def revised(*steps: dict[str, Any]) -> dict[str, Any]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+import typer
 
 from api.auth.permissions import LOCAL_CALLER
 from api.cli.ask.approvals import TerminalApprovals
-from api.errors import UsageError, fault_list
+from api.cli.common import make_console, print_json, print_message
+from api.errors import UsageError
 from api.services.documents.collections import Collections
 from api.services.research.conversation import collection_to_ask, with_conversation
-from api.services.research.research import PanelFactory, request_fields
-from multi_agent.errors import AgentError
+from api.services.research.research import PanelFactory, make_request
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings.research import Budget
+from multi_agent.storage.run_filter import RunState
 from multi_agent.values.answer import Answer
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.request import Request
@@ -35,13 +36,40 @@ def run_question(
     progress: bool,
     models: Models | None = None,
 ) -> Answer:
-    """Research the question and return the answer. After Ctrl-C, return the stored answer of the cancelled run.
+    """Research the question and return the answer. A cancelled run has one, too.
 
     Raises UsageError, StoreError or AgentError if the run cannot start.
     """
     named = collection_to_ask(panel.trace, request, collection, LOCAL_CALLER)
-    run_id, name = new_run_id(), collections.resolve(named)
+    name = collections.resolve(named)
     request = with_conversation(panel.trace, request, name, LOCAL_CALLER)
+    return _research(panel, collections, request, name, new_run_id(), progress=progress, models=models)
+
+
+def resume_run(panel: PanelFactory, collections: Collections, run_id: str, *, progress: bool) -> Answer:
+    """Continue an interrupted run and return the answer. Finished model calls cost nothing again.
+
+    Raises RunNotFound, UsageError if the run was not interrupted, and like ``run_question``.
+    """
+    run = panel.trace.run(run_id)
+    if run.status != RunState.INTERRUPTED:
+        raise UsageError(f"Run {run.run_id!r} was not interrupted: it is {run.status}.")
+    started = panel.trace.started(run.run_id)
+    if started is None:
+        raise UsageError(f"Run {run.run_id!r} was interrupted before its first event. Ask the question again.")
+    return _research(panel, collections, started.request, run.collection, run.run_id, progress=progress)
+
+
+def _research(
+    panel: PanelFactory,
+    collections: Collections,
+    request: Request,
+    name: str,
+    run_id: str,
+    *,
+    progress: bool,
+    models: Models | None = None,
+) -> Answer:
     listeners: list[Subscriber] = [TerminalApprovals(panel.tools.approvals).listen]
     with ExitStack() as stack:
         if progress:
@@ -49,11 +77,22 @@ def run_question(
 
             listeners.insert(0, stack.enter_context(live_progress(name)))
         library = stack.enter_context(collections.open_library(name))
-        orchestrator = panel.orchestrator(library, models)
-        try:
-            return asyncio.run(orchestrator.research(request, *listeners, run_id=run_id))
-        except KeyboardInterrupt:
-            return panel.trace.answer(run_id)
+        research = panel.orchestrator(library, models).research(request, *listeners, run_id=run_id)
+        return panel.command_runs.run(run_id, research, panel.trace)
+
+
+def show_and_end(answer: Answer, home: Path | None, *, as_json: bool, note: str = "") -> None:
+    """Print the answer, then a note for people. Raises Exit with code 1 if the run failed or was cancelled."""
+    if as_json:
+        print_json(answer)
+    else:
+        from api.cli.render.answers import show_answer
+
+        show_answer(make_console(), answer, home)
+        if note:
+            print_message(note)
+    if answer.status.value in ("failed", "cancelled"):
+        raise typer.Exit(1)
 
 
 def parse_inputs(given: Sequence[str]) -> dict[str, str]:
@@ -65,18 +104,11 @@ def parse_inputs(given: Sequence[str]) -> dict[str, str]:
     return {name.strip(): value for name, _, value in pairs}
 
 
-def make_request(question: str, options: dict[str, Any], limits: dict[str, Any], budget: Budget) -> Request:
+def make_budgeted(question: str, options: dict[str, Any], limits: dict[str, Any], budget: Budget) -> Request:
     """Build the request from command-line options. Limits other than None override those of ``budget``.
 
     Raises UsageError if an option is invalid.
     """
     given = {name: limit for name, limit in limits.items() if limit is not None}
-    try:
-        own_budget = Budget.model_validate({**budget.model_dump(), **given}) if given else None
-        return Request.model_validate(
-            request_fields({"question": question, "budget": own_budget, **options})
-        ).validated()
-    except ValidationError as error:
-        raise UsageError(f"Invalid request: {fault_list(error)}.") from error
-    except AgentError as error:
-        raise UsageError(str(error)) from error
+    own = {**budget.model_dump(), **given} if given else None
+    return make_request({"question": question, "budget": own, **options})

@@ -49,7 +49,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
         show_list(console, "Vote", vote_lines(vote))
     show_list(console, "Checks of the claims", checks_of(answer))
     if answer.answer:
-        show_list(console, "Reasoning", [answer.reasoning])
+        show_list(console, "Reasoning", answer.reasoning.splitlines())
     option = f" --home {shlex.quote(str(home))}" if home else ""
     facts = [f"{subject}: {fact}" for subject, fact in execution_facts(answer).items()]
     footer = "\n".join(["", *facts, f"All steps: candor trace {answer.run_id}{option}"])

@@ -10,6 +10,7 @@ from api.services.research.event_text import describe, first_sentence, passage_l
 from multi_agent.llm.wrappers.meter import ResponseFaults
 from multi_agent.values import events, evidence_events
 from multi_agent.values.events import Event
+from multi_agent.values.hierarchy import LEVELS
 
 _PASSAGES_LISTED = 5  # passages per search in live progress
 _SLOW_CALL = 3.0  # seconds: live progress prints a line for each call that took at least this long
@@ -19,8 +20,9 @@ def show_event(console: Console, event: Event) -> None:
     """Print one event: a title with time and step, then its details."""
     title, *details = describe(event)
     step = f"{event.step}: " if event.step else ""
+    indent = "  " * LEVELS.index(event.level) if event.level else ""
     console.print(
-        Text(f"{event.number:>4} {event.at:%H:%M:%S} ", style="dim") + Text(f"{step}{title}", style="bold"),
+        Text(f"{event.number:>4} {event.at:%H:%M:%S} {indent}", style="dim") + Text(f"{step}{title}", style="bold"),
         soft_wrap=True,
     )
     for detail in details:

@@ -10,7 +10,7 @@ from api.errors import UsageError
 from base.models import FrozenModel
 from multi_agent.catalog.catalog import AgentCatalog, CatalogAgent
 from multi_agent.catalog.entries import AgentOptions, CustomAgent, SkillName
-from multi_agent.orchestrator.planning.one_step import can_be_asked
+from multi_agent.orchestrator.planning.one_step import answers_alone
 
 _BUILT_IN = "multi_agent."
 
@@ -27,7 +27,7 @@ class AgentDescription(FrozenModel):
     inputs: dict[str, Any] = Field(description="JSON schema of the inputs that the planner provides.")
     outputs: dict[str, Any] = Field(description="JSON schema of the outputs that later steps can reference.")
     listens_to: tuple[str, ...] = Field(description="Events that the agent hears and may react to.")
-    direct: bool = Field(description="Whether a question can name this agent in `agent`. False if it is disabled.")
+    direct: bool = Field(description="Whether the agent can answer a question alone. False if it is disabled.")
     reads_memory: bool = Field(description="Whether the agent gets notes on what worked for similar questions.")
     enabled: bool = Field(description="Whether plans can use the agent.")
     origin: Literal["built-in", "package", "custom"] = Field(description="Where the agent comes from.")
@@ -52,7 +52,7 @@ class AgentDescription(FrozenModel):
             inputs=card.inputs.model_json_schema(),
             outputs=card.outputs.model_json_schema(),
             listens_to=tuple(sorted(card.listens_to)),
-            direct=can_be_asked(card) and member.enabled,
+            direct=answers_alone(card) and member.enabled,
             reads_memory=card.reads_memory,
             enabled=member.enabled,
             origin="custom" if member.custom else _origin(member),

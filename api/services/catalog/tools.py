@@ -17,7 +17,7 @@ from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.storage.trace import Trace
 from multi_agent.tool import ToolCard
-from multi_agent.toolbox.mcp_servers import ALL, McpServers
+from multi_agent.toolbox.mcp_servers import ALL, ask_server
 from multi_agent.toolbox.toolbox import Toolbox
 
 
@@ -56,19 +56,15 @@ async def describe_tools(toolbox: Toolbox, *, ask_servers: bool) -> list[ToolDes
     """Describe all tools. With ``ask_servers``, ask each MCP server for its tools. Otherwise, list only the servers."""
     settings = toolbox.settings
     described = [ToolDescription.of(tool.card, settings) for tool in toolbox.registry]
-    servers = McpServers(settings)
-    try:
-        for server in settings.mcp_servers:
-            if not ask_servers:
-                described.append(_whole_server(server.name))
-                continue
-            try:
-                cards = [tool.card for tool in await servers.tools(server.name, ALL)]
-                described += [ToolDescription.of(card, settings, server.key) for card in cards]
-            except ToolServerFailed as error:
-                described.append(_whole_server(server.name, str(error)))
-    finally:
-        await servers.close()
+    for server in settings.mcp_servers:
+        if not ask_servers:
+            described.append(_whole_server(server.name))
+            continue
+        try:
+            cards = await ask_server(settings, server.name, ALL)
+            described += [ToolDescription.of(card, settings, server.key) for card in cards]
+        except ToolServerFailed as error:
+            described.append(_whole_server(server.name, str(error)))
     return described
 
 
@@ -79,12 +75,8 @@ async def describe_tool(toolbox: Toolbox, name: str) -> ToolDescription:
     if not dot:
         return ToolDescription.of(toolbox.registry.get(name).card, toolbox.settings)
     key = next(each.key for each in toolbox.settings.mcp_servers if each.name == server)
-    servers = McpServers(toolbox.settings)
-    try:
-        [found] = await servers.tools(server, tool)
-    finally:
-        await servers.close()
-    return ToolDescription.of(found.card, toolbox.settings, key)
+    [card] = await ask_server(toolbox.settings, server, tool)
+    return ToolDescription.of(card, toolbox.settings, key)
 
 
 def list_tool_calls(toolbox: Toolbox, trace: Trace, run_id: str, caller: Caller) -> list[ToolEntry]:

@@ -175,7 +175,8 @@ class Evaluations:
             except RunNotFound:
                 pass
             request = await asyncio.to_thread(create_run, run_id, _request(question, evaluation.configuration))
-            return await orchestrator.research(request, run_id=run_id, examples=(), pausing=pausing)
+            with panel.command_runs.hold(run_id):
+                return await orchestrator.research(request, run_id=run_id, examples=(), pausing=pausing)
 
         def create_run(run_id: str, request: Request) -> Request:
             """Store the run as a run of the key. Return its request with a budget within the key's limits."""

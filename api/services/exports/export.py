@@ -187,8 +187,9 @@ def basis_of(answer: Answer) -> str:
 
 
 def checks_of(answer: Answer) -> list[str]:
-    """Return how each claim was checked, in words."""
-    return [f"{claim.checked} — {claim.text}" for claim in answer.claims if claim.checked]
+    """Return the result of the checks and how each claim was checked, in words."""
+    result = [answer.checks] if answer.checks not in ("", answer.reasoning) else []
+    return result + [f"{claim.checked} — {claim.text}" for claim in answer.claims if claim.checked]
 
 
 def gaps_heading(answer: Answer) -> str:
@@ -205,7 +206,7 @@ def _parts(answer: Answer) -> list[Part]:
         _part("In short", [answer.short]),
         _part("Closest", [answer.nearest.answer if answer.nearest else ""]),
         _part("Checks of the claims", checks_of(answer)),
-        _part("Why", [answer.reasoning]),
+        _part("Why", answer.reasoning.splitlines()),
         _part("On the way", on_the_way),
         _part("Looked for", answer.looked_for if shows_search else ()),
         _part("Found", [answer.found] if shows_search else ()),

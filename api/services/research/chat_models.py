@@ -8,12 +8,10 @@ from api.settings import Settings
 from multi_agent.catalog.registry import AgentRegistry, RegisteredAgent
 from multi_agent.errors import LLMUnavailable, UnknownTool
 from multi_agent.orchestrator.planning.dependencies import allowed_registry
-from multi_agent.orchestrator.planning.one_step import can_be_asked
+from multi_agent.orchestrator.planning.one_step import answers_alone
 from multi_agent.orchestrator.planning.validation import ANSWERS
 from multi_agent.settings.research import SUPERVISORS, Source
 from multi_agent.toolbox.toolbox import Toolbox
-
-_ANSWERS_ALONE = frozenset({"findings", "notes"})  # a synthesis needs the findings of other agents
 
 
 def chat_models(
@@ -43,7 +41,7 @@ def _can_answer(agent: RegisteredAgent, toolbox: Toolbox) -> bool:
 
     An agent that does not read passages needs one usable tool, unless it has no tools.
     """
-    if not can_be_asked(agent.card) or not agent.card.writes & _ANSWERS_ALONE:
+    if not answers_alone(agent.card):
         return False
     try:
         usable = [_is_usable(name, toolbox) for name in agent.card.tools]

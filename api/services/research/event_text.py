@@ -62,6 +62,7 @@ def _plan_made(body: events.PlanMade) -> list[str]:
     return [
         f"plan ({body.plan.mode}): {body.plan.goal}",
         *([f"intent: {body.understanding.intent}"] if body.understanding.intent != body.plan.goal else []),
+        *([f"domain: {body.understanding.domain}"] if body.understanding.domain else []),
         *([f"mode: {body.mode_reason}"] if body.mode_reason else []),
         *_steps(body.plan),
     ]

@@ -7,9 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from pydantic import ValidationError
+
 from api.auth.permissions import Caller
+from api.errors import UsageError, fault_list
+from api.services.research.command_runs import CommandRuns
 from api.settings import Settings
 from multi_agent.catalog.catalog import AgentCatalog
+from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.models import Models
@@ -33,6 +38,16 @@ def request_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
+def make_request(given: Mapping[str, Any]) -> Request:
+    """Return the request with these fields. Raises UsageError if one is invalid."""
+    try:
+        return Request.model_validate(request_fields(given)).validated()
+    except ValidationError as error:
+        raise UsageError(f"Invalid request: {fault_list(error)}.") from error
+    except AgentError as error:
+        raise UsageError(str(error)) from error
+
+
 @dataclass(frozen=True, eq=False)
 class PanelFactory:
     """Builds models and orchestrators from the settings."""
@@ -43,6 +58,7 @@ class PanelFactory:
     tools: Toolbox
     memories: Memories
     make_catalog: Callable[[Settings], AgentCatalog]
+    command_runs: CommandRuns
     listeners: tuple[Subscriber, ...] = ()
     """Receive the events of every run, except of replays."""
     make_locks: MakeLocks | None = None

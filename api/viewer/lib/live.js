@@ -35,7 +35,8 @@ export class LiveRun {
 
   get status() {
     const {finished, started} = this.model;
-    return finished?.status ?? this.answer?.status ?? (started ? "running" : this.summary?.status ?? "waiting");
+    const stopped = this.summary?.status === "interrupted";
+    return finished?.status ?? this.answer?.status ?? (started && !stopped ? "running" : this.summary?.status ?? "waiting");
   }
 
   get question() {

@@ -113,13 +113,15 @@ class RunView {
     const {model, over} = this.live;
     const ended = (attempt) => over || attempt.number < model.attempts.length;
     return [
-      waiting(this.live),
+      this.live.status === "interrupted"
+        ? h("p", {class: "note"}, "The process of this run was killed. ", h("code", {}, `candor runs resume ${this.runId}`), " continues it.")
+        : waiting(this.live),
       model.resumed.length > 0 && h("p", {class: "note"}, `The service was restarted during this run (${model.resumed.map((time) => formatTime(time)).join(", ")}). The run resumed; finished work was read from its journal.`),
       model.attempts.length > 1 && revisions(model, over, this.href),
       model.attempts.map((attempt) => attempt.plan && h("section", {class: "attempt"},
         h("h2", {}, model.attempts.length > 1 ? `Plan, attempt ${attempt.number}` : "Plan"),
         h("p", {class: "text"}, attempt.plan.goal),
-        attempt.number === 1 && model.planned && h("p", {class: "note"}, `Mode ${attempt.plan.mode}${model.planned.mode_reason ? `: ${model.planned.mode_reason}` : ""}`),
+        attempt.number === 1 && model.planned && h("p", {class: "note"}, `${model.planned.understanding.domain ? `${model.planned.understanding.domain} · ` : ""}Mode ${attempt.plan.mode}${model.planned.mode_reason ? `: ${model.planned.mode_reason}` : ""}`),
         attempt.diagnosis && h("p", {class: "text"}, h("strong", {}, "Revised because: "), attempt.diagnosis),
         h("div", {class: "wide"}, graph(attempt, ended(attempt), this.href, this.stepKey)),
         attempt.outcome && h("p", {class: "note"}, attempt.outcome.line))),

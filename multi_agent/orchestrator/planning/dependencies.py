@@ -77,17 +77,23 @@ def allowed_registry(registry: AgentRegistry, tools: Toolbox, sources: tuple[Sou
     Omits agents whose search and tools use only other sources. An agent that also reads the results of other agents can
     work without its tools.
     """
+    reasons = without_sources(registry, tools, sources)
+    cards = {name: registry.get(name).card for name in reasons}
+    return registry.without({name: reasons[name] for name, card in cards.items() if card.searches or not card.sees})
+
+
+def without_sources(registry: AgentRegistry, tools: Toolbox, sources: tuple[Source, ...]) -> dict[str, str]:
+    """Return why agents find nothing themselves in this run: their search and tools use only other sources."""
     reasons = {}
     for agent in registry:
-        card = agent.card
-        usable = _usable(card, tools)
-        if usable and not usable & {*sources} and (card.searches or not card.sees):
-            reasons[card.name] = (
+        usable = _usable(agent.card, tools)
+        if usable and not usable & {*sources}:
+            reasons[agent.card.name] = (
                 f"cannot work in this run, because it uses {', '.join(sorted(usable))} and the run may only use "
                 f"{', '.join(sources)}. Allow more with `--sources`, such as "
                 f"`--sources {','.join((*sources, *sorted(usable)))}`."
             )
-    return registry.without(reasons)
+    return reasons
 
 
 def require_reader(registry: AgentRegistry, tools: Toolbox, sources: tuple[Source, ...]) -> None:

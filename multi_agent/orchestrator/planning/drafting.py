@@ -72,7 +72,7 @@ class _Drafter:
             inputs = dict(each.inputs)
             instruction = each.instruction or str(inputs.get("question", ""))
             step_id = self._id(each.id, {step.id for step in steps})
-            steps.append(Step(id=step_id, agents=agents, instruction=instruction, inputs=inputs))
+            steps.append(Step(id=step_id, agents=agents, instruction=instruction, inputs=inputs, final=each.final))
         return steps
 
     def _agent(self, written: str) -> str:
@@ -119,13 +119,14 @@ class _Drafter:
 
     def ending(self, steps: Sequence[Step]) -> list[Step]:
         """Return the steps up to the one that writes the answer. Append that one if it is missing and can be added."""
-        answering = [at for at, step in enumerate(steps) if "synthesis" in self._written(step)]
+        finals = [at for at, step in enumerate(steps) if step.final]
+        answering = finals or [at for at, step in enumerate(steps) if "synthesis" in self._written(step)]
         if not answering and self._is_chain(steps):
             return [*steps[:-1], steps[-1].model_copy(update={"final": True})]
         if not answering:
             return [*steps, *self._answering_step(steps)]
         last = answering[-1]
-        if last == 0:  # a first step has no results to answer from
+        if last == 0 and not finals:  # a first step has no results to answer from
             self._note(len(steps) > 1, f"step {steps[0].id!r} moved to the end")
             return [*steps[1:], steps[0]]
         for step in steps[last + 1 :]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 from multi_agent.agent import AgentCard
@@ -77,9 +77,18 @@ def can_be_asked(card: AgentCard) -> bool:
     return not card.requires and (card.asked is not None or needs_none)
 
 
-def fast_agents(registry: AgentRegistry) -> tuple[AgentCard, ...]:
-    """Return the agents for mode ``fast``. They find the answer without other agents."""
-    return tuple(agent.card for agent in registry if can_be_asked(agent.card) and _finds(agent.card))
+def answers_alone(card: AgentCard) -> bool:
+    """Return whether a person can talk to the agent: it can be asked and writes findings or notes.
+
+    Others only prepare the work of further agents, or draw their findings together.
+    """
+    return can_be_asked(card) and bool(card.writes & {"findings", "notes"})
+
+
+def fast_agents(registry: AgentRegistry, barred: Collection[str] = ()) -> tuple[AgentCard, ...]:
+    """Return the agents for mode ``fast`` except ``barred`` ones. They find the answer without other agents."""
+    cards = (agent.card for agent in registry if agent.card.name not in barred)
+    return tuple(card for card in cards if can_be_asked(card) and _finds(card))
 
 
 def _finds(card: AgentCard) -> bool:

@@ -29,6 +29,7 @@ class WrittenStep(FrozenModel):
     instruction: str = ""
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
     also: tuple[str, ...] = Field(default=(), description="further agents that take the same step")
+    final: bool = False
 
 
 class UnderstandingResponse(BaseModel):
@@ -37,11 +38,12 @@ class UnderstandingResponse(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     intent: str = Field(description="what the person wants to know or decide, in one sentence")
+    domain: str = Field(default="", description="the field that the question belongs to, in one or two words")
     requirements: list[str] = Field(min_length=1, description="what a complete answer must contain, one item each")
 
     @property
     def understanding(self) -> Understanding:
-        return Understanding(intent=self.intent, requirements=tuple(self.requirements))
+        return Understanding(intent=self.intent, domain=self.domain, requirements=tuple(self.requirements))
 
 
 def understanding_response(parameters: Sequence[Parameter]) -> type[UnderstandingResponse]:
@@ -98,6 +100,9 @@ def _own(card: AgentCard, cards: Sequence[AgentCard]) -> dict[str, Any]:
     if peers := peers_of(card, cards):
         description = "further agents that take the same step, to compare their results by vote; [] if not needed"
         own["also"] = (list[Literal[peers]], Field(description=description))  # type: ignore[valid-type]
+    if "findings" in card.writes:
+        description = "whether its answer is the whole answer, so that no other step writes one"
+        own["final"] = (bool, Field(description=description))
     return own
 
 

@@ -84,7 +84,7 @@ class Triage:
         documents = await self._known(() if response.documents == "all" else response.documents)
         plan = one_step_plan((card,), question, "fast", _further(response.queries, question), documents)
         plan = self._change(plan)
-        understanding = Understanding(intent=question, requirements=requirements)
+        understanding = Understanding(intent=question, domain=response.domain.strip(), requirements=requirements)
         await self._publish(PlanMade(understanding=understanding, plan=plan))
         return FastPlan(understanding, plan)
 
@@ -92,7 +92,8 @@ class Triage:
         """Return the end of an example: the agent that searches documents, and the number of steps."""
         reader = next((card for card in self._agents if "documents" in card.searches), self._agents[0])
         agent = f', "agent": "{reader.name}"' if len(self._agents) > 1 else ""
-        return f'{agent}, "steps": "{steps}"' if mode == "auto" else agent
+        mode_field = f', "steps": "{steps}"' if mode == "auto" else ""
+        return f'{agent}{mode_field}, "domain": "heat pumps"'
 
     def _rules(self, mode: Literal["auto", "fast"]) -> str:
         rules = [Prompt.part("triage_mode")] if mode == "auto" else []
@@ -131,6 +132,7 @@ def triage_response(agents: tuple[str, ...], *, chooses_mode: bool, has_requirem
         fields["agent"] = (Literal[agents], Field(description="who answers"))
     if chooses_mode:
         fields["steps"] = (Literal["one", "several"], Field(description="how many steps the question takes"))
+    fields["domain"] = (str, Field(default="", description="the field of the question, in one or two words"))
     return create_model("Triage", __config__=ConfigDict(extra="forbid"), **fields)
 
 
@@ -142,8 +144,14 @@ def _further(queries: Sequence[str], question: str) -> tuple[str, ...]:
     return tuple(reversed(unique.values()))[:QUERIES]
 
 
+def _show_capabilities(card: AgentCard) -> str:
+    return f" Good at: {', '.join(card.capabilities)}." if card.capabilities else ""
+
+
 def _show_agents(agents: Sequence[AgentCard]) -> str:
     if len(agents) == 1:
         return ""
-    listed = "\n".join(f"- {card.name}: {card.description}{card.abilities}" for card in agents)
+    listed = "\n".join(
+        f"- {card.name}: {card.description}{_show_capabilities(card)}{card.abilities}" for card in agents
+    )
     return f"\nThose who can answer:\n{listed}\n"

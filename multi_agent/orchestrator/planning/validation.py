@@ -53,6 +53,8 @@ def _agent_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
         for agent in step.agents:
             if agent in registry.disabled:
                 yield f"Step {step.id!r}: the agent {agent!r} is disabled; {choice}."
+            elif agent in registry.left_out:
+                yield f"Step {step.id!r}: the agent {agent!r} {registry.left_out[agent]}"
             elif agent not in registry:
                 yield f"Step {step.id!r}: there is no agent {agent!r}; {choice}."
         if len(set(step.agents)) < len(step.agents):

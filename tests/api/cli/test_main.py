@@ -65,8 +65,8 @@ def test_the_answer_has_the_documented_keys(
     answer = run("ask", QUESTION, "--json").json
     assert list(answer) == [
         "run_id", "status", "mode", "question", "completed_question", "answer", "claims", "evidence", "short",
-        "nearest", "records", "computations", "on_the_way", "confidence", "basis", "reasoning", "looked_for", "found",
-        "missing", "votes", "searched", "coverage", "summary", "usage",
+        "nearest", "records", "computations", "on_the_way", "confidence", "basis", "reasoning", "checks",
+        "looked_for", "found", "missing", "votes", "searched", "coverage", "summary", "usage",
     ]  # fmt: skip
     assert list(answer["claims"][0]) == [
         "text", "evidence", "computations", "supported", "pictured", "verdict", "stands", "checked",
@@ -76,7 +76,8 @@ def test_the_answer_has_the_documented_keys(
         "origin",
     ]  # fmt: skip
     assert list(answer["coverage"]) == [
-        "documents_considered", "documents_total", "chunks_considered", "chunks_total", "warnings",
+        "documents_considered", "documents_total", "chunks_considered", "chunks_total", "scanned", "partial",
+        "warnings",
     ]  # fmt: skip
     assert list(answer["usage"]) == [
         "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "seconds", "cost",

@@ -102,7 +102,7 @@ def test_a_run_that_another_process_works_on_is_followed_too(http: httpx.Client,
     asyncio.run(service_candor.trace.record(first))
     refused = http.post("/v1/runs/run_elsewhere/cancel")
     assert refused.status_code == 409
-    assert "belongs to another process" in refused.json()["detail"]
+    assert "belongs to a service or to a command with another data folder" in refused.json()["detail"]
     later = threading.Timer(0.3, lambda: service_candor.trace.abort("run_elsewhere", Status.FAILED, "Away."))
     later.start()
     assert [event["body"]["type"] for event in follow(http, "run_elsewhere")] == ["revision_declined", "run_finished"]

@@ -15,7 +15,11 @@ from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.catalog.store import CatalogStore, as_toml, read_toml
 from multi_agent.errors import AgentError, NameTaken, NotKept, UnknownTool
 from multi_agent.settings.research import ResearchSettings
+from multi_agent.settings.tools import ToolSettings
+from multi_agent.storage.tool_calls import ToolCalls
+from multi_agent.toolbox.approvals import Approvals
 from multi_agent.toolbox.registry import ToolRegistry
+from multi_agent.toolbox.toolbox import Toolbox
 from support.database import make_engine
 
 LAWYER: dict[str, Any] = {
@@ -31,9 +35,9 @@ def store(tmp_path: Path) -> CatalogStore:
 
 
 def make_catalog(store: CatalogStore, **research: Any) -> AgentCatalog:
-    return AgentCatalog(
-        AgentRegistry.discover(), store, ResearchSettings(**research), {"small"}, ToolRegistry.discover()
-    )
+    engine = store._engine
+    toolbox = Toolbox(ToolRegistry.discover(), ToolSettings(), Path(), Approvals(engine), ToolCalls(engine))
+    return AgentCatalog(AgentRegistry.discover(), store, ResearchSettings(**research), {"small"}, toolbox)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,19 @@ async def test_readers_of_separate_questions_are_drawn_together(panel: MakePanel
     assert answer.answer.startswith("It says so"), "the Synthesizer wrote it"
 
 
+async def test_the_planner_marks_the_step_that_answers(panel: MakePanel, serve: Serve) -> None:
+    def plan(request: Request) -> str:
+        assert request.schema
+        assert "final" in request.schema["$defs"]["ReaderStep"]["properties"]
+        return json.dumps(planned(FIRST, {**reading("time", "How long is it baked?"), "final": True}))
+
+    asked: list[str] = []
+    answer = await panel(serve(Panel(roles={PLANNER: plan, READING: readers(asked)}))).research(QUESTION)
+    assert (answer.status, len(asked)) == (Status.ANSWERED, 2)
+    assert answer.answer == f"{COLD} [1] {BAKED} [2]"
+    assert answer.usage.model_calls == 4, "nobody writes another answer"
+
+
 async def test_the_closest_answer_goes_into_the_next_step(panel: MakePanel, serve: Serve) -> None:
     asked: list[str] = []
     close = said("manual.pdf", COLD, "Borea 12", sufficient=False, missing="a model, not a dish")

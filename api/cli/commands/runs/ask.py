@@ -17,9 +17,6 @@ from api.cli.common import (
     SourcesOption,
     command,
     make_candor,
-    make_console,
-    print_json,
-    print_message,
     require_text,
     selection,
 )
@@ -112,7 +109,7 @@ def ask(
     """
     from api.cli.ask.again import repeat
     from api.cli.ask.passages import read_passages
-    from api.cli.ask.run import make_request, parse_inputs, run_question
+    from api.cli.ask.run import make_budgeted, parse_inputs, run_question, show_and_end
 
     candor = make_candor(home)
     options = {
@@ -134,7 +131,7 @@ def ask(
     named = selection(collection)
     if again:
         question, named, options = repeat(candor.trace, again, ctx, question, named, options)
-    request = make_request(
+    request = make_budgeted(
         require_text(question, "question"),
         options,
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
@@ -145,14 +142,7 @@ def ask(
 
         named = ingest_paths(candor, paths, named, model, progress=not as_json)
     answer = run_question(candor.panel, candor.collections, request, named, progress=not as_json)
-    if as_json:
-        print_json(answer)
-    else:
-        from api.cli.render.answers import show_answer
-
-        show_answer(make_console(), answer, home)
-        sandbox = candor.tools.sandbox(answer.run_id)
-        if names := sandbox.names():
-            print_message(f"Files written by the run, in {sandbox.root}: {', '.join(names)}")
-    if answer.status.value in ("failed", "cancelled"):
-        raise typer.Exit(1)
+    sandbox = candor.tools.sandbox(answer.run_id)
+    names = ", ".join(sandbox.names())
+    written = f"Files written by the run, in {sandbox.root}: {names}" if names else ""
+    show_and_end(answer, home, as_json=as_json, note=written)

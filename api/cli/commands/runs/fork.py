@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command, make_candor, make_console, print_json, print_message
+from api.cli.common import Home, Json, RunId, command, make_candor, print_json
 
 app = command()
 
@@ -38,9 +38,8 @@ def fork(
     Example: candor fork run_3f2a --at answer --set model=large
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.cli.ask.run import run_question
+    from api.cli.ask.run import run_question, show_and_end
     from api.cli.fork_changes import parse_changes
-    from api.cli.render.answers import show_answer
     from api.services.research.fork import fork_request, step_options
 
     candor = make_candor(home)
@@ -50,11 +49,6 @@ def fork(
     change = parse_changes(at, changes or [])
     collection, request = fork_request(candor.panel, candor.collections.open_library, run_id, change, LOCAL_CALLER)
     answer = run_question(candor.panel, candor.collections, request, collection, progress=not as_json)
-    if as_json:
-        print_json(answer)
-    else:
-        show_answer(make_console(), answer, home)
-        origin = request.fork.run_id if request.fork else run_id
-        print_message(f"`candor compare {origin} {answer.run_id}` compares the fork with the original run.")
-    if answer.status.value in ("failed", "cancelled"):
-        raise typer.Exit(1)
+    origin = request.fork.run_id if request.fork else run_id
+    note = f"`candor compare {origin} {answer.run_id}` compares the fork with the original run."
+    show_and_end(answer, home, as_json=as_json, note=note)

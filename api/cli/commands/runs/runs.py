@@ -24,7 +24,7 @@ from api.cli.common import (
 from api.cli.completion import complete_collections
 from api.errors import UsageError
 
-app = command_group("runs", "List, export, import and delete runs, and list and keep their files.")
+app = command_group("runs", "List, resume, cancel, export, import and delete runs, and list and keep their files.")
 
 
 @app.command("list")
@@ -182,6 +182,31 @@ def import_file(
     candor = make_candor(home)
     imported = import_run(candor.archive, candor.keys, LOCAL_CALLER, content, collection)
     print_result(imported, f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.", as_json)
+
+
+@app.command()
+def resume(run: RunId, as_json: Json = False, home: Home = None) -> None:
+    """Continue a run of a command whose process was killed. Responses of models that arrived are not paid twice.
+
+    Exit code 1 if the run fails or is cancelled.
+
+    Example: candor runs resume run_3f2a
+    """
+    from api.cli.ask.run import resume_run, show_and_end
+
+    candor = make_candor(home)
+    show_and_end(resume_run(candor.panel, candor.collections, run, progress=not as_json), home, as_json=as_json)
+
+
+@app.command()
+def cancel(run: RunId, as_json: Json = False, home: Home = None) -> None:
+    """Cancel a run of a command in another process, or an interrupted one. A run that has ended stays unchanged.
+
+    Example: candor runs cancel run_3f2a
+    """
+    candor = make_candor(home)
+    found = candor.command_runs.cancel(candor.trace, candor.trace.run(run))
+    print_result(found, f"Run {found.run_id} is {found.status}.", as_json)
 
 
 @app.command()

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, RunId, command, make_candor, make_console, print_json
+from api.cli.common import Home, Json, RunId, command, make_candor, make_console, print_json, print_message
+from api.errors import UsageError
 
 app = command()
 
@@ -17,19 +18,28 @@ def trace(
     prompts: Annotated[
         bool, typer.Option("--prompts", help="Also show every prompt, model response and tool result in full.")
     ] = False,
+    level: Annotated[
+        str, typer.Option("--level", help="Show events down to this level: supervisor, planner, worker or tool.")
+    ] = "tool",
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Show every step and decision of a run.
+    """Show every step and decision of a run, indented by level.
 
     Example: candor trace run_3f2a --prompts
     """
     from multi_agent.llm.wrappers.meter import count_faults
+    from multi_agent.values.hierarchy import LEVELS, is_within
+
+    lowest = next((each for each in LEVELS if each == level), None)
+    if lowest is None:
+        raise UsageError(f"Unknown level {level!r}. Choose from {', '.join(LEVELS)}.")
 
     candor = make_candor(home)
     run = candor.trace.run(run_id)
     events = candor.trace.events(run.run_id)
     faults = count_faults(events)
+    events = [event for event in events if is_within(event, lowest)]
     calls = candor.trace.journal_entries(run.run_id) if prompts else []
     tool_calls = candor.tools.calls.entries(run.run_id) if prompts else []
     if as_json:
@@ -43,6 +53,8 @@ def trace(
     for event in events:
         show_event(console, event)
     show_faults(console, faults)
+    if run.status == "interrupted":
+        print_message(f"The run was interrupted. `candor runs resume {run.run_id}` continues it.")
     for call in calls:
         show_call(console, call)
     for tool_call in tool_calls:

@@ -13,7 +13,7 @@ from api.http.deps import CandorDep, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
-from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, DescribedEvent, event_response, send_events
+from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, DescribedEvent, EventStream, event_response, send_events
 from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.runs import RatingRequest, find_run, list_runs, rate_run
 from base.models import FrozenModel
@@ -22,6 +22,8 @@ from multi_agent.storage.archive import StoredRuns
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
+from multi_agent.values.events import Level
+from multi_agent.values.hierarchy import is_within
 
 router = make_router(prefix="/v1/runs", tags=["runs"])
 
@@ -130,6 +132,10 @@ async def events(
     follow: Annotated[
         bool, Query(description="Stream events until the run has ended. If false, return the events so far as a list.")
     ] = True,
+    level: Annotated[
+        Level,
+        Query(description="Return only events down to this level: a stream without tools, or only the supervisor."),
+    ] = "tool",
     last_event_id: Annotated[
         int, Header(ge=0, le=MAX_EVENT_NUMBER, description="Sent by browsers that reconnect; same as `after`.")
     ] = 0,
@@ -140,12 +146,21 @@ async def events(
     """
     after = max(after, last_event_id)
     found = await asyncio.to_thread(find_run, candor.trace, run_id, caller)
-    if follow and not found.ended:
-        return event_response(parts.runs.follow(found.run_id, after))
+    if follow and found.active:
+        return event_response(_within(parts.runs.follow(found.run_id, after), level))
     known = await asyncio.to_thread(candor.trace.events, found.run_id, after)
     if not follow:
-        return Response(_EVENTS.dump_json([*map(DescribedEvent.of, known)]), media_type="application/json")
-    return event_response(parts.runs.follow(found.run_id, after)) if known else Response(status_code=204)
+        shown = [DescribedEvent.of(event) for event in known if is_within(event, level)]
+        return Response(_EVENTS.dump_json(shown), media_type="application/json")
+    stream = _within(parts.runs.follow(found.run_id, after), level)
+    return event_response(stream) if known else Response(status_code=204)
+
+
+async def _within(events: EventStream, level: Level) -> EventStream:
+    """Yield the events down to this level."""
+    async for event in events:
+        if event is None or is_within(event, level):
+            yield event
 
 
 @router.websocket("/{run_id}/ws")

@@ -29,7 +29,9 @@ export function answerView(answer, collection, base) {
     complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer),
     answer.evidence.length > 0 && sources(answer, collection, base),
     answer.claims.some((claim) => claim.checked) && fold("checks", "Checks of the claims", () => h("ul", {}, answer.claims.map((claim) => h("li", {}, `${claim.checked} — ${claim.text}`)))),
-    complete && answer.reasoning && fold("why", "Reasoning", () => h("p", {class: "text"}, answer.reasoning)),
+    complete && answer.reasoning && fold("why", "Reasoning", () => [
+      answer.reasoning.split("\n").map((line) => h("p", {class: "text"}, line)),
+      answer.checks && h("p", {class: "text"}, h("strong", {}, "Checks: "), answer.checks)]),
     answer.votes.length > 0 && fold("votes", "Vote", () => answer.votes.map(vote)),
     answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),

@@ -9,6 +9,7 @@ const ROW = 30;
 const OVERSCAN = 8; // rows drawn above and below the visible ones
 const MAX_TEXT = 300; // characters around a hit
 const VISIBLE_TEXT = 60; // characters that are visible on every screen
+const LEVELS = ["supervisor", "planner", "worker", "tool"]; // from top to bottom
 const KEYS = {ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -Infinity, End: Infinity};
 
 export class EventList {
@@ -26,13 +27,15 @@ export class EventList {
       type: "search", placeholder: "Search this run", "aria-label": "Search this run", "data-slash": true,
       on: {input: () => this.filter(), keydown: (event) => event.key === "Enter" && this.go(event.shiftKey ? -1 : 1)},
     });
+    this.level = h("select", {"aria-label": "Levels of events", on: {change: () => this.filter()}},
+      ["all levels", ...LEVELS.slice(0, -1).map((level) => `down to ${level}`).reverse()].map((text) => h("option", {}, text)));
     this.pager = h("span", {hidden: true},
       h("button", {type: "button", "aria-label": "Previous hit", on: {click: () => this.go(-1)}}, "‹"), " ",
       h("button", {type: "button", "aria-label": "Next hit", on: {click: () => this.go(1)}}, "›"));
     this.prompts = h("input", {type: "checkbox", on: {change: () => this.loadJournal()}});
     this.errorBox = h("div", {});
     this.element = h("div", {},
-      h("div", {class: "find"}, this.search, h("label", {class: "check"}, this.prompts, "include prompts and responses"), this.pager, this.count),
+      h("div", {class: "find"}, this.search, this.level, h("label", {class: "check"}, this.prompts, "include prompts and responses"), this.pager, this.count),
       this.errorBox, this.view);
     this.size = new ResizeObserver(() => this.draw());
     this.size.observe(this.view);
@@ -99,6 +102,7 @@ export class EventList {
   }
 
   matches(event) {
+    if (LEVELS.indexOf(event.level) >= LEVELS.length - this.level.selectedIndex) return false;
     return !this.words || this.textOf(event).toLowerCase().includes(this.words);
   }
 
@@ -115,7 +119,7 @@ export class EventList {
     this.rows.style.height = `${this.found.length * ROW}px`;
     this.pager.hidden = !this.words || !this.found.length;
     const all = this.live.model.events.length.toLocaleString("en");
-    this.count.textContent = this.words ? `${this.found.length.toLocaleString("en")} of ${all} events` : `${all} events`;
+    this.count.textContent = this.words || this.level.selectedIndex ? `${this.found.length.toLocaleString("en")} of ${all} events` : `${all} events`;
   }
 
   draw() {
@@ -133,7 +137,7 @@ export class EventList {
     },
     h("span", {class: "time"}, seconds((Date.parse(event.at) - this.live.model.began) / 1000)),
     h("span", {class: "step"}, event.step),
-    h("span", {}, h("span", {class: "what"}, event.title), " ", h("span", {class: "excerpt"}, this.excerpt(event))));
+    h("span", {class: `level-${event.level}`}, h("span", {class: "what"}, event.title), " ", h("span", {class: "excerpt"}, this.excerpt(event))));
     row.style.top = `${index * ROW}px`;
     return row;
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -13,11 +14,13 @@ import pytest
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.services.catalog.agents import AgentChanges
+from multi_agent.agents.forum_researcher import on_platforms
 from multi_agent.catalog.entries import Skill
+from multi_agent.errors import ToolError
 from support.browser import NO_CHROMIUM, find_chromium
 from support.handyman import TURN, Terminal, calls
 from support.internet import NOISE, OPINION, WEIGHT, ToolModel, enable_all, search, small_web, tools_for
-from support.panel import PLANNER, READING, SYNTHESIS, TRIAGE, planned, role_of, step, synthesis
+from support.panel import PLANNER, READING, REVISION, SYNTHESIS, TRIAGE, give_up, planned, role_of, step, synthesis
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import RunningService
 from support.waiting import LIMIT_S, until
@@ -119,6 +122,31 @@ def test_forums_are_searched_within_the_time_of_the_task(ask: Ask, web: Web, mod
     assert answer["status"] == "answered"
     assert [each["quote"] for each in answer["evidence"]] == [f"anna: {OPINION}"]
     assert web.asked[0] == "/search?q=Borea+frost&format=json&categories=social+media&time_range=year"
+
+
+@pytest.mark.parametrize(("platforms", "is_read"), [(["reddit"], False), ([], True)])
+def test_only_pages_of_the_platforms_are_read(
+    ask: Ask, web: Web, model: ToolModel, endpoint: ScriptedEndpoint, platforms: list[str], is_read: bool
+) -> None:
+    inputs = {"question": "Does it freeze?", "platforms": platforms, "max_posts": 5, "time_range": "year"}
+    forums = step("forums", "ForumResearcher", inputs=inputs)
+    model.answers[PLANNER] = json.dumps(planned(forums, step("answer", "Synthesizer")))
+    model.answers[REVISION] = json.dumps(give_up())
+    model.answers[SYNTHESIS] = json.dumps(synthesis([], sufficient=False))
+    model.turns = [calls(("web_search", {"query": "frost"})), calls(("read_web_page", {"url": web.url("/thread")}))]
+    model.quote = OPINION
+    answer = ask("Does it freeze?", ["web"], mode="high")
+    assert ("/thread" in web.asked) == is_read
+    refused = [each for each in endpoint.requests if "is not on reddit.com" in each.prompt]
+    assert bool(refused) != is_read, "the agent learns why"
+    assert answer["summary"]["web_pages"]["read"] == int(is_read)
+
+
+def test_the_sites_of_platforms_include_their_subdomains() -> None:
+    for url in ("https://www.reddit.com/r/pumps", "https://news.ycombinator.com/item?id=1"):
+        assert on_platforms(("reddit", "hackernews"), SimpleNamespace(url=url)).url == url
+    with pytest.raises(ToolError, match=r"is not on reddit\.com or news\.ycombinator\.com"):
+        on_platforms(("reddit", "hackernews"), SimpleNamespace(url="https://notreddit.com/pumps"))
 
 
 def test_figures_of_tools_are_evidence(ask: Ask, model: ToolModel) -> None:

@@ -23,6 +23,10 @@ def read(step_id: str, question: str, **more: Any) -> WrittenStep:
     return WrittenStep(id=step_id, agent="Reader", inputs={"question": question, "queries": [], **more})
 
 
+def final(written: WrittenStep) -> WrittenStep:
+    return written.model_copy(update={"final": True})
+
+
 def step(step_id: str, agent: str, **inputs: Any) -> WrittenStep:
     return WrittenStep(id=step_id, agent=agent, instruction="Do it.", inputs=inputs)
 
@@ -128,6 +132,16 @@ def test_steps_after_the_answer_are_dropped() -> None:
     plan, repairs = draft(read("a", "Who?"), ANSWER, step("compute", "Analyst"))
     assert [each.id for each in plan.steps] == ["a", "answer"]
     assert repairs == ("dropped step 'compute', which comes after the answer",)
+
+
+def test_a_step_marked_final_gives_the_answer() -> None:
+    plan, repairs = draft(read("cold", "How cold?"), final(read("all", "How cold and how loud?")))
+    assert [(each.id, each.final) for each in plan.steps] == [("cold", False), ("all", True)]
+    assert needs(plan)["all"] == ("cold",)
+    assert repairs == ()
+    plan, repairs = draft(final(read("all", "How cold?")), step("answer", "Synthesizer"))
+    assert [(each.id, each.final) for each in plan.steps] == [("all", True)]
+    assert repairs == ("dropped step 'answer', which comes after the answer",)
 
 
 def test_an_answer_before_all_other_steps_moves_to_the_end() -> None:

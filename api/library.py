@@ -1,0 +1,99 @@
+"""Candor as a Python library, with the same data folder and settings as the command line.
+
+from api.library import open_home
+
+home = open_home("data")
+home.ingest(["papers"], "papers")
+home.subscribe("claim_drafted", lambda event: print(event.body.claim.text))
+answer = home.research("Which of these pumps works below -20 °C?", "papers", mode="high")
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from api.auth.permissions import LOCAL_CALLER
+from api.bootstrap import Candor
+from api.errors import UsageError
+from api.services.documents.search import timed_search
+from api.services.research.conversation import collection_to_ask, with_conversation
+from api.services.research.research import make_request
+from api.settings import load_settings
+from ingest.pipeline.plan import IngestRequest
+from ingest.pipeline.reports import IngestReport
+from multi_agent.orchestrator.orchestrator import new_run_id
+from multi_agent.values.answer import Answer
+from multi_agent.values.bus import ALL
+from multi_agent.values.events import Body, Event
+from multi_agent.values.request import Request
+from vectorstore.models import Hit
+
+log = logging.getLogger(__name__)
+
+Listener = Callable[[Event], object]
+"""Receives an event. It may be a coroutine function. Its errors are logged and do not end the run."""
+
+_UNION, *_ = get_args(Body)
+EVENT_TYPES = tuple(kind.model_fields["type"].default for kind in get_args(_UNION))
+"""The types of events, as in the trace of a run."""
+
+
+def open_home(folder: Path | str | None = None, **settings: Any) -> Home:
+    """Open a data folder. Without one, that of the settings. ``settings`` override files and environment variables.
+
+    Raises SettingsError.
+    """
+    return Home(Candor(load_settings(Path(folder) if folder else None, **settings)))
+
+
+class Home:
+    """A data folder with collections of documents and runs.
+
+    Errors are UsageError for wrong arguments, IngestError, StoreError, and AgentError. A question that the documents do
+    not answer is no error: its answer has the status ``insufficient``.
+    """
+
+    def __init__(self, candor: Candor) -> None:
+        self._candor = candor
+        self._listeners: list[tuple[str, Listener]] = []
+
+    def ingest(self, paths: Sequence[Path | str], collection: str, *, tags: Sequence[str] = ()) -> IngestReport:
+        """Read new and changed files below the paths. The report lists files that cannot be read."""
+        return self._candor.ingest.ingest(IngestRequest(collection, tuple(map(Path, paths)), tags=tuple(tags)))
+
+    def search(self, query: str, collection: str | None = None, limit: int = 10) -> list[Hit]:
+        """Return the best passages, without a language model. The only collection needs no name."""
+        return timed_search(self._candor.collections, collection, query, limit).hits
+
+    def subscribe(self, event_type: str, listener: Listener) -> None:
+        """Call the listener for each event of this type, or for every event with ``*``, in all runs from now on."""
+        if event_type not in (ALL, *EVENT_TYPES):
+            raise UsageError(f"Unknown event type {event_type!r}. Choose from {ALL}, {', '.join(EVENT_TYPES)}.")
+        self._listeners.append((event_type, listener))
+
+    def research(self, question: str, collection: str | None = None, **options: Any) -> Answer:
+        """Research a question. Runs an event loop in this thread. ``options`` are fields of a ``Request``."""
+        if unknown := sorted(options.keys() - Request.model_fields.keys()):
+            raise UsageError(f"Unknown option {unknown[0]!r}. The options are {', '.join(Request.model_fields)}.")
+        candor, request, run_id = self._candor, make_request({"question": question, **options}), new_run_id()
+        named = collection_to_ask(candor.trace, request, collection, LOCAL_CALLER)
+        name = candor.collections.resolve(named)
+        request = with_conversation(candor.trace, request, name, LOCAL_CALLER)
+        with candor.collections.open_library(name) as library:
+            research = candor.panel.orchestrator(library).research(request, self._publish, run_id=run_id)
+            return candor.command_runs.run(run_id, research, candor.trace)
+
+    async def _publish(self, event: Event) -> None:
+        for wanted, listener in tuple(self._listeners):
+            if wanted in (ALL, event.body.type):
+                try:
+                    heard = listener(event)
+                    if inspect.isawaitable(heard):
+                        await heard
+                # A listener is code of the caller and may raise any exception, which must not end a paid run.
+                except Exception:
+                    log.exception("A listener of %s events of run %s failed.", wanted, event.run_id)

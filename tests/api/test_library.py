@@ -1,0 +1,80 @@
+"""Candor as a Python library."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from api.errors import UsageError
+from api.library import EVENT_TYPES, Home, open_home
+from multi_agent.values.answer import Status
+from multi_agent.values.events import Event
+from support.panel import Panel
+from support.scripted_endpoint import ScriptedEndpoint
+from support.service import QUESTION
+from vectorstore.embedding.embedder import Embedder
+
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+
+
+@pytest.fixture
+def home(tmp_path: Path, folder: Path, embedder: Embedder) -> Iterator[Home]:
+    """A data folder with two documents and a scripted model."""
+    with ScriptedEndpoint(Panel("-25 °C")) as endpoint:
+        home = open_home(tmp_path / "data", llm=endpoint.settings("openai").model_dump())
+        home._candor.embedder = embedder
+        assert home.ingest([folder], "papers").indexed == 2
+        yield home
+
+
+def test_a_folder_is_ingested_searched_and_asked(home: Home) -> None:
+    assert home.search("Borea frost")[0].chunk.name == "pumps.md"
+    answer = home.research(QUESTION, mode="high")
+    assert (answer.status, [quote.name for quote in answer.cited]) == (Status.ANSWERED, ["pumps.md"])
+    assert home._candor.trace.run(answer.run_id).status == "answered"
+
+
+def test_listeners_get_the_events_of_their_type(home: Home) -> None:
+    plans: list[Event] = []
+    types: list[str] = []
+
+    async def note(event: Event) -> None:
+        types.append(event.body.type)
+
+    home.subscribe("plan_made", plans.append)
+    home.subscribe("*", note)
+    answer = home.research(QUESTION, "papers")
+    assert [event.body.type for event in plans] == ["plan_made"]
+    assert types == [event.body.type for event in home._candor.trace.events(answer.run_id)]
+    assert set(types) <= set(EVENT_TYPES)
+
+
+def test_a_failing_listener_is_logged_and_not_fatal(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[Event] = []
+    home.subscribe("step_started", lambda event: heard[1])
+    home.subscribe("step_started", heard.append)
+    with caplog.at_level(logging.ERROR):
+        answer = home.research(QUESTION)
+    assert answer.status is Status.ANSWERED
+    assert heard, "others still hear it"
+    assert f"A listener of step_started events of run {answer.run_id} failed." in caplog.text
+    assert "IndexError" in caplog.text
+
+
+def test_wrong_arguments_are_named(home: Home) -> None:
+    with pytest.raises(UsageError, match=r"Unknown event type 'plans'.*plan_made"):
+        home.subscribe("plans", print)
+    with pytest.raises(UsageError, match=r"Unknown option 'modus'.*mode"):
+        home.research(QUESTION, modus="high")
+    with pytest.raises(UsageError, match="Invalid request: mode"):
+        home.research(QUESTION, mode="quick")
+
+
+def test_the_page_uses_what_there_is(home: Home) -> None:
+    used = set(re.findall(r"\bhome\.(\w+)\(", PAGE.read_text()))
+    assert used == {"ingest", "search", "subscribe", "research"}
+    assert all(callable(getattr(home, name)) for name in used)
