@@ -223,8 +223,9 @@ _ADDRESS = re.compile(r" \((?:(?:https?|ftp)://[^\s]+|[^()\s]+@[^()\s]+)\)")
 
 
 def _has(text: str, string: str) -> bool:
-    """Return whether the words of a Markdown string are consecutive in the text."""
-    return f" {' '.join(words_of(string))} " in f" {' '.join(words_of(text))} "
+    """Return whether the words of a Markdown string are consecutive in the text. One without words must be in it."""
+    wanted = " ".join(words_of(string))
+    return f" {wanted} " in f" {' '.join(words_of(text))} " if wanted else string in text
 
 
 def words_of(markdown: str) -> list[str]:
