@@ -3,6 +3,7 @@
     python -m benchmarks.formats --data DATA/formats                    Candor's default parser
     python -m benchmarks.formats --data DATA/formats --beside           and the defaults of kreuzberg and unstructured
     python -m benchmarks.formats --data DATA/formats --files --only docx    a line per file, for one format
+    python -m benchmarks.formats --data DATA/formats --parser kreuzberg     reading speed of another parser
 
 Texts are compared with references in Markdown, in lower case, without markup, link targets and pictures. The references
 flatten raised, lowered and struck text, so the marks that Candor writes for it are left out:
@@ -223,8 +224,9 @@ _ADDRESS = re.compile(r" \((?:(?:https?|ftp)://[^\s]+|[^()\s]+@[^()\s]+)\)")
 
 
 def _has(text: str, string: str) -> bool:
-    """Return whether the words of a Markdown string are consecutive in the text."""
-    return f" {' '.join(words_of(string))} " in f" {' '.join(words_of(text))} "
+    """Return whether the words of a Markdown string are consecutive in the text. One without words must be in it."""
+    wanted = " ".join(words_of(string))
+    return f" {wanted} " in f" {' '.join(words_of(text))} " if wanted else string in text
 
 
 def words_of(markdown: str) -> list[str]:
@@ -301,7 +303,7 @@ def _print_files(scores: Iterable[Score]) -> None:
 def _print_formats(scores: dict[str, list[Score]]) -> None:
     (first, *others) = scores
     print(
-        f"{'format':<10}{'files':>6}{'read':>6}{'words':>8}{'order':>8}{'tables':>8}{'strings':>9}{'seconds':>9}"
+        f"{'format':<10}{'files':>6}{'read':>6}{'words':>8}{'order':>8}{'tables':>8}{'strings':>9}{'ms a file':>11}"
         + "".join(f"  {name + ' read':>18}{'words':>8}" for name in others)
     )
     formats: dict[str, list[int]] = defaultdict(list)
@@ -318,9 +320,10 @@ def _print_line(name: str, scores: dict[str, list[Score]]) -> None:
     (first, *others) = scores
     mine = scores[first]
     found, of = (sum(score.strings[part] for score in mine) for part in (0, 1))
+    milliseconds = 1000 * fmean(score.outcome.seconds for score in mine)
     print(
         f"{name:<10}{len(mine):>6}{_read_count(mine):>6}{_mean(mine, 'words')}{_mean(mine, 'order')}"
-        f"{_mean(mine, 'tables')}{f'{found}/{of}' if of else '':>9}{sum(score.outcome.seconds for score in mine):>9.2f}"
+        f"{_mean(mine, 'tables')}{f'{found}/{of}' if of else '':>9}{milliseconds:>11.1f}"
         + "".join(f"  {_read_count(scores[other]):>18}{_mean(scores[other], 'words')}" for other in others)
     )
 

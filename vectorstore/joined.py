@@ -74,6 +74,7 @@ class JoinedCollections:
         passages = sum(self.languages(exact=False).values())
         scores = Scores(text)
         scores.words = words
+        scores.cosines = {hit.chunk.id: hit.cosine for hit in hits if hit.cosine is not None}
         scores.add([(hit.chunk.id, _comparable(hit, best)) for hit in hits], 1)
         for word in words:
             having = [hit.chunk.id for hit in hits if word.text in hit.words]

@@ -1,12 +1,14 @@
 """The ranking of a search: one score from the cosines, the BM25 scores and the rare words of the query.
 
     score = 2 · cosine + BM25 / best BM25 + Σ over the rare words that the passage has: weight / √n
-          + Σ over the words and pairs of words that few of the best passages have exactly as written: 0.2 / m,
-            or 1 / m for all of a query of one or two words
+          + Σ over the words and pairs of words that few of the best passages have as the query spells them: 0.2 / m
+            per word, 1.75 times that if all begin with a capital letter (in a search by words: 0.2 / m), or 1 / m for
+            all of a query of one or two words
 
 ``n`` is the number of passages that have the word, ``m`` that of the best ones. BM25 compares stems, in any order, so
-only the last part tells "Elected" from "election" and a name from its parts. A search by meaning scores by the cosine
-alone, one by words without it.
+only the last part tells "Elected" from "election" and a name from its parts. Capital letters mark names in most
+languages that have them, and nouns in German: both say more of what is asked than the words around them. A search by
+meaning scores by the cosine alone, one by words without it.
 
 Each part means something on its own, so a list that knows little changes little. Fusion by the place in a list, or by
 the mean and deviation of its scores, lets 50 similar cosines beat the one passage that has an exact word.
@@ -34,6 +36,8 @@ CODE_WEIGHT = 2.0
 """For a word that looks like an identifier. Whoever types one wants the passages that have it."""
 WORD_WEIGHT = 0.2
 EXACT_WEIGHT = 0.2
+CAPITALS = 1.75
+"""Factor for what is written with capital letters."""
 WHOLE_WEIGHT = 1.0
 """For all of a query of at most ``_SHORT`` words. Whoever looks up a word or a name wants it as written."""
 COMPARED = 10
@@ -133,12 +137,21 @@ class Scores:
         having = [set(_exact(words, whole, text.casefold())) for text in texts]
         number = Counter(name for names in having for name in names)
         most = min(_EXACT_IN, max(len(texts) // 6, 1))
-        weights = {
-            name: (WHOLE_WEIGHT if name == whole else EXACT_WEIGHT) / times
-            for name, times in number.items()
-            if times <= most
-        }
+        weight = self._weights() | {whole: WHOLE_WEIGHT}
+        weights = {name: weight[name] / times for name, times in number.items() if times <= most}
         return [sum(weights.get(name, 0.0) for name in names) for names in having]
+
+    def _weights(self) -> dict[str, float]:
+        """Return the weights of the words and of the pairs of neighbouring words.
+
+        Only cosines must be outweighed: among the scores of a search by words, more than 0.2 costs quality.
+        """
+        words = [word.text for word in self.words]
+        names = {
+            " ".join(some).casefold(): len(some) * (CAPITALS if all(map(_is_capital, some)) else 1)
+            for some in [*((word,) for word in words), *pairwise(words)]
+        }
+        return {name: EXACT_WEIGHT * (times if self.cosines else 1) for name, times in names.items()}
 
     def total(self) -> Iterator[tuple[str, float]]:
         """Yield the id and the score of each chunk that a ranking contains."""
@@ -146,12 +159,16 @@ class Scores:
             yield chunk_id, round(sum(scores.get(chunk_id, others) for scores, others in self._parts), DIGITS)
 
 
+def _is_capital(word: str) -> bool:
+    return word[:1].isupper()
+
+
 def _exact(words: Sequence[str], whole: str, text: str) -> Iterator[str]:
     """Yield the words, the pairs of neighbouring words, and the whole short query that a text has."""
     if whole and _places(whole, text):
         yield whole
-    places = {word: _places(word, text) for word in words if word in text}
-    yield from (word for word, starts in places.items() if starts)
+    places = {word: starts for word in words if (starts := _places(word, text))}
+    yield from places
     for one, other in pairwise(words):
         if one in places and other in places and _follows(text, places[one], len(one), places[other]):
             yield f"{one} {other}"

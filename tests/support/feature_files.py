@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import struct
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from support.files import make_png
@@ -152,6 +153,49 @@ def write_workbook(path: Path) -> None:
         hidden = workbook.add_worksheet("Internal")
         hidden.write(0, 0, "words of a hidden sheet")
         hidden.hide()
+
+
+def write_binary_workbook(path: Path) -> None:
+    """Write an Excel binary workbook (MS-XLSB), for which there is no library: its records have a number and a size."""
+
+    def record(number: int, data: bytes = b"") -> bytes:
+        kind = bytes([number]) if number < 128 else bytes([number & 127 | 128, number >> 7])
+        return kind + bytes([len(data)]) + data
+
+    def wide(text: str) -> bytes:
+        return struct.pack("<I", len(text)) + text.encode("utf-16-le")
+
+    def sheet(*rows: Sequence[str | float]) -> bytes:
+        cells = b""
+        for number, row in enumerate(rows):
+            cells += record(0, struct.pack("<II9x", number, 0))
+            for column, value in enumerate(row):
+                at = struct.pack("<II", column, 0)
+                cells += (
+                    record(6, at + wide(value)) if isinstance(value, str) else record(5, at + struct.pack("<d", value))
+                )
+        size = record(148, struct.pack("<IIII", 0, len(rows) - 1, 0, 1))
+        return record(129) + size + record(145) + cells + record(146) + record(130)
+
+    names = ("Sheet name", "Internal")
+    sheets = b"".join(
+        record(156, struct.pack("<II", state, state + 1) + wide(f"r{state}") + wide(name))
+        for state, name in enumerate(names)
+    )
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    relations = "".join(
+        f'<Relationship Id="r{number}" Type="{kind}/worksheet" Target="worksheets/sheet{number}.bin"/>'
+        for number in (0, 1)
+    )
+    main = (
+        '<Override PartName="/xl/workbook.bin" ContentType="application/vnd.ms-excel.sheet.binary.macroEnabled.main"/>'
+    )
+    with zipfile.ZipFile(path, "w") as package:
+        package.writestr("[Content_Types].xml", f"<Types>{main}</Types>")
+        package.writestr("xl/_rels/workbook.bin.rels", f"<Relationships>{relations}</Relationships>")
+        package.writestr("xl/workbook.bin", record(131) + record(143) + sheets + record(144) + record(132))
+        package.writestr("xl/worksheets/sheet0.bin", sheet(("Part", "Price"), ("Bolt", 5.0)))
+        package.writestr("xl/worksheets/sheet1.bin", sheet(("words of a hidden sheet",)))
 
 
 _LINK = '<text:a xlink:href="https://example.org/form" xmlns:xlink="http://www.w3.org/1999/xlink">the link</text:a>'
@@ -348,7 +392,8 @@ def write_pages_file(path: Path) -> None:
 
 WRITERS: dict[str, Callable[[Path], None]] = {
     "sample.docx": write_word, "sample.pptx": write_slides, "sample.ppt": write_old_slides,
-    "sample.xlsx": write_workbook, "sample.odt": write_open_text, "sample.odp": write_open_slides,
+    "sample.xlsx": write_workbook, "sample.xlsb": write_binary_workbook,
+    "sample.odt": write_open_text, "sample.odp": write_open_slides,
     "sample.ods": write_open_sheet, "sample.xps": write_xps_file, "sample.pdf": write_pdf_file,
     "form.pdf": write_pdf_form, "sample.png": write_picture, "sample.epub": write_book, "sample.zip": write_archive,
     "sample.pages": write_pages_file,

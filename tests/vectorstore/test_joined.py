@@ -101,7 +101,9 @@ def test_the_best_words_of_one_collection_do_not_lift_its_weak_hits(
     best = max(hit.bm25 or 0 for hit in hits)
     mail = next(hit for hit in hits if hit.chunk.text == MAIL[0])
     assert mail.bm25 == mail.best_bm25
-    assert mail.score < 2 * (mail.cosine or 0) + 0.5 + (mail.bm25 or 0) / best, "without the whole point of a best hit"
+    as_written = 0.75  # at most, for "heat pump" and "Friday"
+    points = 2 * (mail.cosine or 0) + as_written + (mail.bm25 or 0) / best
+    assert mail.score < points, "without the whole point of a best hit"
 
 
 def test_names_begin_with_the_collection(joined: JoinedCollections, embedder: Embedder) -> None:

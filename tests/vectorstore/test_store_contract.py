@@ -374,6 +374,21 @@ class TestSearching:
             hits = collection.search(SearchMode.WORDS, text=query, vector=None, limit=1)
         assert [hit.chunk.text for hit in hits] == [best]
 
+    def test_a_name_in_a_question_beats_the_words_around_it(self, store: VectorStore) -> None:
+        """Though its parts, and another word of the question, stand in a shorter passage."""
+        fillers = [" ".join(f"w{n * 40 + m}" for m in range(40)) for n in range(40)]
+        texts = [f"{fillers[0]} Ann Berg", "Berg told Ann of a page.", *(f"{each} page" for each in fillers)]
+        chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
+        with store.create(SPEC) as collection:
+            collection.upsert(chunks, np.ones((len(chunks), SPEC.dimension), np.float32))
+
+            def best(query: str) -> str:
+                vector = np.ones(SPEC.dimension, np.float32)
+                return collection.search(SearchMode.HYBRID, text=query, vector=vector, limit=1)[0].chunk.text
+
+            assert best("On which page is Ann Berg mentioned?") == texts[0]
+            assert best("On which page is Berg mentioned?") == texts[1]
+
     def test_a_hit_says_why_it_was_found(self, papers: Collection) -> None:
         vector = VECTORS[1] / np.linalg.norm(VECTORS[1])
         best, *others = papers.search(SearchMode.HYBRID, text="Which heating below -20 °C?", vector=vector, limit=9)

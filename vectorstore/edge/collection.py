@@ -266,10 +266,11 @@ class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
 
     def _ask(self, session: qdrant.EdgeShard, wanted: Sequence[Nearest], where: ChunkFilter) -> list[Ranking]:
         selected = to_filter(where)
-        requests = (
+        requests = [
             qdrant.QueryRequest(limit=each.limit, query=self._nearest(each), filter=selected) for each in wanted
-        )
-        return [[(str(point.id), point.score) for point in session.query(request)] for request in requests]
+        ]
+        found = session.query_batch(qdrant.QueryBatchRequest(requests))  # one pass over the segments for all
+        return [[(str(point.id), point.score) for point in points] for points in found]
 
     def _nearest(self, request: Nearest) -> qdrant.Query:
         if isinstance(request.query, np.ndarray):

@@ -59,4 +59,4 @@ def write_data(text: str, name: str, into: DocumentBuilder) -> None:
         write_code(text, into)
 
 
-READER = Reader(name="data", version=1, read=read_data, mime_types=tuple(_NAMES))
+READER = Reader(name="data", version=2, read=read_data, mime_types=tuple(_NAMES))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
+from ingest.readers.data.rich_text import is_rich_text, write_rich_text
 from ingest.readers.data.values import COMMENT, Record, Value
 from ingest.readers.markup.element_writer import plain_text
 from ingest.readers.shared.document_builder import DocumentBuilder
@@ -55,9 +56,11 @@ class _Writer:
             self._into.warn(f"{self._encoded:,} values are encoded files or keys (base64) and were left out.")
 
     def shown(self, value: Value, depth: int) -> Value:
-        """Return a value with all its scalars as text."""
+        """Return a value with all its scalars as text. Rich text keeps its blanks and types."""
         if depth > _MAX_DEPTH:
             raise ValueError(f"it is nested more than {_MAX_DEPTH} deep")
+        if is_rich_text(value):
+            return value
         if isinstance(value, Record):
             return Record(tuple((_label(key), self.shown(each, depth + 1)) for key, each in value.fields))
         if isinstance(value, list):
@@ -73,7 +76,9 @@ class _Writer:
 
     def write(self, value: Value, name: str, level: int) -> None:
         """Write a value below its heading. ``level`` is the level of headings in it, ``name`` its key."""
-        if isinstance(value, Record):
+        if is_rich_text(value):
+            write_rich_text(value, self._into)
+        elif isinstance(value, Record):
             self._write_record(value, level)
         elif isinstance(value, list):
             self._write_list(value, name, level)
@@ -182,7 +187,7 @@ def _has_digits(row: Sequence[str]) -> bool:
 
 
 def _leaves(record: Record, limit: int) -> Fields | None:
-    """Return all values in a record with the path of their keys, or None if there are more, or lists of long ones."""
+    """Return all values in a record with the path of their keys, or None if there are more, or long ones."""
     found = list(islice(_walk(record, ""), limit + 1))
     leaves = [(label, text) for label, text in found if text is not None]
     return leaves if len(leaves) == len(found) <= limit else None
@@ -192,6 +197,8 @@ def _walk(record: Record, prefix: str) -> Iterator[tuple[str, str | None]]:
     for key, value in record.fields:
         if isinstance(value, str):
             yield prefix + key, value
+        elif is_rich_text(value):
+            yield prefix + key, None
         elif isinstance(value, list):
             yield prefix + key, _joined(value) if value else "[]"
         elif isinstance(value, Record) and value.fields:

@@ -18,7 +18,7 @@ from ingest.readers.shared.ooxml import local_name
 
 _OTHERS = {"rss", "feed", "rdf", "svg", "html", "math", "score-partwise", "collada"}
 """Root elements of formats whose attributes describe layout or position."""
-_PARAGRAPHS = {"p", "para", "div"}
+_PARAGRAPHS = {"p", "para", "paragraph", "div"}
 _PROSE = 0.5  # of the text: a document with a larger share in paragraphs is prose, whose attributes are not text
 _ITEMS = {"outline", "node"}
 _LINKS = ("LINK", "url", "xmlUrl", "htmlUrl")

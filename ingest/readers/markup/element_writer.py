@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import count, repeat
 from xml.etree.ElementTree import Element
 
 from ingest.readers.markup.page_form import show_form
@@ -40,7 +41,7 @@ _PHRASES = {
     "ins", "italic", "kbd", "mark", "named-content", "q", "rb", "ruby", "s", "samp", "sc", "small", "span", "strike",
     "strikethrough", "strong", "sub", "subscript", "sup", "superscript", "tt", "u", "underline", "uri", "var", "xref",
 }  # fmt: skip
-_PARAGRAPHS = {"p", "para", "div", "section", "blockquote", "table", *_LISTS, *_VERBATIM}
+_PARAGRAPHS = {"p", "para", "paragraph", "div", "section", "blockquote", "table", *_LISTS, *_VERBATIM}
 _HEADED = {"details", "summary", "fieldset", "legend", "figcaption"}
 """Elements with a title, and their titles, which are no part of the sentence after them."""
 _APART = {
@@ -243,10 +244,12 @@ def _raw_words(element: Element) -> str:
         return _MATH[name](*(words(child) for child in element))
     between = "" if has_own_text(element) or name in _PHRASES else " "
     parts = [element.text or ""]
+    marks = _marks(element) if name in _ORDERED else repeat("")
     for child in element:
         inner = element_name(child)
         edge = _EDGE if inner in _APART or _is_heading(inner) else ""
-        parts += [edge, _raw_words(child), edge, child.tail or "", between if inner not in _PHRASES else ""]
+        parts += [edge, next(marks) if inner in _ITEMS else "", _raw_words(child), edge, child.tail or ""]
+        parts.append(between if inner not in _PHRASES else "")
     return _formed(element, name, "".join(parts))
 
 
@@ -309,19 +312,23 @@ def _formula(source: str) -> str:
 def _item_lines(element: Element, depth: int) -> Iterator[str]:
     """Yield the lines of a list, nested ones indented."""
     ordered = element_name(element) in _ORDERED or element.get("list-type") == "order"
-    count = number(element.get("start"), 1) - 1
-    style = _COUNTS.get(element.get("type", ""), "")
+    marks = _marks(element) if ordered else repeat("- ")
     for item in element:
         if element_name(item) not in _ITEMS:
             continue
-        count += 1
         nested = [inner for inner in item if element_name(inner) in _LISTS]
         own = Element("item")
         own.text = item.text
         own.extend(child for child in item if child not in nested)
-        yield "  " * depth + f"{f'{format_count(count, style)}.' if ordered else '-'} {words(own)}"
+        yield "  " * depth + next(marks) + words(own)
         for inner in nested:
             yield from _item_lines(inner, depth + 1)
+
+
+def _marks(ordered: Element) -> Iterator[str]:
+    """Return the numbers of the items of an ordered list: ``1. ``, ``2. ``."""
+    style = _COUNTS.get(ordered.get("type", ""), "")
+    return (f"{format_count(each, style)}. " for each in count(number(ordered.get("start"), 1)))
 
 
 def _rows(table: Element) -> Iterator[list[Cell]]:
@@ -329,6 +336,8 @@ def _rows(table: Element) -> Iterator[list[Cell]]:
     columns: dict[str, int] = {}
     for element in _outside_inner_tables(table):
         if element_name(element) == "colspec":
+            if element.get("colname", "") in columns:  # the columns of the next part of the table
+                columns = {}
             columns[element.get("colname", "")] = len(columns)
         elif element_name(element) in _ROWS:
             yield [_cell(cell, columns) for cell in element if element_name(cell) in _CELLS]

@@ -20,7 +20,8 @@ _ARGUMENT = re.compile(r"#(\d)(~?)")
 _BODIES = {
     "EUR": "#1~€", "bibitem": r"\par{[#1]}~", "captionof": "#2", "checkmark": "✓", "degree": "°", "dh": "ð", "DH": "Ð",
     "dj": "đ", "DJ": "Đ", "footnotetext": r"\footnote{#1}", "framesubtitle": r"\subparagraph{#1}",
-    "frametitle": r"\paragraph{#1}", "marginpar": "#1", "multicolumn": "#3", "multirow": "#3", "pageref": "[#1]",
+    "frametitle": r"\paragraph{#1}", "ifthenelse": "#2 #3", "marginpar": "#1", "multicolumn": "#3",
+    "multirow": "#3", "pageref": "[#1]",
     "raisebox": "#2", "resizebox": "#3", "rotatebox": "#2", "scalebox": "#2", "textperthousand": "‰",
     "texttrademark": "™", "th": "þ", "TH": "Þ", "tnote": r"\textsuperscript{#1}",
 }  # fmt: skip
@@ -116,4 +117,4 @@ def _count_groups(text: str) -> int:
     return count
 
 
-READER = Reader(name="tex", version=1, read=read_tex, mime_types=("application/x-latex", "text/x-tex"), library=LIBRARY)
+READER = Reader(name="tex", version=2, read=read_tex, mime_types=("application/x-latex", "text/x-tex"), library=LIBRARY)

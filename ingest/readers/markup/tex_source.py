@@ -1,4 +1,4 @@
-"""Rewrites LaTeX that pandoc misreads: columns and heads of tables, labels and numbers of lists, titles of boxes."""
+"""Rewrites LaTeX that pandoc misreads: tables, labels and numbers of lists, titles of boxes and pages, conditions."""
 
 from __future__ import annotations
 
@@ -39,10 +39,27 @@ _HEADS = re.compile(r"\\end(firsthead|head|foot|lastfoot)\b")
 _REPEATED = re.compile(rf"\*\s*\{{(\d{{1,2}})\}}({_GROUP})")
 _NO_COLUMN = re.compile(rf"[@!><]\s*{_GROUP}|\[[^\]]{{0,200}}\]|[|\s]")
 _COLUMN = re.compile(rf"[A-Za-z](?:{_GROUP})*")
+_OTHER_FILE = re.compile(
+    r"\\begin\{filecontents(\*?)\}(?:\[[^\]]{0,80}\])?\s?\{([^{}]{1,200})\}(.*?)\\end\{filecontents\1\}", re.DOTALL
+)
+_TITLE_PAGE = re.compile(
+    r"\\(?:address|affil|affiliation|dedication|degree|department|email|extratitle|faculty|institut(?:e|ion)|keywords|"
+    r"preprint|publishers|reportnumber|school|subject|supervisor|titlehead|university|uppertitleback|lowertitleback)"
+    rf"\s?{_OPTION}{_GROUP}"
+)
+"""Commands above the text, of classes of journals and universities. pandoc writes only title, author and date."""
+_VALUE = r"(?:\\value\s?\{[^{}]{1,80}\}|\\[A-Za-z@]+|-?[\d.]+(?:\s?(?:pt|[cem]m|in|e[mx]))?)\s?"
+_STEP = re.compile(
+    rf"\\if(?:(?:num|dim)\s?{_VALUE}[<=>]\s?{_VALUE}|odd\s?{_VALUE}|case\s?{_VALUE}|x\s?(?:\\[A-Za-z@]+\s?|\S){{2}}"
+    r"|defined\s?\\[A-Za-z@]+\s?|(?:[hmv]mode|pdf|xetex|luatex)(?![A-Za-z@])\s?)"
+    r"|\\(?P<mark>if(?!f\b|then)[A-Za-z@]*|else|or|fi)(?![A-Za-z@])\s?"
+)
+"""A condition that pandoc cannot decide, or a mark of any condition."""
 
 
 def prepare(source: str) -> str:
     """Return the source in a form that pandoc reads without losses."""
+    source = _with_title_page(_with_all_branches(source))
     source = _DOTLESS.sub(r"\1{\2}", _BOX_TITLE.sub(r"\1 \2\\par ", _NO_TEXT.sub("", source)))
     source = _DEGREE.sub("°", _INPUT.sub(r"\\\1{\2}", source))
     source = _OVERLAY.sub(r"\1", _SLIDE.sub(r"\1\\frametitle{", source))
@@ -57,6 +74,33 @@ def prepare(source: str) -> str:
         lambda found: rf"\end{{{_plain_name(found[1])}}}", _without_repeated_heads(_with_labels(source))
     )
     return _TABLE.sub(_table_start, source)
+
+
+def _with_title_page(source: str) -> str:
+    """Move what the title page shows into the text, and what the source writes to other files to its end."""
+    files = [each for each in _OTHER_FILE.finditer(source) if not each[2].endswith((".sty", ".cls"))]
+    above, begin, text = _OTHER_FILE.sub("", source).partition(r"\begin{document}")
+    shown = [rf"\par {each[0]}\par " for each in _TITLE_PAGE.finditer(above)] if begin else []
+    above = _TITLE_PAGE.sub("", above) if begin else above
+    text, end, _ = text.partition(r"\end{document}")
+    last = [rf"\par {each[2]}\begin{{verbatim}}{each[3]}\end{{verbatim}}" for each in files]
+    return "".join([above, begin, *shown, text, *last, end])
+
+
+def _with_all_branches(source: str) -> str:
+    """Replace each condition that pandoc cannot decide by all its branches."""
+    unknown: list[bool] = []
+
+    def replaced(found: re.Match[str]) -> str:
+        mark = found["mark"]
+        if mark is None or mark.startswith("if"):
+            unknown.append(mark is None)
+        is_unknown = bool(unknown) and unknown[-1]
+        if mark == "fi" and unknown:
+            unknown.pop()
+        return "{} " if is_unknown else found[0]
+
+    return _STEP.sub(replaced, source)
 
 
 def _with_labels(source: str) -> str:

@@ -66,11 +66,11 @@ def _convert(element: Element) -> str:
 def _sign(character: str) -> str:
     """Return the LaTeX command of a character. Letters of mathematical alphabets become plain letters."""
     if character in _SIGNS:
-        return f"{_SIGNS[character]} "
+        return f" {_SIGNS[character]} "
     plain = unicodedata.normalize("NFKC", character)
     name = unicodedata.name(plain, "") if len(plain) == 1 else ""
     if name.startswith("GREEK SMALL LETTER ") and " WITH " not in name:
-        return f"\\{name[19:].lower().replace('lamda', 'lambda').replace('final ', '')} "
+        return f" \\{name[19:].lower().replace('lamda', 'lambda').replace('final ', '')} "
     if name.startswith("GREEK CAPITAL LETTER ") and " WITH " not in name:
-        return f"\\{name[21:].capitalize().replace('Lamda', 'Lambda')} "
+        return f" \\{name[21:].capitalize().replace('Lamda', 'Lambda')} "
     return plain

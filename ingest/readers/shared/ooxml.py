@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import is_useful_link
-from ingest.readers.shared.number_format import format_number, is_time
+from ingest.readers.shared.number_format import format_number, general, is_time
 from vectorstore.models import Scalar
 
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -28,6 +28,7 @@ _OLE = b"\xd0\xcf\x11\xe0"
 _PIECE = re.compile(r"(.+)/\[(\d+)\](?:\.last)?\.piece")
 """The name of a piece of a part. Programs that print to XPS write the parts in pieces."""
 
+_LONGEST_FIGURE = 15  # characters of a number that a program may show as it is stored
 _FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
 _CHART_KINDS = {
     "barChart": "Bar chart",
@@ -267,8 +268,16 @@ def _extended_chart(root: ElementTree.Element) -> Chart:
 def _points(series: ElementTree.Element, role: str) -> dict[int, str]:
     points = {}
     for index, point in enumerate(series.iterfind(f"./{{*}}{role}//{{*}}pt")):
-        points[number(point.get("idx"), index)] = point.findtext("{*}v", "")
+        points[number(point.get("idx"), index)] = _shown(point.findtext("{*}v", ""))
     return points
+
+
+def _shown(value: str) -> str:
+    """Return a value without the digits of binary fractions that no program shows: 4.4 for 4.4000000000000004."""
+    try:
+        return general(float(value)) if "." in value and len(value) > _LONGEST_FIGURE else value
+    except ValueError:
+        return value
 
 
 def _chart_rows(series: list[_Series]) -> list[list[str]]:

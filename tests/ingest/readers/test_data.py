@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -187,3 +188,37 @@ def test_reading_takes_linear_time(parser: Parser, tmp_path: Path, name: str, so
     started = time.process_time()
     assert read(parser, tmp_path / name, source).text
     assert time.process_time() - started < 10
+
+
+def test_rich_text_in_a_record_keeps_its_form(parser: Parser, tmp_path: Path) -> None:
+    text = [{"type": "text", "text": "At "}, {"type": "text", "text": "3 bar", "marks": [{"type": "strong"}]}]
+    table = {"type": "table", "content": [_row("tableHeader", "Part"), _row("tableCell", "Bolt")]}
+    content = [
+        {"type": "paragraph", "content": [*text, {"type": "mention", "attrs": {"text": " @Ada"}}]},
+        {
+            "type": "orderedList",
+            "attrs": {"order": 3},
+            "content": [_item("listItem", "Close"), _item("listItem", "Drain")],
+        },
+        {"type": "taskList", "content": [{**_item("taskItem", "Check"), "attrs": {"state": "DONE"}}]},
+        {"type": "panel", "content": [table]},
+    ]
+    issue = {"key": "A-1", "fields": {"description": {"type": "doc", "version": 1, "content": content}}}
+    document = read(parser, tmp_path / "a.json", json.dumps(issue))
+    assert document.text == (
+        "key: A-1\n\nfields\n\ndescription\n\nAt 3 bar @Ada\n\n3. Close\n4. Drain\n\n- [x] Check\n\n"
+        "| Part |\n| --- |\n| Bolt |"
+    )
+
+
+def test_a_record_of_the_type_doc_is_no_rich_text(parser: Parser, tmp_path: Path) -> None:
+    source = '{"type": "doc", "content": ["a", "b"], "size": 3}'
+    assert read(parser, tmp_path / "a.json", source).text == "type: doc\ncontent: a, b\nsize: 3"
+
+
+def _item(kind: str, text: str) -> dict[str, object]:
+    return {"type": kind, "content": [{"type": "paragraph", "content": [{"type": "text", "text": text}]}]}
+
+
+def _row(kind: str, text: str) -> dict[str, object]:
+    return {"type": "tableRow", "content": [_item(kind, text)]}

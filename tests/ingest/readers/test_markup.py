@@ -142,6 +142,32 @@ def test_tex_keeps_what_stands_above_the_text(parser: Parser, tmp_path: Path) ->
     assert document.text == "Ann\n\nIt saves 7 percent.\n\nText."
 
 
+def test_tex_keeps_the_title_page_and_other_files_that_it_writes(parser: Parser, tmp_path: Path) -> None:
+    preamble = (
+        r"\title{Pumps}\institute{Valve \textbf{Lab}, Oslo}\keywords{pumps}\geometry{margin=1in}"
+        "\n\\begin{filecontents*}[overwrite]{refs.bib}\n@book{x, title={Inner}}\n\\end{filecontents*}"
+        "\n\\begin{filecontents}{own.sty}\n\\def\\x{y}\n\\end{filecontents}"
+    )
+    document = tex(parser, tmp_path, "Text.", preamble)
+    assert document.text == "Pumps\n\nValve Lab, Oslo\n\npumps\n\nText.\n\nrefs.bib\n\n@book{x, title={Inner}}"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (r"A \ifnum\value{page}>3 long\else short\fi{} B", "A long short B"),
+        (r"A \ifdim\textwidth>5cm wide\fi. B", "A wide . B"),
+        (r"A \ifcase 2 zero\or one\else two\fi{} B", "A zero one two B"),
+        (r"A \ifx\a\b \ifdraft draft\else final\fi\else other\fi{} B", "A final other B"),
+        (r"A \ifthenelse{\equal{a}{b}}{then}{else} B", "A then else B"),
+        (r"A \ifnum1>2 \(a \iff b\)\else c\fi. \ifdraft d\else e\fi{} B", "A a ⇔ b c . e B"),
+    ],
+)
+def test_tex_conditions_leave_no_rubbish(parser: Parser, tmp_path: Path, body: str, text: str) -> None:
+    document = tex(parser, tmp_path, body, r"\newif\ifdraft \draftfalse")
+    assert (" ".join(document.text.split()), document.warnings) == (text, ())
+
+
 def test_rst_directives_of_sphinx_keep_their_text(parser: Parser, tmp_path: Path) -> None:
     source = """
 .. py:function:: start(pump)

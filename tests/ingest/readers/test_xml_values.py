@@ -55,6 +55,8 @@ def test_values_of_attributes_are_text(parser: Parser, name: str, text: str) -> 
          "row\n\n| Id | Body |\n| --- | --- |\n| 1 | At 3 bar. |\n| 2 | No. |"),
         ("<book id='b'><chapter id='c'><title>One</title><para role='x'>At <em>3</em> bar.</para></chapter></book>",
          "One\n\nAt 3 bar."),
+        ("<patent><abstract><paragraph id='P-1' lvl='0'><number>[1]</number> At 3 bar.</paragraph></abstract></patent>",
+         "[1] At 3 bar."),
         ("<rss version='2.0'><item><guid isPermaLink='false'>g</guid></item></rss>", "guid: g"),
     ],
 )  # fmt: skip
