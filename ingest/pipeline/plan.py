@@ -8,7 +8,7 @@ hashed, because some file systems store times with a resolution of two seconds.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
@@ -59,9 +59,15 @@ class IngestRequest:
     retry_failed: bool = False
     """Read files again that failed and have not changed since."""
     sync: bool = False
-    """Remove documents below the paths whose files no longer exist."""
+    """Remove documents below the paths whose files no longer exist or are left out."""
     tags: tuple[str, ...] = ()
     """Tags to add to every document of the ingest, including unchanged ones."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of entries of folders to leave out, in the syntax of `.gitignore`."""
+    include: tuple[str, ...] = ()
+    """Patterns of entries of folders to read although another rule leaves them out."""
+    follow_links: bool = False
+    """Follow links that lead out of their folder."""
 
 
 @dataclass(frozen=True)
@@ -150,11 +156,12 @@ def plan_ingest(
     reread = dict(_reread_containers(known.values(), current, request.retry_failed))
     planned = tuple(_plan_file(file, known, current, reread, request.retry_failed) for file in files)
     roots = request.paths if request.sync else ()
+    left_out = {Path(entry.path) for entry in skipped}
     return Plan(
         collection=request.collection,
         files=planned,
         left_out=tuple(skipped),
-        gone=tuple(entry for entry in known.values() if _is_missing_below(entry, roots)),
+        gone=tuple(entry for entry in known.values() if _is_gone_below(entry, roots, left_out)),
         notices=tuple(_notices(planned, known, current)),
         tags=tag_names(request.tags),
     )
@@ -185,7 +192,10 @@ def _find(
     within: Boundary | None,
 ) -> Iterator[FoundFile | SkippedFile]:
     if request.paths:
-        return discover(request.paths, own, base, within)
+        return discover(
+            request.paths, own, base, within,
+            exclude=request.exclude, include=request.include, follow_links=request.follow_links,
+        )  # fmt: skip
     return _files_of(known, request.documents or [entry.id for entry in known.values() if entry.state not in _SETTLED])
 
 
@@ -272,11 +282,17 @@ def _decide(
     return Verdict.NEW if known.state is DocumentState.DISCOVERED else Verdict.UNFINISHED
 
 
-def _is_missing_below(known: DocumentSummary, roots: Sequence[Path]) -> bool:
-    if known.state is DocumentState.REMOVED:
+def _is_gone_below(known: DocumentSummary, roots: Sequence[Path], left_out: Container[Path]) -> bool:
+    """Return whether the file of a document below the roots is missing, or left out with its folder or alone."""
+    if known.state is DocumentState.REMOVED or not _is_below(known, roots):
         return False
-    path = Path(known.path)
-    return any(path.is_relative_to(os.path.abspath(root.expanduser())) for root in roots) and is_missing(known)
+    path = Path(known.container or known.path)
+    is_new = known.state is not DocumentState.SKIPPED and any(each in left_out for each in (path, *path.parents))
+    return is_new or is_missing(known)
+
+
+def _is_below(known: DocumentSummary, roots: Sequence[Path]) -> bool:
+    return any(Path(known.path).is_relative_to(os.path.abspath(root.expanduser())) for root in roots)
 
 
 def _notices(

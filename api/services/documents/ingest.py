@@ -61,13 +61,14 @@ class IngestJobSpec(FrozenModel):
     retry_failed: bool = Field(default=False, description="retry failed files even if they have not changed")
     sync: bool = Field(default=False, description="remove documents below the paths whose files no longer exist")
     tags: tuple[str, ...] = Field(default=(), description="tags to add to every document")
+    exclude: tuple[str, ...] = Field(default=(), description="patterns of what to leave out of folders")
+    include: tuple[str, ...] = Field(default=(), description="patterns of what to read although a rule leaves it out")
+    follow_links: bool = Field(default=False, description="follow links that lead out of their folder")
 
     @property
     def request(self) -> IngestRequest:
         """The request to the pipeline."""
-        return IngestRequest(
-            self.collection, tuple(map(Path, self.paths)), self.documents, self.retry_failed, self.sync, self.tags
-        )  # fmt: skip
+        return IngestRequest(**{**dict(self), "paths": tuple(map(Path, self.paths))})
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,15 @@ class IngestRequest(FrozenModel):
     tags: tuple[str, ...] = Field(
         default=(), max_length=100, description="Tags to add to all documents of the ingest, including unchanged ones."
     )
+    exclude: tuple[str, ...] = Field(
+        default=(), max_length=100, description="What to leave out of folders, in the syntax of .gitignore."
+    )
+    include: tuple[str, ...] = Field(
+        default=(), max_length=100, description="What to read although a rule leaves it out, in the same syntax."
+    )
+    follow_links: bool = Field(
+        default=False, description="Follow links that lead out of their folder, to other folders of the setting."
+    )
 
 
 class Dropped(FrozenModel):
