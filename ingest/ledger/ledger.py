@@ -64,7 +64,7 @@ from ingest.ledger.rows import (
     to_text_row,
     unhide_versions,
 )
-from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, IDENTITY, PASSAGES, TAGS, TEXTS, database
+from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, IDENTITY, PASSAGES, SOURCES, TAGS, TEXTS, database
 from ingest.ledger.tags import change_tags, copy_tags, read_tags
 from vectorstore.text.languages import LANGUAGE
 
@@ -349,7 +349,7 @@ class Ledger:
     def forget(self, collection: str) -> None:
         """Delete every row of a collection, after the collection itself was dropped."""
         with database(), self._engine.begin() as connection:
-            for table in (DOCUMENTS, TAGS, TEXTS, HIDDEN, CHANGES, PASSAGES):
+            for table in (DOCUMENTS, TAGS, TEXTS, HIDDEN, CHANGES, PASSAGES, SOURCES):
                 connection.execute(delete(table).where(table.c.collection == collection))
 
     def _update(self, values: dict[str, Any], rows: Sequence[Mapping[str, object]]) -> None:

@@ -68,6 +68,10 @@ class IngestRequest:
     """Patterns of entries of folders to read although another rule leaves them out."""
     follow_links: bool = False
     """Follow links that lead out of their folder."""
+    urls: tuple[str, ...] = ()
+    """Web addresses to fetch. The caller adds the paths of their files."""
+    source: str = ""
+    """The name of a source of the collection to sync. The caller adds the path of its folder."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,8 @@ class LlamaIndexSource:
         version = hashlib.sha256(text).hexdigest()
         if address in known and known[address].version == version:
             return Item("", address, is_unchanged=True)
-        return Item(file_name(name, ".txt"), address, version, text)
+        *folders, last = [part for part in name.split("/") if part] or [name]
+        return Item("/".join([*map(file_name, folders), file_name(last, ".txt")]), address, version, text)
 
     def _reader(self) -> type[Any]:
         """Return the class. Raises SourceFailed."""

@@ -25,7 +25,7 @@ from ingest.errors import SourceFailed
 from ingest.source import Item, Known, file_name
 
 _AGENT = "Candor"
-_TIMEOUT_S = 60.0  # for each step of a connection
+_TIMEOUT_S, _LONGEST_S = 60.0, 600.0  # for each step of a connection, and for a whole page
 _LONGEST_DELAY_S = 10.0  # that a robots.txt may ask for between two pages
 _GONE = (404, 410)
 _HTML = ("text/html", "application/xhtml+xml")
@@ -92,7 +92,11 @@ class WebSource:
     def _get(self, address: str, known: Mapping[str, Known]) -> Fetched:
         """Fetch a page, or return the stored one if it is unchanged. Raises WebError."""
         stored = known.get(address)
-        page = asyncio.run(self._fetch(address, known=stored.version if stored else ""))
+        try:
+            known_version = stored.version if stored else ""
+            page = asyncio.run(asyncio.wait_for(self._fetch(address, known=known_version), _LONGEST_S))
+        except TimeoutError as error:
+            raise WebError(f"{address} was not complete after {_LONGEST_S:.0f} seconds.") from error
         if not (stored and page.is_unchanged):
             return page
         media_type = mimetypes.guess_type(stored.path.name)[0] or ""

@@ -17,7 +17,8 @@ app = command()
 @app.command()
 def ingest(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Files, or folders to read recursively.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Files, folders to read recursively, or web addresses.", show_default=False),
     ] = None,
     collection: Annotated[
         str, typer.Option("--collection", "-c", help="Collection to add to.", autocompletion=complete_collections)
@@ -63,11 +64,17 @@ def ingest(
     Leaves out hidden files, folders of package managers and caches, keys and secrets, links that lead out of a folder,
     and what a `.candorignore` or, in a Git repository, a `.gitignore` names. --dry-run shows what each rule leaves out.
 
-        Example: candor ingest ~/papers --collection papers
+    A web address is fetched again only if the page has changed. `candor sources` reads whole sites, feeds and others.
+
+        Example: candor ingest ~/papers https://example.org/a.html --collection papers
     """
     from api.cli.ingest import exit_code, run_dry, run_request, run_watch
+    from api.services.documents.sources import is_web_address
     from ingest.pipeline.plan import IngestRequest
 
+    urls = tuple(filter(is_web_address, paths or ()))
+    if urls and (sync or watch):
+        raise UsageError("--sync and --watch need files or folders. `candor sources add` follows a web address.")
     if not paths and not retry_failed:
         raise UsageError("Nothing to ingest. Name files or folders, or use --retry-failed.")
     if (sync or watch) and not paths:
@@ -76,7 +83,9 @@ def ingest(
         raise UsageError("--watch cannot be combined with --json or --dry-run.")
     candor = make_candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
     request = IngestRequest(
-        collection, tuple(paths or ()), retry_failed=retry_failed, sync=sync, tags=tuple(tags or ()),
+        collection,
+        tuple(Path(path) for path in paths or () if path not in urls),
+        retry_failed=retry_failed, sync=sync, tags=tuple(tags or ()), urls=urls,
         exclude=tuple(exclude or ()), include=tuple(include or ()), follow_links=follow_links,
     )  # fmt: skip
     if watch:
