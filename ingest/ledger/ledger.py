@@ -128,6 +128,19 @@ class Ledger:
         ]
         self._update(values, rows)
 
+    def relocate(self, collection: str, documents: Sequence[DocumentSummary]) -> None:
+        """Record the new paths and names of documents whose files were moved. Forgets what was removed there."""
+        rows = [
+            {"of": collection, "one": each.id, "at": each.path, "called": each.name, "within": each.container}
+            for each in documents
+        ]
+        columns = DOCUMENTS.c
+        was_removed = columns.collection == bindparam("of"), columns.path == bindparam("at")
+        if rows:
+            with database(), self._engine.begin() as connection:
+                connection.execute(delete(DOCUMENTS).where(*was_removed, columns.state == DocumentState.REMOVED), rows)
+        self._update({"path": bindparam("at"), "name": bindparam("called"), "container": bindparam("within")}, rows)
+
     def publish(self, documents: Sequence[Publication]) -> None:
         """Show indexed versions to searches and hide those that they replace, in one transaction."""
         records = [each.record for each in documents]

@@ -19,13 +19,14 @@ class FoundFile(FrozenModel):
 
     ``path`` is the path to open, ``document`` the absolute path of the file, and ``name`` the short path that is
     displayed. For a file in a container (an archive or a message), ``path`` is an extracted copy and ``container`` the
-    path of the container.
+    path of the container. ``id`` is set when the files are compared with the known documents.
     """
 
     path: Path
     document: str
     name: str
     container: str = ""
+    id: str = ""
 
 
 class SkippedFile(FrozenModel):
