@@ -216,14 +216,9 @@ class _Entry(NamedTuple):
 
 def _left_out(entries: Sequence[SkippedFile], details: bool, *, by_rule: bool = False) -> list[str]:
     """Return the lines about what was left out, grouped by reason, or by the rule that names it."""
-    listed = [
-        _Entry(
-            each.name,
-            f"{each.path}: {each.reason}",
-            f"{each.reason} ({each.rule})" if by_rule and each.rule else each.reason,
-        )
-        for each in entries
-    ]
+    reasons = [f"{each.reason} ({each.rule})" if by_rule and each.rule else each.reason for each in entries]
+    named = zip(entries, reasons, strict=True)
+    listed = [_Entry(each.name, f"{each.path}: {reason}", reason) for each, reason in named]
     lines = _grouped("left out", listed, details)
     if any(each.rule for each in entries):
         lines.append("--include GLOB reads what a rule leaves out.")

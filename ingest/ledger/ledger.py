@@ -128,8 +128,13 @@ class Ledger:
         ]
         self._update(values, rows)
 
-    def relocate(self, collection: str, documents: Sequence[DocumentSummary]) -> None:
-        """Record the new paths and names of documents whose files were moved. Forgets what was removed there."""
+    def relocate(
+        self, collection: str, documents: Sequence[DocumentSummary], forgotten: Sequence[DocumentSummary]
+    ) -> None:
+        """Record the new paths and names of documents whose files were moved.
+
+        Deletes the records of ``forgotten`` files, and of what was removed at the new paths.
+        """
         rows = [
             {"of": collection, "one": each.id, "at": each.path, "called": each.name, "within": each.container}
             for each in documents
@@ -139,6 +144,9 @@ class Ledger:
         if rows:
             with database(), self._engine.begin() as connection:
                 connection.execute(delete(DOCUMENTS).where(*was_removed, columns.state == DocumentState.REMOVED), rows)
+        if keys := [{"of": collection, "one": each.id} for each in forgotten]:
+            with database(), self._engine.begin() as connection:
+                connection.execute(delete(DOCUMENTS).where(*is_given(DOCUMENTS)), keys)
         self._update({"path": bindparam("at"), "name": bindparam("called"), "container": bindparam("within")}, rows)
 
     def publish(self, documents: Sequence[Publication]) -> None:

@@ -87,8 +87,10 @@ class IngestPipeline:
         """
         to_read = [planned.size for planned in plan.files if planned.is_read]
         tally = Tally(len(plan.files), progress, cancelled, sum(to_read), time.perf_counter() - planning_seconds)
-        self.ledger.relocate(plan.collection, plan.relocated)
-        known = {**known, **{each.id: each for each in plan.relocated}}
+        self.ledger.relocate(plan.collection, plan.relocated, plan.left_behind)
+        forgotten = {each.id for each in plan.left_behind}
+        known = {identity: each for identity, each in known.items() if identity not in forgotten}
+        known |= {each.id: each for each in plan.relocated}
         run = _Run(self, plan, known, tally)
         run.record_discovered()
         run.count_settled()

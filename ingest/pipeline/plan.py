@@ -126,6 +126,9 @@ class Plan(FrozenModel):
     relocated: tuple[DocumentSummary, ...] = Field(
         default=(), description="documents whose files were moved, with their new paths"
     )
+    left_behind: tuple[DocumentSummary, ...] = Field(
+        default=(), description="files of moved folders that were never read and are forgotten"
+    )
     notices: tuple[str, ...] = Field(default=(), description="messages to show before it starts")
     tags: tuple[str, ...] = Field(default=(), description="added to every document, including unchanged ones")
 
@@ -169,14 +172,16 @@ def plan_ingest(
     planned = [_with_move(each, moves) for each in planned]
     roots = request.paths if request.sync else ()
     left_out = {Path(entry.path) for entry in skipped}
-    stay = {each.id for each in moves.values()}
-    gone = (each for each in known.values() if each.id not in stay and _is_gone_below(each, roots, left_out))
+    left = tuple(left_behind(moves, known))
+    settled = {each.id for each in (*moves.values(), *left)}
+    gone = (each for each in known.values() if each.id not in settled and _is_gone_below(each, roots, left_out))
     return Plan(
         collection=request.collection,
         files=tuple(planned),
         left_out=tuple(skipped),
-        gone=tuple(dict.fromkeys([*gone, *left_behind(moves, known)])),
+        gone=tuple(gone),
         relocated=tuple(relocated(moves, files, known)),
+        left_behind=left,
         notices=tuple(_notices(planned, known, current)),
         tags=tag_names(request.tags),
     )

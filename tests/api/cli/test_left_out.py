@@ -31,6 +31,7 @@ def test_the_end_of_an_ingest_groups_by_reason(run: Callable, tmp_path: Path) ->
 def test_a_dry_run_shows_what_each_rule_leaves_out(run: Callable, tmp_path: Path) -> None:
     told = run("ingest", make_project(tmp_path), "--dry-run", "--exclude", "*.bin").err
     assert "left out: 5: of a package manager or a cache (node_modules/) (a/node_modules" in told
+    assert "key.pem: a key or a secret (*.pem)\n" in told
     assert "left out: 5: excluded (*.bin) (a.bin, b.bin, c.bin, …; --details lists them)" in told
 
 
