@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from api.services.documents.ingest import IngestService
     from api.services.documents.page_pictures import PagePictureDrawer
     from api.services.documents.shown_pages import ShownPages
+    from api.services.documents.sources import Sources
     from api.services.documents.suggested_questions import QuestionSuggester
     from api.services.evaluation.evaluations import Evaluations
     from api.services.research.command_runs import CommandRuns
@@ -430,6 +431,14 @@ class Candor:
         return ModelFactFinder(self.settings.llm, self.settings.home / "endpoints", self.make_request_locks)
 
     @part
+    def sources(self) -> Sources:
+        """Add, list, remove and fetch the sources of collections."""
+        from api.services.documents.sources import Sources
+        from ingest.ledger.sources import SourceTable
+
+        return Sources(SourceTable(self.engine), self.settings, self.uploads, self.ledger)
+
+    @part
     def ingest(self) -> IngestService:
         """Plan and execute ingests."""
         from api.services.documents.ingest import IngestService
@@ -442,6 +451,7 @@ class Candor:
             aliases=self.aliases,
             load_embedder=lambda: self.embedder,
             uploads=self.uploads,
+            sources=self.sources,
             describer=self.figure_describer if self.settings.ingest.describe_figures else None,
             fact_finder=self.fact_finder if self.settings.ingest.facts == "model" else None,
         )

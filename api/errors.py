@@ -111,6 +111,10 @@ class ModelNotFound(Exception):
         super().__init__(f"There is no model {name!r}.")
 
 
+class SourceNotFound(UsageError):
+    """The collection has no source of that name."""
+
+
 class FileNotThere(Exception):
     """The run has no file of this name."""
 

@@ -3,6 +3,8 @@
 IngestError
 ├── PathNotFound            the user names a path that exists
 ├── NothingToIngest         the user names a folder with files in it
+├── InvalidRule             the user corrects the pattern of an ignore rule
+├── SourceFailed            the user corrects the address, or waits until the source can be reached
 ├── UnknownParser           the user names an existing parser, or installs its extra
 ├── InvalidTag              the user writes the tag otherwise
 ├── DocumentNotFound        the user names a document that was ingested
@@ -48,6 +50,14 @@ class PathNotFound(IngestError):
 
 class NothingToIngest(IngestError):
     """The paths exist, but contain no file."""
+
+
+class InvalidRule(IngestError):
+    """A pattern of what to leave out is invalid, or the file with it cannot be read."""
+
+
+class SourceFailed(IngestError):
+    """A source cannot be read at all. Its documents stay as they are."""
 
 
 class UnknownParser(IngestError):

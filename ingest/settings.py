@@ -52,6 +52,9 @@ class IngestSettings(SettingsGroup):
         default=32, gt=0, description="files with more text than this many MB are rejected: a page has about 0.003 MB"
     )
     max_passages: int = Field(default=20_000, gt=0, description="files with more passages are rejected")
+    allow_private_addresses: bool = Field(
+        default=False, description="fetch web addresses also from this machine and from private networks"
+    )
     embed_batch: int = Field(default=256, gt=0, description="chunks embedded and stored per batch")
 
     @field_validator("parser", mode="before")

@@ -11,8 +11,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -23,12 +24,15 @@ from ingest.ledger.interrupts import INTERRUPTS
 from ingest.pipeline.plan import IngestRequest
 
 if TYPE_CHECKING:
+    from ingest.pipeline.discovery import SkippedFile
     from ingest.pipeline.plan import Plan
     from ingest.pipeline.reembed import ReembedReport
     from ingest.pipeline.reports import IngestReport, Progress
 
 _SHOWN = 20  # files listed per verdict of a dry run
 _POLL_MS = 500  # how often Ctrl-C is checked
+_GROUPED = 4  # files with the same reason that share a line
+_NAMED = 3  # files that such a line names
 _SLOW_SECONDS = 1.0  # faster files are not listed as slow
 _STOPPING = b"\nStopping. The next ingest reads the files that are left. Press Ctrl-C again to stop at once.\n"
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
@@ -43,14 +47,26 @@ def run_ingest(
     sync: bool = False,
     tags: Sequence[str] = (),
     progress: bool,
+) -> IngestReport:
+    """Ingest paths as ``run_request`` does."""
+    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
+    return run_request(candor, request, progress=progress)
+
+
+def run_request(
+    candor: Candor,
+    request: IngestRequest,
+    *,
+    progress: bool,
+    details: bool = False,
     stop: threading.Event | None = None,
 ) -> IngestReport:
     """Ingest and show the progress on standard error. If Ctrl-C stops the ingest, its report is ``cancelled``.
 
-    ``stop`` is an event that an existing handler sets on Ctrl-C. Raises IngestError, StoreError, UsageError, and Exit
-    after a second Ctrl-C.
+    ``details`` lists each file that failed or was left out. ``stop`` is an event that an existing handler sets on
+    Ctrl-C. Raises IngestError, StoreError, UsageError, and Exit after a second Ctrl-C.
     """
-    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
+    collection = request.collection
     try:
         with _until_interrupted(stop) as stopped, _bar(shown=progress) as show:
             report = candor.ingest.ingest(
@@ -63,7 +79,7 @@ def run_ingest(
         )
         raise typer.Exit(INTERRUPTED) from None
     if progress:
-        for line in summary(report):
+        for line in summary(report, details=details):
             print_message(line)
     if report.cancelled:
         done = f"{report.indexed + report.unchanged} of {report.files} files are in collection {collection!r}"
@@ -87,28 +103,16 @@ def _interruption(done: str) -> str:
     return f"Interrupted: {done}. Run the same command again to continue."
 
 
-def run_dry(
-    candor: Candor,
-    paths: Sequence[Path],
-    collection: str,
-    *,
-    retry_failed: bool,
-    sync: bool,
-    tags: Sequence[str],
-    progress: bool,
-) -> Plan:
+def run_dry(candor: Candor, request: IngestRequest, *, progress: bool, details: bool = False) -> Plan:
     """Print the plan of an ingest without executing it. Raises IngestError, UsageError."""
-    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
     plan = candor.ingest.plan(request)
     if progress:
-        for line in planned(plan):
+        for line in planned(plan, details=details):
             print_message(line)
     return plan
 
 
-def run_watch(
-    candor: Candor, paths: Sequence[Path], collection: str, *, retry_failed: bool, sync: bool, tags: Sequence[str]
-) -> None:
+def run_watch(candor: Candor, request: IngestRequest, *, details: bool = False) -> None:
     """Ingest, then ingest again after every change below the paths until interrupted.
 
     The collection is closed between ingests so that other processes can search it. Raises IngestError, StoreError.
@@ -117,21 +121,19 @@ def run_watch(
 
     from ingest.errors import IngestError
 
-    candor.ingest.check(IngestRequest(collection, tuple(paths), sync=sync, tags=tuple(tags)))
+    candor.ingest.check(request)
     first = True
     with _until_interrupted() as stop:
         # Watch before the first ingest, so that no change during it is missed.
-        for changes in watchfiles.watch(*paths, stop_event=stop, rust_timeout=_POLL_MS, yield_on_timeout=True):
+        for changes in watchfiles.watch(*request.paths, stop_event=stop, rust_timeout=_POLL_MS, yield_on_timeout=True):
             try:
                 if first or changes:
-                    retry = retry_failed and first
-                    run_ingest(
-                        candor, paths, collection, retry_failed=retry, sync=sync, tags=tags, progress=True, stop=stop
-                    )
+                    again = replace(request, retry_failed=request.retry_failed and first)
+                    run_request(candor, again, progress=True, details=details, stop=stop)
             except IngestError as error:  # the next change may resolve it, for example if the folder is still empty
                 print_message(f"candor: {error}")
             if first:
-                print_message(f"Watching {', '.join(map(str, paths))}; end with Ctrl-C.")
+                print_message(f"Watching {', '.join(map(str, request.paths))}; end with Ctrl-C.")
                 first = False
 
 
@@ -161,7 +163,7 @@ def _until_interrupted(given: threading.Event | None = None) -> Iterator[threadi
         signal.signal(signal.SIGINT, previous)
 
 
-def summary(report: IngestReport) -> list[str]:
+def summary(report: IngestReport, *, details: bool = False) -> list[str]:
     """Return the lines of the summary: counts, slow files, and failures with their reasons."""
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report.stage_seconds.items())
     rate = f", {report.tokens / report.seconds:,.0f} tokens/s" if report.chunks else ""
@@ -179,10 +181,18 @@ def summary(report: IngestReport) -> list[str]:
         if seconds >= _SLOW_SECONDS:
             read = f"{count(record.pages, 'page')}, {count(record.chunks, 'passage')}"
             lines.append(f"slow: {record.name}: {seconds:.1f} s, {read}")
-    lines += [f"failed: {record.name} (while {record.stage.value}): {record.reason}" for record in report.failed]
+    failed = [
+        _Entry(
+            each.name,
+            f"{each.name} (while {each.stage.value}): {each.reason}",
+            each.reason.replace(each.path, "it"),
+        )
+        for each in report.failed
+    ]
+    lines += _grouped("failed", failed, details)
     if report.failed_before:
         lines.append(f"{report.failed_before} of these failed before and are unchanged: --retry-failed tries again.")
-    lines += [f"left out: {each.path}: {each.reason}" for each in report.left_out]
+    lines += _left_out(report.left_out, details)
     lines += [f"removed: {name}" for name in report.removed]
     warned = [f"warning: {each.name}: {warning}" for each in report.warned for warning in each.warnings]
     lines += warned[:_SHOWN]
@@ -195,7 +205,42 @@ def _warned(report: IngestReport) -> str:
     return f" ({len(report.warned)} with warnings)" if report.warned else ""
 
 
-def planned(plan: Plan) -> list[str]:
+class _Entry(NamedTuple):
+    """A file that failed or was left out."""
+
+    name: str
+    line: str
+    group: str
+    """The reason in words that fit all files with it."""
+
+
+def _left_out(entries: Sequence[SkippedFile], details: bool, *, by_rule: bool = False) -> list[str]:
+    """Return the lines about what was left out, grouped by reason, or by the rule that names it."""
+    reasons = [f"{each.reason} ({each.rule})" if by_rule and each.rule else each.reason for each in entries]
+    named = zip(entries, reasons, strict=True)
+    listed = [_Entry(each.name, f"{each.path}: {reason}", reason) for each, reason in named]
+    lines = _grouped("left out", listed, details)
+    if any(each.rule for each in entries):
+        lines.append("--include GLOB reads what a rule leaves out.")
+    return lines
+
+
+def _grouped(outcome: str, entries: Sequence[_Entry], details: bool) -> list[str]:
+    """Return a line for each file, or for each reason that several files share."""
+    groups: dict[str, list[_Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.group, []).append(entry)
+    lines = []
+    for reason, group in groups.items():
+        if details or len(group) < _GROUPED:
+            lines += [f"{outcome}: {each.line}" for each in group]
+        else:
+            named = ", ".join(each.name for each in group[:_NAMED])
+            lines.append(f"{outcome}: {len(group)}: {reason} ({named}, …; --details lists them)")
+    return lines
+
+
+def planned(plan: Plan, *, details: bool = False) -> list[str]:
     """Return the lines of a dry run: the files by verdict."""
     from ingest.pipeline.plan import Verdict
 
@@ -208,7 +253,7 @@ def planned(plan: Plan) -> list[str]:
         if verdict is not Verdict.UNCHANGED:
             lines += [f"  {name}" for name in names[:_SHOWN]]
             lines += [f"  … and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
-    lines += [f"left out: {each.path}: {each.reason}" for each in plan.left_out]
+    lines += _left_out(plan.left_out, details, by_rule=True)
     lines += [f"to be removed: {known.name}" for known in plan.gone]
     return lines
 

@@ -1,7 +1,7 @@
 """Stores and deletes uploaded files.
 
     HOME/uploads/papers/reports/2024.pdf          a file of the collection `papers`, under the name that the client sent
-    HOME/uploads/.origins/papers/a.pdf            the URL from which `a.pdf` of `papers` was downloaded
+    HOME/uploads/.origins/papers/a.pdf            the URL that `a.pdf` of `papers` came from, then its version
     HOME/uploads/.incoming/machine-123-8f3a…/0    a file that process 123 of that machine is receiving
 
 A file is moved to its final path only after the whole upload has arrived. Unfinished uploads are deleted. Several
@@ -90,17 +90,45 @@ class Uploads:
                 )
             self._move(copy, path)
             if url:
-                origin = self._origin(path)
-                origin.parent.mkdir(parents=True, exist_ok=True)
-                origin.write_text(url, encoding="utf-8")
+                self._note_origin(path, url)
         return path
+
+    def keep(self, collection: str, name: PurePosixPath, content: bytes, url: str, version: str) -> Path:
+        """Store what was fetched from a URL. ``version`` is what its source gives to notice changes.
+
+        Does not touch a file that has the content. Raises UsageError if another file has this name.
+        """
+        path = self.folder(collection) / name
+        with self.incoming() as folder, _translate_errors(path):
+            if not (path.is_file() and path.read_bytes() == content):
+                received = folder / "received"
+                received.write_bytes(content)
+                self.add_copy(collection, name, received, url)
+            self._note_origin(path, url, version)
+        return path
+
+    def kept(self, folder: Path) -> dict[str, tuple[Path, str]]:
+        """Return the files in a folder of uploads that came from a URL: path and version, by URL."""
+        found: dict[str, tuple[Path, str]] = {}
+        with _translate_errors(folder):
+            for origin in self._origin(folder).rglob("*"):
+                path = self._folder / origin.relative_to(self._folder / _ORIGINS)
+                if path.is_file():
+                    url, _, version = origin.read_text(encoding="utf-8").partition("\n")
+                    found[url] = path, version
+        return found
+
+    def _note_origin(self, path: Path, url: str, version: str = "") -> None:
+        origin = self._origin(path)
+        origin.parent.mkdir(parents=True, exist_ok=True)
+        origin.write_text(f"{url}\n{version}" if version else url, encoding="utf-8")
 
     def url(self, path: Path) -> str:
         """Return the URL from which a file was downloaded, or an empty string."""
         if not path.is_relative_to(self._folder):
             return ""
         with _translate_errors(path), suppress(FileNotFoundError):
-            return self._origin(path).read_text(encoding="utf-8")
+            return self._origin(path).read_text(encoding="utf-8").partition("\n")[0]
         return ""
 
     def remove(self, path: Path) -> None:
@@ -119,9 +147,10 @@ class Uploads:
             except OSError:  # not empty
                 return
 
-    def drop(self, collection: str) -> None:
-        """Delete all files of a collection."""
-        for folder in (self.folder(collection), self._origin(self.folder(collection))):
+    def drop(self, collection: str, name: str = "") -> None:
+        """Delete all files of a collection, or those in one of its folders."""
+        dropped = self.folder(collection) / name
+        for folder in (dropped, self._origin(dropped)):
             with _translate_errors(folder), suppress(FileNotFoundError):
                 shutil.rmtree(folder)
 

@@ -64,7 +64,7 @@ from ingest.ledger.rows import (
     to_text_row,
     unhide_versions,
 )
-from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, IDENTITY, PASSAGES, TAGS, TEXTS, database
+from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, IDENTITY, PASSAGES, SOURCES, TAGS, TEXTS, database
 from ingest.ledger.tags import change_tags, copy_tags, read_tags
 from vectorstore.text.languages import LANGUAGE
 
@@ -127,6 +127,27 @@ class Ledger:
             for each in files
         ]
         self._update(values, rows)
+
+    def relocate(
+        self, collection: str, documents: Sequence[DocumentSummary], forgotten: Sequence[DocumentSummary]
+    ) -> None:
+        """Record the new paths and names of documents whose files were moved.
+
+        Deletes the records of ``forgotten`` files, and of what was removed at the new paths.
+        """
+        rows = [
+            {"of": collection, "one": each.id, "at": each.path, "called": each.name, "within": each.container}
+            for each in documents
+        ]
+        columns = DOCUMENTS.c
+        was_removed = columns.collection == bindparam("of"), columns.path == bindparam("at")
+        if rows:
+            with database(), self._engine.begin() as connection:
+                connection.execute(delete(DOCUMENTS).where(*was_removed, columns.state == DocumentState.REMOVED), rows)
+        if keys := [{"of": collection, "one": each.id} for each in forgotten]:
+            with database(), self._engine.begin() as connection:
+                connection.execute(delete(DOCUMENTS).where(*is_given(DOCUMENTS)), keys)
+        self._update({"path": bindparam("at"), "name": bindparam("called"), "container": bindparam("within")}, rows)
 
     def publish(self, documents: Sequence[Publication]) -> None:
         """Show indexed versions to searches and hide those that they replace, in one transaction."""
@@ -349,7 +370,7 @@ class Ledger:
     def forget(self, collection: str) -> None:
         """Delete every row of a collection, after the collection itself was dropped."""
         with database(), self._engine.begin() as connection:
-            for table in (DOCUMENTS, TAGS, TEXTS, HIDDEN, CHANGES, PASSAGES):
+            for table in (DOCUMENTS, TAGS, TEXTS, HIDDEN, CHANGES, PASSAGES, SOURCES):
                 connection.execute(delete(table).where(table.c.collection == collection))
 
     def _update(self, values: dict[str, Any], rows: Sequence[Mapping[str, object]]) -> None:

@@ -91,6 +91,20 @@ ALIASES = Table(
     Column("role", String(16), nullable=False),
 )
 
+SOURCES = Table(
+    "sources",
+    METADATA,
+    Column("collection", String(64), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("address", Text, nullable=False),
+    Column("options", JSON, nullable=False),
+    Column("exclude", JSON, nullable=False),
+    Column("include", JSON, nullable=False),
+    Column("synced_at", DateTime(timezone=True), nullable=True),
+    Column("documents", Integer, nullable=False),
+    Column("error", Text, nullable=False),
+)
+
 UNDER_WAY = Table(
     "ingests_under_way",
     METADATA,

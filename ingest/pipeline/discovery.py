@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pydantic import Field
+
 from base.models import FrozenModel
 from ingest.errors import PathNotFound
 from ingest.pipeline.boundary import Boundary, Outside
+from ingest.pipeline.rules import Rules
 
 
 class FoundFile(FrozenModel):
@@ -16,13 +19,14 @@ class FoundFile(FrozenModel):
 
     ``path`` is the path to open, ``document`` the absolute path of the file, and ``name`` the short path that is
     displayed. For a file in a container (an archive or a message), ``path`` is an extracted copy and ``container`` the
-    path of the container.
+    path of the container. ``id`` is set when the files are compared with the known documents.
     """
 
     path: Path
     document: str
     name: str
     container: str = ""
+    id: str = ""
 
 
 class SkippedFile(FrozenModel):
@@ -31,19 +35,24 @@ class SkippedFile(FrozenModel):
     path: str
     name: str
     reason: str
-
-
-_LOCK = ("~$", ".~lock.")
-_OF_FOLDERS = {"thumbs.db", "desktop.ini", "ehthumbs.db", "icon\r"}
+    rule: str = Field(default="", description="the pattern of the ignore rules that matches it, if one does")
 
 
 def discover(
-    paths: Sequence[Path], own: Path | None = None, base: Path | None = None, within: Boundary | None = None
+    paths: Sequence[Path],
+    own: Path | None = None,
+    base: Path | None = None,
+    within: Boundary | None = None,
+    *,
+    exclude: Sequence[str] = (),
+    include: Sequence[str] = (),
+    follow_links: bool = False,
 ) -> Iterator[FoundFile | SkippedFile]:
-    """Yield every file below the paths once, sorted by name within each path. Raises PathNotFound.
+    """Yield every file below the paths once, sorted by name within each path. Raises PathNotFound, InvalidRule.
 
-    Skips Candor's data folder ``own`` and every path outside ``within``. The name of a path that is a file is relative
-    to ``base`` if the file is in that folder; otherwise it is the file name.
+    Skips Candor's data folder ``own``, every path outside ``within``, and what ``rules.py`` leaves out. Links that lead
+    out of the folder are skipped unless ``follow_links``. A path that is a file is never left out by a rule. Its name
+    is relative to ``base`` if the file is in that folder; otherwise it is the file name.
     """
     roots = [Path(os.path.abspath(path.expanduser())) for path in paths]
     for root in roots:
@@ -51,20 +60,23 @@ def discover(
             raise PathNotFound(f"{str(root)!r} does not exist. Check the spelling, or name another path.")
     seen: set[str] = set()
     for root in roots:
-        for found in _below(root, own and own.resolve(), base, within):
+        if root.is_dir() and not _refusal(root, within):
+            is_upload = bool(base) and root.is_relative_to(str(base))
+            around = () if is_upload else (each for each in reversed(root.parents) if not _refusal(each, within))
+            rules = Rules.create(root, exclude, include, around, within)
+            entries = _Walk(root, own and own.resolve(), within, follow_links).files(root, rules, frozenset())
+        else:
+            entries = _single(root, base, within)
+        for found in entries:
             key = found.document if isinstance(found, FoundFile) else found.path
             if key not in seen:
                 seen.add(key)
                 yield found
 
 
-def _below(
-    root: Path, own: Path | None, base: Path | None, within: Boundary | None
-) -> Iterator[FoundFile | SkippedFile]:
+def _single(root: Path, base: Path | None, within: Boundary | None) -> Iterator[FoundFile | SkippedFile]:
     if reason := _refusal(root, within):
         yield SkippedFile(path=_text(root), name=_text(Path(root.name)), reason=reason)
-    elif root.is_dir():
-        yield from _walk(root, root, own, within, visited=frozenset())
     else:
         name = root.relative_to(base) if base and root.is_relative_to(base) else Path(root.name)
         yield FoundFile(path=root, document=_text(root), name=_text(name))
@@ -80,39 +92,57 @@ def _refusal(path: Path, within: Boundary | None) -> str:
     return ""
 
 
-def _walk(
-    folder: Path, root: Path, own: Path | None, within: Boundary | None, visited: frozenset[Path]
-) -> Iterator[FoundFile | SkippedFile]:
-    """Yield the files below a folder. Yields a folder that cannot be listed as a file, which later fails to open."""
-    real = folder.resolve()
-    if real == own:
-        yield _skip(folder, root, "Candor's own data")
-        return
-    if real in visited:
-        yield _skip(folder, root, "a link back to a folder that contains it")
-        return
-    try:
-        entries = sorted(within.entries(folder) if within else folder.iterdir())
-    except OSError:
-        yield FoundFile(path=folder, document=_text(folder), name=_text(folder.relative_to(root)))
-        return
-    for entry in entries:
-        if entry.name.startswith("."):
-            yield _skip(entry, root, "hidden")
-        elif entry.name.startswith(_LOCK) or entry.name.casefold() in _OF_FOLDERS:
-            yield _skip(entry, root, "no document: written by a program about open files or folders")
-        elif reason := _refusal(entry, within):
-            yield _skip(entry, root, reason)
-        elif entry.is_dir():
-            yield from _walk(entry, root, own, within, visited | {real})
+class _Walk:
+    """The walk through one folder to ingest."""
+
+    def __init__(self, root: Path, own: Path | None, within: Boundary | None, follow_links: bool) -> None:
+        self._root, self._real = root, Path(os.path.realpath(root))
+        self._own, self._within, self._follow_links = own, within, follow_links
+
+    def files(self, folder: Path, rules: Rules, visited: frozenset[Path]) -> Iterator[FoundFile | SkippedFile]:
+        """Yield the files below a folder. Yields a folder that cannot be listed as a file, which later fails to open.
+
+        ``visited`` are the folders that contain it.
+        """
+        real = folder.resolve()
+        if real == self._own:
+            yield self._skip(folder, "Candor's own data")
+            return
+        if real in visited:
+            yield self._skip(folder, "a link back to a folder that contains it")
+            return
+        try:
+            entries = sorted(self._within.entries(folder) if self._within else folder.iterdir())
+        except OSError:
+            yield self._found(folder)
+            return
+        inner = rules.enter(folder, self._within)
+        for entry in entries:
+            yield from self._entry(entry, inner, visited | {real})
+
+    def _entry(self, entry: Path, rules: Rules, visited: frozenset[Path]) -> Iterator[FoundFile | SkippedFile]:
+        is_folder = entry.is_dir()
+        if left_out := rules.judge(entry, is_folder=is_folder):
+            yield self._skip(entry, *left_out)
+        elif reason := _refusal(entry, self._within):
+            yield self._skip(entry, reason)
+        elif not self._follow_links and entry.is_symlink() and self._leads_out(entry):
+            yield self._skip(entry, "a link that leads out of the folder (--follow-links)")
+        elif is_folder:
+            yield from self.files(entry, rules, visited)
         elif entry.is_file() or entry.is_symlink():
-            yield FoundFile(path=entry, document=_text(entry), name=_text(entry.relative_to(root)))
+            yield self._found(entry)
         else:
-            yield _skip(entry, root, "not a regular file")
+            yield self._skip(entry, "not a regular file")
 
+    def _leads_out(self, link: Path) -> bool:
+        return link.exists() and not Path(os.path.realpath(link)).is_relative_to(self._real)
 
-def _skip(path: Path, root: Path, reason: str) -> SkippedFile:
-    return SkippedFile(path=_text(path), name=_text(path.relative_to(root)), reason=reason)
+    def _found(self, path: Path) -> FoundFile:
+        return FoundFile(path=path, document=_text(path), name=_text(path.relative_to(self._root)))
+
+    def _skip(self, path: Path, reason: str, rule: str = "") -> SkippedFile:
+        return SkippedFile(path=_text(path), name=_text(path.relative_to(self._root)), reason=reason, rule=rule)
 
 
 def _text(path: Path) -> str:

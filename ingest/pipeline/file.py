@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from ingest.containers.entries import ContainerKind
@@ -24,7 +23,6 @@ from ingest.ledger.records import (
     DocumentSummary,
     Publication,
     Stage,
-    document_id,
     index_version,
 )
 from ingest.pipeline.discovery import FoundFile
@@ -71,10 +69,10 @@ class IngestFile:
     members: OpenContainer | None = None
     """The members of an open container."""
 
-    @cached_property
+    @property
     def id(self) -> str:
         """The id of its document."""
-        return document_id(self.found.document)
+        return self.found.id
 
     @property
     def is_indexed(self) -> bool:

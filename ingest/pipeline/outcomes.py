@@ -85,6 +85,6 @@ def found_record(
 ) -> DocumentRecord:
     """Return the record of a file that was not read."""
     return DocumentRecord(
-        collection=collection, id=document_id(file.document), path=file.document, name=file.name, state=state,
-        stage=Stage.READING, reason=reason, size=size, container=file.container,
+        collection=collection, id=file.id or document_id(file.document), path=file.document, name=file.name,
+        state=state, stage=Stage.READING, reason=reason, size=size, container=file.container,
     )  # fmt: skip

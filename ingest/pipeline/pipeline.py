@@ -18,16 +18,17 @@ from ingest.chunking.chunker import Chunker
 from ingest.containers.unpack import ContainerLimits, expand
 from ingest.errors import FileError, IngestCancelled
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import STARTED, DocumentState, DocumentSummary, Stage, Touched, document_id
+from ingest.ledger.records import STARTED, DocumentState, DocumentSummary, Stage, Touched
 from ingest.ledger.versions import delete_hidden_chunks, remove_documents
 from ingest.parser import Parser
 from ingest.pipeline.copies import Copies
 from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.file import HIDDEN, IngestFile, OpenContainer, Unpack
 from ingest.pipeline.file_reader import FileReader
+from ingest.pipeline.moves import Identities, is_missing
 from ingest.pipeline.outcomes import Outcomes, found_record
 from ingest.pipeline.parse_file import wrap_internal_errors
-from ingest.pipeline.plan import IndexSettings, Plan, PlannedFile, Verdict, index_settings, is_missing
+from ingest.pipeline.plan import IndexSettings, Plan, PlannedFile, Verdict, index_settings
 from ingest.pipeline.publisher import Publisher
 from ingest.pipeline.read_ahead import ReadAhead
 from ingest.pipeline.reports import IngestReport, Progress
@@ -86,6 +87,10 @@ class IngestPipeline:
         """
         to_read = [planned.size for planned in plan.files if planned.is_read]
         tally = Tally(len(plan.files), progress, cancelled, sum(to_read), time.perf_counter() - planning_seconds)
+        self.ledger.relocate(plan.collection, plan.relocated, plan.left_behind)
+        forgotten = {each.id for each in plan.left_behind}
+        known = {identity: each for identity, each in known.items() if identity not in forgotten}
+        known |= {each.id: each for each in plan.relocated}
         run = _Run(self, plan, known, tally)
         run.record_discovered()
         run.count_settled()
@@ -140,6 +145,8 @@ class _Run:
         self._containers: list[OpenContainer] = []
         self._movable = _moved_or_gone(plan, known)
         self._members = _members(known)
+        self._ids = Identities(known)
+        self._moved = {each.id for each in plan.relocated}
 
     def record_discovered(self) -> None:
         """Record every new file and every skipped entry in the ledger, and tag the documents."""
@@ -149,26 +156,29 @@ class _Run:
             if planned.verdict is Verdict.NEW
         ]
         skipped = [
-            found_record(self._name, _file_of(entry), DocumentState.SKIPPED, entry.reason)
+            found_record(self._name, file, DocumentState.SKIPPED, entry.reason)
             for entry in self._plan.left_out
-            if document_id(entry.path) not in self._known
+            if (file := self._file_of(entry)).id not in self._known
         ]
         self._ledger.record(*files, *skipped)
         if self._plan.tags:
             self._ledger.tag(self._name, list(self._documents()), add=self._plan.tags)
 
+    def _file_of(self, entry: SkippedFile) -> FoundFile:
+        return FoundFile(path=Path(entry.path), document=entry.path, name=entry.name, id=self._ids.of(entry.path))
+
     def _documents(self) -> Iterator[str]:
         """Yield the ids of all documents of the plan, with the known members of containers at any depth."""
-        paths = [planned.file.document for planned in self._plan.files]
-        for path in paths:
-            yield document_id(path)
-            paths.extend(member.path for member in self._members.get(path, ()))
+        documents = [(planned.file.document, planned.file.id) for planned in self._plan.files]
+        for path, identity in documents:
+            yield identity
+            documents.extend((member.path, member.id) for member in self._members.get(path, ()))
 
     def count_settled(self) -> None:
         """Count the files that the plan does not read. Their names may have changed with the ingested folder."""
         renamed: list[Touched] = []
         for planned in self._plan.files:
-            known = self._known.get(document_id(planned.file.document))
+            known = self._known.get(planned.file.id)
             if known and planned.verdict is Verdict.UNCHANGED:
                 if known.name != planned.file.name:
                     renamed.append(Touched(known.id, planned.file.name, known.modified, known.read_at))
@@ -244,11 +254,11 @@ class _Run:
     def _file(
         self, found: FoundFile, verdict: Verdict, size: int = 0, holder: OpenContainer | None = None
     ) -> IngestFile:
-        known = self._known.get(document_id(found.document))
+        known = self._known.get(found.id)
         return IngestFile(
             found, self._current.parser_version(found.document), self._current.chunking, size, known,
             attempts=1 + (known.attempts if known and known.state in _TRIED else 0),
-            reread=verdict in (Verdict.RETRY, Verdict.SETTINGS), holder=holder,
+            reread=verdict in (Verdict.RETRY, Verdict.SETTINGS) or found.id in self._moved, holder=holder,
         )  # fmt: skip
 
     def _process(self, files: Sequence[IngestFile]) -> None:
@@ -294,7 +304,7 @@ class _Run:
         """Return the next member that can be read. Return None after the last."""
         try:
             while container.is_open and (member := self._extract_next(container)):
-                found, reason = member
+                found, reason = member[0].model_copy(update={"id": self._ids.of(member[0].document)}), member[1]
                 self._tally.files += 1
                 if not reason:
                     container.unfinished += 1
@@ -331,8 +341,7 @@ class _Run:
 
     def _inherit_tags(self, members: Sequence[FoundFile]) -> None:
         if members:
-            containers = {document_id(each.document): document_id(each.container) for each in members}
-            self._ledger.inherit_tags(self._name, containers)
+            self._ledger.inherit_tags(self._name, {each.id: self._ids.of(each.container) for each in members})
 
     def _close_finished(self) -> None:
         """Finish the containers whose members are all done, and remove documents that they no longer contain."""
@@ -349,13 +358,9 @@ class _Run:
             self._waiting.append(file)
 
 
-def _file_of(entry: SkippedFile) -> FoundFile:
-    return FoundFile(path=Path(entry.path), document=entry.path, name=entry.name)
-
-
 def _moved_or_gone(plan: Plan, known: Mapping[str, DocumentSummary]) -> dict[str, list[DocumentSummary]]:
     """Return the indexed documents that were not found, by content: their files may have been moved."""
-    found = {document_id(planned.file.document) for planned in plan.files}
+    found = {planned.file.id for planned in plan.files}
     candidates: dict[str, list[DocumentSummary]] = {}
     for entry in known.values():
         if entry.chunks and entry.id not in found:

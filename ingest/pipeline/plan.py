@@ -8,7 +8,7 @@ hashed, because some file systems store times with a resolution of two seconds.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
@@ -20,11 +20,12 @@ from base.models import FrozenModel
 from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
 from ingest.errors import NothingToIngest
-from ingest.ledger.records import DocumentState, DocumentSummary, Stage, document_id
+from ingest.ledger.records import DocumentState, DocumentSummary, Stage
 from ingest.ledger.tags import tag_names
 from ingest.parser import Parser
 from ingest.pipeline.boundary import Boundary
 from ingest.pipeline.discovery import FoundFile, SkippedFile, discover
+from ingest.pipeline.moves import Identities, find_moves, is_missing, left_behind, relocated
 from ingest.reader import OcrMode
 from ingest.settings import IngestSettings
 
@@ -39,6 +40,7 @@ class Verdict(StrEnum):
 
     NEW = "new"
     CHANGED = "changed"
+    MOVED = "moved with its folder"
     SETTINGS = "indexed with other settings"
     UNFINISHED = "left unfinished by an earlier ingest"
     RETRY = "failed before"
@@ -59,9 +61,19 @@ class IngestRequest:
     retry_failed: bool = False
     """Read files again that failed and have not changed since."""
     sync: bool = False
-    """Remove documents below the paths whose files no longer exist."""
+    """Remove documents below the paths whose files no longer exist or are left out."""
     tags: tuple[str, ...] = ()
     """Tags to add to every document of the ingest, including unchanged ones."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of entries of folders to leave out, in the syntax of `.gitignore`."""
+    include: tuple[str, ...] = ()
+    """Patterns of entries of folders to read although another rule leaves them out."""
+    follow_links: bool = False
+    """Follow links that lead out of their folder."""
+    urls: tuple[str, ...] = ()
+    """Web addresses to fetch. The caller adds the paths of their files."""
+    source: str = ""
+    """The name of a source of the collection to sync. The caller adds the path of its folder."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,12 @@ class Plan(FrozenModel):
     gone: tuple[DocumentSummary, ...] = Field(
         default=(), description="documents to remove, because their files are missing"
     )
+    relocated: tuple[DocumentSummary, ...] = Field(
+        default=(), description="documents whose files were moved, with their new paths"
+    )
+    left_behind: tuple[DocumentSummary, ...] = Field(
+        default=(), description="files of moved folders that were never read and are forgotten"
+    )
     notices: tuple[str, ...] = Field(default=(), description="messages to show before it starts")
     tags: tuple[str, ...] = Field(default=(), description="added to every document, including unchanged ones")
 
@@ -143,18 +161,27 @@ def plan_ingest(
     See ``discover`` for ``own``, ``base`` and ``within``. Raises PathNotFound, NothingToIngest, InvalidTag.
     """
     found = list(_find(request, known, own, base, within))
-    files = [entry for entry in found if isinstance(entry, FoundFile)]
+    ids = Identities(known)
+    files = [each.model_copy(update={"id": ids.of(each.document)}) for each in found if isinstance(each, FoundFile)]
     skipped = [entry for entry in found if isinstance(entry, SkippedFile)]
     if not files:
         raise _nothing_to_ingest(request, skipped)
     reread = dict(_reread_containers(known.values(), current, request.retry_failed))
-    planned = tuple(_plan_file(file, known, current, reread, request.retry_failed) for file in files)
+    planned = [_plan_file(file, known, current, reread, request.retry_failed) for file in files]
+    moves = find_moves([each.file for each in planned if each.verdict is Verdict.NEW], known, within)
+    planned = [_with_move(each, moves) for each in planned]
     roots = request.paths if request.sync else ()
+    left_out = {Path(entry.path) for entry in skipped}
+    left = tuple(left_behind(moves, known))
+    settled = {each.id for each in (*moves.values(), *left)}
+    gone = (each for each in known.values() if each.id not in settled and _is_gone_below(each, roots, left_out))
     return Plan(
         collection=request.collection,
-        files=planned,
+        files=tuple(planned),
         left_out=tuple(skipped),
-        gone=tuple(entry for entry in known.values() if _is_missing_below(entry, roots)),
+        gone=tuple(gone),
+        relocated=tuple(relocated(moves, files, known)),
+        left_behind=left,
         notices=tuple(_notices(planned, known, current)),
         tags=tag_names(request.tags),
     )
@@ -185,7 +212,10 @@ def _find(
     within: Boundary | None,
 ) -> Iterator[FoundFile | SkippedFile]:
     if request.paths:
-        return discover(request.paths, own, base, within)
+        return discover(
+            request.paths, own, base, within,
+            exclude=request.exclude, include=request.include, follow_links=request.follow_links,
+        )  # fmt: skip
     return _files_of(known, request.documents or [entry.id for entry in known.values() if entry.state not in _SETTLED])
 
 
@@ -204,18 +234,6 @@ def _files_of(known: Mapping[str, DocumentSummary], documents: Sequence[str]) ->
     for entry in known.values():
         if entry.path in paths:
             yield FoundFile(path=Path(entry.path), document=entry.path, name=entry.name)
-
-
-def is_missing(known: DocumentSummary) -> bool:
-    """Return whether the file or its container no longer exists. A file that cannot be checked counts as existing."""
-    try:
-        os.lstat(known.container or known.path)
-    except (FileNotFoundError, NotADirectoryError):
-        # The stored path escapes bytes that are not UTF-8, so no file has exactly that path.
-        return "\\x" not in known.path
-    except OSError:
-        return False
-    return False
 
 
 def _reread_containers(
@@ -250,10 +268,17 @@ def _plan_file(
         seen = status.st_size, status.st_mtime
     except OSError:  # opening the file reports the error
         seen = None
-    verdict = _decide(known.get(document_id(file.document)), seen, current, retry_failed=retry_failed)
+    verdict = _decide(known.get(file.id), seen, current, retry_failed=retry_failed)
     if verdict is Verdict.UNCHANGED:
         verdict = reread.get(file.document, verdict)
     return PlannedFile(file=file, verdict=verdict, size=seen[0] if seen else 0)
+
+
+def _with_move(planned: PlannedFile, moves: Mapping[str, DocumentSummary]) -> PlannedFile:
+    if not (old := moves.get(planned.file.document)):
+        return planned
+    file = planned.file.model_copy(update={"id": old.id})
+    return planned.model_copy(update={"file": file, "verdict": Verdict.MOVED})
 
 
 def _decide(
@@ -272,19 +297,25 @@ def _decide(
     return Verdict.NEW if known.state is DocumentState.DISCOVERED else Verdict.UNFINISHED
 
 
-def _is_missing_below(known: DocumentSummary, roots: Sequence[Path]) -> bool:
-    if known.state is DocumentState.REMOVED:
+def _is_gone_below(known: DocumentSummary, roots: Sequence[Path], left_out: Container[Path]) -> bool:
+    """Return whether the file of a document below the roots is missing, or left out with its folder or alone."""
+    if known.state is DocumentState.REMOVED or not _is_below(known, roots):
         return False
-    path = Path(known.path)
-    return any(path.is_relative_to(os.path.abspath(root.expanduser())) for root in roots) and is_missing(known)
+    path = Path(known.container or known.path)
+    is_new = known.state is not DocumentState.SKIPPED and any(each in left_out for each in (path, *path.parents))
+    return is_new or is_missing(known)
+
+
+def _is_below(known: DocumentSummary, roots: Sequence[Path]) -> bool:
+    return any(Path(known.path).is_relative_to(os.path.abspath(root.expanduser())) for root in roots)
 
 
 def _notices(
     files: Iterable[PlannedFile], known: Mapping[str, DocumentSummary], current: IndexSettings
 ) -> Iterator[str]:
-    read_again = {document_id(each.file.document) for each in files if each.verdict is Verdict.SETTINGS}
+    read_again = {each.file.document for each in files if each.verdict is Verdict.SETTINGS}
     outdated = [entry for entry in known.values() if entry.parser and not current.is_current(entry)]
-    here = [entry for entry in outdated if document_id(entry.container or entry.path) in read_again]
+    here = [entry for entry in outdated if (entry.container or entry.path) in read_again]
     parsers = {entry: current.current_parser(entry) for entry in here if not current.has_current_parser(entry)}
     if parsers:
         yield _change_notice("parser", parsers.values(), [entry.parser for entry in parsers])

@@ -13,9 +13,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from base.process import child_environment
+from base.web import Fetched
 from multi_agent.errors import ToolError
 from multi_agent.settings.tools import ToolSettings
-from multi_agent.toolbox.web import Fetched, fetch
+from multi_agent.toolbox.web import fetch
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright, Route, WebSocketRoute

@@ -69,6 +69,16 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/collections/{collection}/ingest": Rule(
         "write", "/v1/collections/{collection}/ingest", {}, passes=422, makes=True
     ),
+    "GET /v1/sources": Rule("key", "/v1/sources"),
+    "POST /v1/collections/{collection}/sources": Rule(
+        "write", "/v1/collections/{collection}/sources", {"address": "no address"}, passes=422, makes=True
+    ),
+    "POST /v1/collections/{collection}/sources/{name}/sync": Rule(
+        "write", "/v1/collections/{collection}/sources/none/sync", passes=404, makes=True
+    ),
+    "DELETE /v1/collections/{collection}/sources/{name}": Rule(
+        "write", "/v1/collections/{collection}/sources/none", passes=404, makes=True
+    ),
     "GET /v1/collections/{collection}/suggestions": Rule("read", "/v1/collections/{collection}/suggestions"),
     "POST /v1/collections/{collection}/suggestions": Rule("write", "/v1/collections/{collection}/suggestions"),
     "GET /v1/documents": Rule("read", f"/v1/documents{WITHIN}"),

@@ -35,6 +35,7 @@ class Web:
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
         self.asked: list[str] = []
+        self.unchanged: list[str] = []  # paths of pages that were not sent again
         self.authorizations: list[str | None] = []
         web = self
 
@@ -43,6 +44,10 @@ class Web:
                 web.asked.append(self.path)
                 web.authorizations.append(self.headers.get("Authorization"))
                 page = web.pages.get(self.path.partition("?")[0], Page(b"", status=404))
+                sent = (self.headers.get("If-None-Match"), self.headers.get("If-Modified-Since"))
+                if {page.headers.get("ETag"), page.headers.get("Last-Modified")} & set(sent) - {None}:
+                    web.unchanged.append(self.path)
+                    page = Page(b"", status=304)
                 self.send_response(page.status)
                 for name, value in {"Content-Type": page.media_type, **page.headers}.items():
                     self.send_header(name, value)

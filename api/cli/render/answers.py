@@ -113,9 +113,11 @@ def show_kept(console: Console, kept: KeptText) -> None:
 
 
 def _link(kept: KeptText) -> str:
-    """Return the URL of the web page, or of the file and its page. Empty if there is none."""
+    """Return the address that the source came from, or the URL of the file and its page. Empty if there is none."""
     if isinstance(kept.origin, WebPage):
         return kept.origin.url
+    if kept.url:
+        return kept.url
     if not kept.path or not Path(kept.path).is_file():
         return ""
     return Path(kept.path).as_uri() + (f"#page={kept.pages[0]}" if kept.pages else "")

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from api.errors import SettingsError, UsageError
+from api.services.documents.sources import Sources, require_web_addresses
 from api.settings import Settings
 from base.models import FrozenModel
 from ingest.errors import NothingToIngest
+from ingest.ledger.records import Stage
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
 from ingest.pipeline.reports import IngestReport, Progress
 from vectorstore.errors import CollectionLocked
@@ -61,13 +63,16 @@ class IngestJobSpec(FrozenModel):
     retry_failed: bool = Field(default=False, description="retry failed files even if they have not changed")
     sync: bool = Field(default=False, description="remove documents below the paths whose files no longer exist")
     tags: tuple[str, ...] = Field(default=(), description="tags to add to every document")
+    exclude: tuple[str, ...] = Field(default=(), description="patterns of what to leave out of folders")
+    include: tuple[str, ...] = Field(default=(), description="patterns of what to read although a rule leaves it out")
+    follow_links: bool = Field(default=False, description="follow links that lead out of their folder")
+    urls: tuple[str, ...] = Field(default=(), description="web addresses to fetch")
+    source: str = Field(default="", description="name of a source of the collection to sync")
 
     @property
     def request(self) -> IngestRequest:
         """The request to the pipeline."""
-        return IngestRequest(
-            self.collection, tuple(map(Path, self.paths)), self.documents, self.retry_failed, self.sync, self.tags
-        )  # fmt: skip
+        return IngestRequest(**{**dict(self), "paths": tuple(map(Path, self.paths))})
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,7 @@ class IngestService:
     aliases: CollectionAliases
     load_embedder: Callable[[], Embedder]
     uploads: Uploads
+    sources: Sources
     describer: FigureDescriber | None = None
     """None skips descriptions of figures."""
     fact_finder: FactFinder | None = None
@@ -130,6 +136,11 @@ class IngestService:
         tag_names(request.tags)
         self._new_spec(request.collection, self._create_chunker())
         self._with_models(load_parser(self._settings.parser))
+        require_web_addresses(request.urls)
+        if request.source:
+            self.sources.find(request.collection, request.source)
+        if (request.urls or request.source) and not request.paths:
+            return
         known = {} if request.paths else self.ledger.snapshot(request.collection)
         base = self.uploads.folder(request.collection)
         if stored := self._find_spec(request.collection):
@@ -142,6 +153,8 @@ class IngestService:
 
     def plan(self, request: IngestRequest) -> Plan:
         """Plan an ingest without opening files or creating a collection. Raises IngestError, UsageError."""
+        if request.urls:
+            raise UsageError("A dry run fetches nothing from the web. Name only files and folders.")
         return self._prepare(request, None).plan
 
     def ingest(
@@ -174,10 +187,17 @@ class IngestService:
         from ingest.pipeline.lost_passages import repair
         from ingest.pipeline.pipeline import IngestPipeline
         from ingest.pipeline.stored_text import StoredTextIngest
+        from ingest.pipeline.tally import Tally
         from ingest.pipeline.web_address import AddressedParser
 
         with ingest_lock(self.engine, request.collection) as lock, ExitStack() as kept:
-            prepared = self._prepare(request, within)
+            reporter = Tally(0, progress)
+            fetched = self.sources.fetch(
+                request, lambda address: reporter.report_progress(address, Stage.READING), cancelled
+            )
+            if cancelled():
+                return _cancelled_report(request.collection)
+            prepared = self._prepare(fetched.request, within)
             on_plan(prepared.plan)
             for model in (self.describer, self.fact_finder):
                 if model:
@@ -219,7 +239,7 @@ class IngestService:
                     report = repair(report, collection, self.ledger, documents, progress, cancelled)
                 if not (report.cancelled or open_collection):
                     collection.optimize(on_index, cancelled)
-                return report
+                return fetched.complete(report)
 
     def _prepare(self, request: IngestRequest, within: Boundary | None) -> _PreparedIngest:
         """Walk the files, read the ledger and check the embedding model, each once."""

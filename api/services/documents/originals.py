@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from api.errors import OriginalGone
+from ingest.errors import DocumentNotFound
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord, document_id
+from ingest.ledger.records import DocumentRecord
 
 _STEP = 1 << 20
 
@@ -30,11 +31,12 @@ def open_original(ledger: Ledger, document: DocumentRecord, max_member_mb: int) 
         with tempfile.TemporaryDirectory(prefix="candor-") as folder:
             yield _copy(document, Path(folder))
         return
-    container = ledger.get(document.collection, document_id(document.container))
-    if container is None:
+    try:
+        container = ledger.find(document.collection, document.container)
+    except DocumentNotFound as error:
         raise OriginalGone(
             f"{document.container!r}, which contains {document.name!r}, was removed from the collection."
-        )
+        ) from error
     with tempfile.TemporaryDirectory(prefix="candor-") as folder, tempfile.TemporaryDirectory(prefix="candor-") as held:
         yield _extract(document, _copy(container, Path(held)), Path(folder), max_member_mb)
 

@@ -11,6 +11,7 @@ from api.errors import EvidenceNotFound
 from api.services.documents.documents import Documents
 from api.services.research.runs import find_run
 from base.models import FrozenModel
+from ingest.pipeline.web_address import URL
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.answer import Quote
@@ -32,6 +33,7 @@ class KeptText(FrozenModel):
     pages: tuple[int, ...] = Field(default=(), description="Pages of the quote, for a document with pages.")
     printed_pages: PrintedPages = ""
     path: str = Field(default="", description="Path of the document's file, only on the command line.")
+    url: str = Field(default="", description="Address from which the document was fetched, or empty.")
 
 
 def evidence_text(
@@ -42,7 +44,8 @@ def evidence_text(
     if quote.origin:
         return _kept_with_run(calls, trace, run, quote)
     document = documents.find(quote.document_id, part_of(run.collection, quote.name))
-    return _kept(quote, documents.text(document).text).model_copy(update={"path": document.path})
+    known = {"path": document.path, "url": str(document.metadata.get(URL, ""))}
+    return _kept(quote, documents.text(document).text).model_copy(update=known)
 
 
 def kept_text(calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller) -> KeptText:

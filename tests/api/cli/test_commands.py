@@ -47,7 +47,8 @@ def test_commands_come_first_and_groups_after_them() -> None:
         "rate", "replay", "search", "serve", "show", "trace", "worker", *GROUPS,
     ]  # fmt: skip
     assert GROUPS == [
-        "agents", "approvals", "audit", "documents", "eval", "keys", "memories", "plans", "runs", "skills", "tools",
+        "agents", "approvals", "audit", "documents", "eval", "keys", "memories", "plans", "runs", "skills", "sources",
+        "tools",
     ]  # fmt: skip
     assert set(COMMANDS["eval"].commands) == {
         "calibrate", "from-ratings", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from base import web as fetching
 from multi_agent.errors import ToolError
 from multi_agent.settings.tools import ToolSettings
-from multi_agent.toolbox import web as fetching
 from support.browser import NO_CHROMIUM, find_chromium
 from support.waiting import LIMIT_S
 from support.web import Page, Web, redirect

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from base.web import is_public
 from multi_agent.errors import ToolError
 from multi_agent.sandbox import Sandbox
 from multi_agent.tool import ToolResult
 from multi_agent.toolbox.registry import ToolRegistry
-from multi_agent.toolbox.web import is_public
 from support.web import Page, Web, redirect
 from vectorstore.models import WebPage
 

@@ -17,7 +17,8 @@ app = command()
 @app.command()
 def ingest(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Files, or folders to read recursively.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Files, folders to read recursively, or web addresses.", show_default=False),
     ] = None,
     collection: Annotated[
         str, typer.Option("--collection", "-c", help="Collection to add to.", autocompletion=complete_collections)
@@ -37,6 +38,16 @@ def ingest(
         list[str] | None,
         typer.Option("--tag", help="Add this tag to all documents, including unchanged ones. Repeatable."),
     ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", help="Leave out what matches (syntax of .gitignore). Repeatable.")
+    ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option("--include", help="Read what matches although a rule leaves it out. Repeatable.")
+    ] = None,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Follow links that lead out of their folder.")
+    ] = False,
+    details: Annotated[bool, typer.Option("--details", help="List each file that failed or was left out.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     ocr: Annotated[
         str | None, typer.Option("--ocr", help="Recognize text in page images: auto, always or never.")
@@ -50,10 +61,20 @@ def ingest(
     is 1. Restores documents that the vector store has lost. Ctrl-C stops within seconds (exit code 130). Run the same
     command again to continue.
 
-        Example: candor ingest ~/papers --collection papers
-    """
-    from api.cli.ingest import exit_code, run_dry, run_ingest, run_watch
+    Leaves out hidden files, folders of package managers and caches, keys and secrets, links that lead out of a folder,
+    and what a `.candorignore` or, in a Git repository, a `.gitignore` names. --dry-run shows what each rule leaves out.
 
+    A web address is fetched again only if the page has changed. `candor sources` reads whole sites, feeds and others.
+
+        Example: candor ingest ~/papers https://example.org/a.html --collection papers
+    """
+    from api.cli.ingest import exit_code, run_dry, run_request, run_watch
+    from api.services.documents.sources import is_web_address
+    from ingest.pipeline.plan import IngestRequest
+
+    urls = tuple(filter(is_web_address, paths or ()))
+    if urls and (sync or watch):
+        raise UsageError("--sync and --watch need files or folders. `candor sources add` follows a web address.")
     if not paths and not retry_failed:
         raise UsageError("Nothing to ingest. Name files or folders, or use --retry-failed.")
     if (sync or watch) and not paths:
@@ -61,20 +82,21 @@ def ingest(
     if watch and (as_json or dry_run):
         raise UsageError("--watch cannot be combined with --json or --dry-run.")
     candor = make_candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
-    names, given = tuple(tags or ()), paths or []
+    request = IngestRequest(
+        collection,
+        tuple(Path(path) for path in paths or () if path not in urls),
+        retry_failed=retry_failed, sync=sync, tags=tuple(tags or ()), urls=urls,
+        exclude=tuple(exclude or ()), include=tuple(include or ()), follow_links=follow_links,
+    )  # fmt: skip
+    if watch:
+        run_watch(candor, request, details=details)
+        return
     if dry_run:
-        plan = run_dry(
-            candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
-        )
+        plan = run_dry(candor, request, progress=not as_json, details=details)
         if as_json:
             print_json(plan)
         return
-    if watch:
-        run_watch(candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names)
-        return
-    report = run_ingest(
-        candor, given, collection, retry_failed=retry_failed, sync=sync, tags=names, progress=not as_json
-    )
+    report = run_request(candor, request, progress=not as_json, details=details)
     if as_json:
         print_json(report)
     if code := exit_code(report):

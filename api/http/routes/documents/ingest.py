@@ -12,6 +12,7 @@ from fastapi import Body, Path, Query, Request, Response
 from pydantic import Field
 
 from api.auth.permissions import Caller, Right
+from api.bootstrap import Candor
 from api.errors import UsageError
 from api.http.deps import CandorDep, CurrentCaller, IdempotencyKey, PartsDep
 from api.http.errors import problem_responses
@@ -51,11 +52,17 @@ _UPLOAD = {
 }
 
 
+_INGESTS = [{"paths": ["/srv/papers"]}, {"urls": ["https://example.org/a.html"]}, {"retry_failed": True}]
+
+
 class IngestRequest(FrozenModel):
     """Files and folders on the service's machine to ingest, or failed files to retry."""
 
     paths: tuple[str, ...] = Field(
         default=(), description="Absolute paths inside the folders of the setting service.ingest_roots."
+    )
+    urls: tuple[str, ...] = Field(
+        default=(), max_length=1000, description="Web addresses to fetch. Changed pages replace their documents."
     )
     retry_failed: bool = Field(
         default=False,
@@ -67,6 +74,15 @@ class IngestRequest(FrozenModel):
     )
     tags: tuple[str, ...] = Field(
         default=(), max_length=100, description="Tags to add to all documents of the ingest, including unchanged ones."
+    )
+    exclude: tuple[str, ...] = Field(
+        default=(), max_length=100, description="What to leave out of folders, in the syntax of .gitignore."
+    )
+    include: tuple[str, ...] = Field(
+        default=(), max_length=100, description="What to read although a rule leaves it out, in the same syntax."
+    )
+    follow_links: bool = Field(
+        default=False, description="Follow links that lead out of their folder, to other folders of the setting."
     )
 
 
@@ -123,24 +139,18 @@ async def ingest(
     parts: PartsDep,
     caller: CurrentCaller,
     collection: CollectionName,
-    body: Annotated[IngestRequest, Body(examples=[{"paths": ["/srv/papers"]}, {"retry_failed": True}])],
+    body: Annotated[IngestRequest, Body(examples=_INGESTS)],
     idempotency_key: IdempotencyKey = None,
 ) -> Job:
-    """Ingest files and folders on the service's machine, or retry failed files."""
+    """Ingest files and folders on the service's machine or web addresses, or retry failed files."""
     caller.require(Right.WRITE, collection)
-    if not (body.paths or body.retry_failed):
-        raise UsageError("Nothing to ingest. Give paths, or set retry_failed.")
+    if not (body.paths or body.urls or body.retry_failed):
+        raise UsageError("Nothing to ingest. Give paths or URLs, or set retry_failed.")
     if body.sync and not body.paths:
         raise UsageError("`sync` needs `paths`.")
     spec = IngestJobSpec(collection=collection, **body.model_dump())
-
-    def check() -> None:
-        """Raise errors now instead of in the job."""
-        require_readable(candor.settings, spec.paths)
-        candor.ingest.check(spec.request, candor.ingest.boundary(collection))
-
-    await asyncio.to_thread(check)
-    return await _submit(parts.jobs, caller, spec, idempotency_key, response)
+    await asyncio.to_thread(require_readable, candor.settings, spec.paths)
+    return await submit(candor, parts.jobs, caller, spec, idempotency_key, response)
 
 
 @router.post("/documents/{document}/ingest", status_code=202, responses=problem_responses(404, 409, 422, 503))
@@ -191,6 +201,14 @@ def drop(parts: PartsDep, caller: CurrentCaller, collection: CollectionName) -> 
     caller.require(Right.ADMIN, collection)
     parts.pool.drop(collection)
     return Dropped(dropped=collection)
+
+
+async def submit(
+    candor: Candor, jobs: Jobs, caller: Caller, spec: IngestJobSpec, idempotency_key: str | None, response: Response
+) -> Job:
+    """Submit an ingest that can start. Raises errors now instead of in the job."""
+    await asyncio.to_thread(candor.ingest.check, spec.request, candor.ingest.boundary(spec.collection))
+    return await _submit(jobs, caller, spec, idempotency_key, response)
 
 
 async def _submit(

@@ -81,7 +81,7 @@ def test_another_database_cannot_change_a_collection(
         ingest(second, other)
     assert "candor adopt papers" in raised.value.command
     with pytest.raises(ForeignCollection):
-        run_dry(second, [other], "papers", retry_failed=False, sync=False, tags=(), progress=False)
+        run_dry(second, IngestRequest("papers", (other,)), progress=False)
     with pytest.raises(ForeignCollection):
         second.collections.drop("papers")
     with pytest.raises(ForeignCollection):

@@ -13,6 +13,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_dry, run_ingest
 from api.services.documents.search import timed_search
 from ingest.errors import NothingToIngest
+from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.reports import IngestReport
 from support.models import write_model
 from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
@@ -70,7 +71,7 @@ def ingest(candor: Candor, *paths: Path, retry_failed: bool = False) -> IngestRe
 
 
 def notices(candor: Candor, *paths: Path) -> tuple[str, ...]:
-    plan = run_dry(candor, paths, "papers", retry_failed=not paths, sync=False, tags=(), progress=False)
+    plan = run_dry(candor, IngestRequest("papers", paths, retry_failed=not paths), progress=False)
     return plan.notices
 
 

@@ -1,0 +1,152 @@
+"""``candor sources``: sites, feeds, remote folders and services whose documents a collection has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message, print_result
+from api.cli.completion import complete_collections
+from api.errors import UsageError
+
+app = command_group("sources", "Read sites, feeds, remote folders and services into collections, and follow them.")
+
+In = Annotated[str, typer.Option("--collection", "-c", help="Collection.", autocompletion=complete_collections)]
+
+
+@app.command("list")
+def list_all(as_json: Json = False, home: Home = None) -> None:
+    """List the sources with the state, the end and the errors of the last sync.
+
+    Example: candor sources
+    """
+    found = make_candor(home).sources.table.list()
+    rows = [
+        (each.collection, each.name, each.address, each.state.value, each.documents,
+         f"{each.synced_at:%Y-%m-%d %H:%M}" if each.synced_at else "", each.error)
+        for each in found
+    ]  # fmt: skip
+    print_list(found, ("collection", "source", "address", "state", "documents", "last sync", "error"), rows, as_json)
+
+
+@app.command()
+def add(
+    address: Annotated[
+        str,
+        typer.Argument(
+            help="Page, sitemap or feed (https://…); folder that fsspec opens (s3://…); or llama_index:MODULE.CLASS."
+        ),
+    ],
+    collection: In = "documents",
+    name: Annotated[str, typer.Option("--name", help="Name of the source. Default: made from the address.")] = "",
+    depth: Annotated[
+        int | None, typer.Option("--depth", help="Of a site: links to follow from the address (2). 0: only the page.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Of a site: maximum number of pages (500).")] = None,
+    options: Annotated[
+        Path | None,
+        typer.Option("--options", help="TOML file with arguments of the source, such as endpoint, token or folder."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", help="Leave out what matches (syntax of .gitignore). Repeatable.")
+    ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option("--include", help="Read what matches although a rule leaves it out. Repeatable.")
+    ] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Add a source to a collection. `candor sources sync` reads it.
+
+    Example: candor sources add https://example.org/handbook/ --collection handbook
+    """
+    from ingest.ledger.sources import SourceRecord
+
+    given = {"depth": depth, "limit": limit}
+    source = SourceRecord(
+        collection=collection,
+        name=name,
+        address=address,
+        options=_read_options(options) | {key: value for key, value in given.items() if value is not None},
+        exclude=tuple(exclude or ()),
+        include=tuple(include or ()),
+    )
+    added = make_candor(home).sources.add(source)
+    message = f"Added {added.name}. `candor sources sync {added.name} -c {collection}` reads it."
+    print_result(added, message, as_json)
+
+
+def _read_options(file: Path | None) -> dict[str, Any]:
+    import tomllib
+
+    from api.cli.common import read_text
+
+    try:
+        return tomllib.loads(read_text(file)) if file else {}
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{str(file)!r} is not valid TOML: {error}. Correct it.") from error
+
+
+@app.command()
+def sync(
+    names: Annotated[list[str] | None, typer.Argument(help="Sources. Default: all.", show_default=False)] = None,
+    collection: In = "documents",
+    details: Annotated[bool, typer.Option("--details", help="List each file that failed or was left out.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Read what is new or has changed in sources, and remove what they no longer have.
+
+    Exit code 1 if a source or one of its documents cannot be read; the others are read.
+
+    Example: candor sources sync -c handbook
+    """
+    from api.cli.ingest import exit_code, run_request
+    from ingest.errors import SourceFailed
+    from ingest.pipeline.plan import IngestRequest
+
+    candor, reports, code = make_candor(home), [], 0
+    for name in names or [each.name for each in candor.sources.table.list(collection)]:
+        try:
+            request = IngestRequest(collection, source=name)
+            reports.append(run_request(candor, request, progress=not as_json, details=details))
+            code = max(code, exit_code(reports[-1]))
+            if reports[-1].cancelled:
+                break
+        except SourceFailed as error:
+            print_message(f"candor: {error}")
+            code = 1
+    if as_json:
+        print_json(reports)
+    elif not (reports or code):
+        print_message(f"Collection {collection!r} has no source. `candor sources add` adds one.")
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command()
+def remove(
+    name: Annotated[str, typer.Argument(help="Source.")],
+    collection: In = "documents",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Remove a source and its documents.
+
+    Example: candor sources remove example-org-handbook -c handbook
+    """
+    from vectorstore.errors import CollectionNotFound
+
+    candor = make_candor(home)
+    source = candor.sources.find(collection, name)
+    if not yes:
+        typer.confirm(f"Remove the source {name!r} and its {source.documents} documents?", abort=True, err=True)
+    try:
+        with candor.collections.change(collection) as opened:
+            removed = candor.sources.remove(source, opened)
+    except CollectionNotFound:  # it was never synced
+        removed = candor.sources.remove(source, None)
+    print_result({"removed": name, "documents": removed}, f"Removed {name} and {removed} documents.", as_json)
