@@ -23,6 +23,7 @@ from vectorstore.models import GivenPassage, WebPage
 
 MAX_ROWS = 20
 _AROUND = 1500  # characters shown before and after a quote
+_MOVED = "The text of the source has changed since the answer; the quote is now at another place."
 _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "failed": "bold red", "cancelled": "bold red"}
 
 
@@ -104,6 +105,8 @@ def show_kept(console: Console, kept: KeptText) -> None:
     source = capitalized(describe_origin(kept.origin)) if kept.origin else kept.name
     where = ", ".join(part for part in (source, show_pages(kept.pages, kept.printed_pages)) if part)
     console.print(Text(f"[{kept.number}] {where}", style="bold"), soft_wrap=True)
+    if kept.moved:
+        console.print(Text(_MOVED, style="dim"), soft_wrap=True)
     start, end = max(0, kept.start - _AROUND), min(len(kept.text), kept.end + _AROUND)
     shown = Text("… " if start else "")
     shown.append(kept.text[start : kept.start]).append(kept.text[kept.start : kept.end], style="bold reverse")
