@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
-from api.services.exports.export import basis_of, checks_of, gaps_heading
+from api.services.exports.export import OTHER_VALUES, basis_of, checks_of, contradictions_of, gaps_heading
 from api.services.research.event_text import vote_lines
 from api.services.research.execution_summary import execution_facts
 from api.services.research.kept_text import KeptText
@@ -48,6 +48,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     show_list(console, gaps_heading(answer), answer.missing)
     for vote in answer.votes:
         show_list(console, "Vote", vote_lines(vote))
+    show_list(console, OTHER_VALUES, contradictions_of(answer))
     show_list(console, "Checks of the claims", checks_of(answer))
     if answer.answer:
         show_list(console, "Reasoning", [answer.reasoning])
