@@ -38,6 +38,9 @@ def names_in(selection: str) -> tuple[str, ...]:
 PICTURED_PAGES = "pictured_pages"
 """Metadata key: the pages of the document that show more than text, in the format of ``page_ranges``."""
 
+FILE_DATE = "file_date"
+"""Metadata key: the day of the last change of the document's file, in ISO form. Known to libraries, not to stores."""
+
 DESCRIBED_PAGE = "described_page"
 """Metadata key: the number of the page whose figures the passage describes. A model writes such passages."""
 

@@ -8,9 +8,11 @@ prompts, make a new recording with ``candor demo --live --record sample_docs/rec
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime, time
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,9 +62,9 @@ def run_demo(
     Raises the errors of ingests and of research.
     """
     candor = Candor(_settings(home, check_claims=not live or record is not None))
-    with as_file(files("sample_docs") / "documents") as folder:
-        _drop_foreign_collection(candor, folder, progress=progress)
-        report = run_ingest(candor, [folder], COLLECTION, progress=progress)
+    folder = _copy_documents(candor.settings.home)
+    _drop_foreign_collection(candor, folder, progress=progress)
+    report = run_ingest(candor, [folder], COLLECTION, progress=progress)
     if report.cancelled:
         raise typer.Exit(exit_code(report))
     answers, drifted = list[Answer](), list[DriftedCall]()
@@ -76,6 +78,16 @@ def run_demo(
     return DemoResult(
         home=str(candor.settings.home), collection=COLLECTION, answers=tuple(answers), drifted=tuple(drifted)
     )
+
+
+def _copy_documents(home: Path) -> Path:
+    """Copy the documents into the data folder, all with one date: prompts show dates of files that differ."""
+    with as_file(files("sample_docs") / "documents") as source:
+        folder = Path(shutil.copytree(source, home / "documents", dirs_exist_ok=True))
+    noon = datetime.combine(_TODAY, time(12), UTC).timestamp()
+    for each in folder.iterdir():
+        os.utime(each, (noon, noon))
+    return folder
 
 
 def _replay(candor: Candor, only: int | None, *, progress: bool) -> tuple[list[Answer], list[DriftedCall]]:

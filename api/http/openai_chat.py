@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.errors import UsageError
-from api.services.exports.export import Report, gaps_heading
+from api.services.exports.export import OTHER_VALUES, Report, gaps_heading
 from api.services.exports.markdown import escaped, unescaped
 from api.services.research.research import request_fields
 from base.models import FrozenModel
@@ -312,7 +312,7 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
         nearest = f"Closest: {answer.nearest.answer}" if answer.nearest else ""
         searched = f"Searched: {answer.searched}" if answer.searched else ""
         blocks += [_NO_ANSWER, escaped(answer.reasoning), escaped(nearest), escaped(searched)]
-    gaps = [part for part in report.parts if part.heading == gaps_heading(answer)]
+    gaps = [part for part in report.parts if part.heading in (OTHER_VALUES, gaps_heading(answer))]
     blocks.append("\n".join(f"{part.heading}: {escaped(line)}" for part in gaps for line in part.lines))
     sources = [f"[{source.mark}] {escaped(source.where)}: “{escaped(source.quote)}”" for source in report.sources]
     sources += [f"[{computed.mark}] {escaped(computed.purpose)}" for computed in report.calculations]

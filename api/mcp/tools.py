@@ -24,7 +24,7 @@ from api.services.documents.collections import Collections
 from api.services.documents.documents import Documents
 from api.services.documents.search import Found
 from api.services.documents.selection import Selection
-from api.services.exports.export import Report
+from api.services.exports.export import Report, contradictions_of
 from api.services.research.event_text import progress
 from api.services.research.execution_summary import execution_facts
 from api.services.research.runs import find_run, list_runs
@@ -129,6 +129,7 @@ class Researched(FrozenModel):
     evidence: tuple[Cited, ...]
     reasoning: str
     missing: tuple[str, ...]
+    other_values: tuple[str, ...] = Field(description="statements in what was read that may contradict the answer")
     did: dict[str, str] = Field(description="what the run did, by subject: steps, documents, tools, model calls")
 
     @classmethod
@@ -150,6 +151,7 @@ class Researched(FrozenModel):
             ),
             reasoning=answer.reasoning,
             missing=answer.missing,
+            other_values=tuple(contradictions_of(answer)),
             did=execution_facts(answer),
         )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from html import unescape
 from pathlib import PurePosixPath
 
 from ingest.document import CAPTION, ISSUER, PERIOD, TITLE, Block, BlockKind, ParsedDocument
@@ -100,7 +101,8 @@ class Outline:
         return self._counted[text]
 
     def _of(self, block: Block) -> str:
-        return self._parsed.text[block.start : block.end]
+        """Return the text of a heading. Some sources encode characters twice, so that ``&quot;`` remains."""
+        return unescape(self._parsed.text[block.start : block.end])
 
 
 def _letters(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 from ingest.document import Fact, FactSource
 from ingest.facts.opening import WORD, Opening
 
@@ -11,7 +13,7 @@ def find_title(stated: str, opening: Opening) -> Fact | None:
 
     This rejects names of files and programs, such as "Microsoft Word - R1" and "EDGAR PDF".
     """
-    title = " ".join(stated.split())
+    title = " ".join(unescape(stated).split())
     words = WORD.findall(title.casefold())
     if not any(character.isalpha() for character in title):
         return None

@@ -48,6 +48,7 @@ from ingest.ledger.records import (
     Publication,
     Stage,
     Touched,
+    document_date,
 )
 from ingest.ledger.rows import (
     BLOCKS,
@@ -330,6 +331,18 @@ class Ledger:
                 )
                 found.update({row.id: (row.name, row.id) for row in connection.execute(query)})
         return sorted(found, key=found.__getitem__)
+
+    def file_days(self, collections: Sequence[str], documents: Sequence[str]) -> dict[str, str]:
+        """Return the days (UTC, in ISO form) on which the files of these documents were last changed, by id."""
+        columns, found = DOCUMENTS.c, dict[str, str]()
+        with database(), self._engine.connect() as connection:
+            for start in range(0, len(documents), _REFERENCES):
+                query = select(columns.id, columns.modified).where(
+                    columns.collection.in_(collections), columns.id.in_(documents[start : start + _REFERENCES])
+                )
+                days = ((row.id, document_date((), row.modified)) for row in connection.execute(query))
+                found |= {document: day.isoformat() for document, day in days if day}
+        return found
 
     def counts(self) -> dict[str, dict[DocumentState, Count]]:
         """Count documents and chunks by collection and state."""

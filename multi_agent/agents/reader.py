@@ -40,6 +40,7 @@ from multi_agent.values.tasks import TaskData
 from vectorstore.models import Chunk
 
 _FURTHER = 2  # further searches for what is missing
+_PICTURED = 3  # best passages whose pages are shown as pictures, too
 _KEPT = 3  # best passages of a search that are shown even if an earlier attempt read them: they hold the open point
 _SHOWN = 600  # characters of an answer without a short form in an error message
 
@@ -244,11 +245,10 @@ class Reader:
         return best_document_last(read_around(found, library, settings.tokens_per_call)) if found else ()
 
     async def _pictures(self, found: Sequence[Chunk], shown: Sequence[Chunk]) -> PagePictures:
-        """Return pictures of pages in the shown passages, best pages first. Raises PictureUnavailable, LLMError."""
-        read = {chunk.id: chunk for chunk in shown}
-        ranked = {chunk.id: chunk for chunk in (*(each for each in found if each.id in read), *shown)}
-        kit = self._kit
-        return await PagePictures.load(ranked.values(), kit.settings.pictures_per_call, kit.library, kit.llm)
+        """Return pictures of pages of the best passages, best first. Raises PictureUnavailable, LLMError."""
+        kit, read = self._kit, {chunk.id for chunk in shown}
+        best = [chunk for chunk in found if chunk.id in read][:_PICTURED]
+        return await PagePictures.load(best, shown, kit.settings.pictures_per_call, kit.library, kit.llm)
 
     async def _answer(
         self,

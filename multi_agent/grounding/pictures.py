@@ -1,6 +1,6 @@
 """Sends pictures of pages to the model and turns its readings of them into evidence.
 
-    pictures = await PagePictures.load(best_first, most, library, llm)
+    pictures = await PagePictures.load(best_first, shown, most, library, llm)
     completion = await llm.complete(pictures.attach(messages), shape)
     pictures.evidence(claim.pictures)
 
@@ -29,6 +29,8 @@ from multi_agent.values.evidence_events import EvidenceRejected
 from multi_agent.values.picture import Picture
 from vectorstore.models import Chunk
 
+_MOST_WORDS = 300  # a full page of prose has at least 400
+
 
 class PictureReading(BaseModel):
     # No docstring: the schema would show it to the model.
@@ -56,16 +58,18 @@ class PagePictures:
         self._shown = tuple(shown)
 
     @classmethod
-    async def load(cls, chunks: Iterable[Chunk], most: int, library: Library, llm: LLM) -> Self:
-        """Load the pictures of at most ``most`` pages of the chunks, in order.
+    async def load(cls, chunks: Iterable[Chunk], shown: Sequence[Chunk], most: int, library: Library, llm: LLM) -> Self:
+        """Load the pictures of at most ``most`` pages of the chunks, in order. ``shown`` are all passages of the call.
 
-        Only pages that show more than their text get a picture. If there are such pages, the endpoint is asked whether
-        the model supports pictures. Raises PictureUnavailable, and LLMError like ``llm.takes_pictures``.
+        Only pages that show more than their text, and have little text, get a picture. If there are such pages, the
+        endpoint is asked whether the model supports pictures. Raises PictureUnavailable, and LLMError like
+        ``llm.takes_pictures``.
         """
         pages: dict[tuple[str, int], Chunk] = {}
         for chunk in chunks:
             for page in chunk.pictured_pages:
-                pages.setdefault((chunk.document_id, page), chunk)
+                if _words_on(page, chunk.document_id, shown) <= _MOST_WORDS:
+                    pages.setdefault((chunk.document_id, page), chunk)
         chosen = [(chunk, page) for (_, page), chunk in pages.items()][:most]
         if not chosen or not await llm.takes_pictures():
             return cls()
@@ -104,6 +108,12 @@ class PagePictures:
 
     def _has(self, reading: PictureReading) -> bool:
         return 1 <= reading.picture <= len(self._shown)
+
+
+def _words_on(page: int, document: str, shown: Iterable[Chunk]) -> int:
+    """Return the number of words of the page in the passages: a scan with as much text as a page needs no picture."""
+    spans = ((chunk, span) for chunk in shown if chunk.document_id == document for span in chunk.page_spans)
+    return sum(len(chunk.source_text(span.start, span.end).split()) for chunk, span in spans if span.number == page)
 
 
 async def _load(chunk: Chunk, page: int, library: Library) -> ShownPicture:

@@ -55,7 +55,7 @@ def _is_struck(span: Span, text: str) -> bool:
 def _find_exact(quote: str, text: str) -> Span | None:
     at = text.find(quote) if quote else -1
     while at >= 0:
-        if _at_boundaries(text, at, at + len(quote)):
+        if at_boundaries(text, at, at + len(quote)):
             return Span(at, at + len(quote))
         at = text.find(quote, at + 1)
     return None
@@ -86,7 +86,7 @@ def _find(quote: str, text: str, *, join_hyphenated: bool) -> Span | None:
     at = hay.text.find(needle) if needle else -1
     while at >= 0:
         end = at + len(needle)
-        if _at_boundaries(hay.text, at, end) and not (_cuts(hay.origins, at) or _cuts(hay.origins, end)):
+        if at_boundaries(hay.text, at, end) and not (_cuts(hay.origins, at) or _cuts(hay.origins, end)):
             return Span(hay.origins[at], hay.origins[end - 1] + 1)
         at = hay.text.find(needle, at + 1)
     return None
@@ -97,7 +97,7 @@ def _cuts(origins: list[int], at: int) -> bool:
     return 0 < at < len(origins) and origins[at - 1] == origins[at]
 
 
-def _at_boundaries(text: str, start: int, end: int) -> bool:
+def at_boundaries(text: str, start: int, end: int) -> bool:
     """Return whether both ends are at word boundaries. Scripts without spaces have none and always pass."""
     cut_before = start > 0 and _one_word(text[start - 1], text[start])
     cut_after = end < len(text) and _one_word(text[end - 1], text[end])

@@ -300,7 +300,7 @@ class SupportRules:
 
     def _location(self, item: Evidence, show: Callable[[Chunk, Sequence[int]], str]) -> str:
         chunk = self._chunks.get(item.chunk_id)
-        return show(chunk, item.pages) if chunk else item.name
+        return show(chunk.model_copy(update={"section": item.section}), item.pages) if chunk else item.name
 
     def _header(self, item: Evidence) -> str:
         """Return the header of the quote's table, or '' if its passage has none."""

@@ -73,8 +73,8 @@ class EndpointSettings(SettingsGroup):
         default="auto", description="form in which an `openai` endpoint gets the schema of a response; `auto` uses the "
         "first form that the endpoint accepts, and caches it")  # fmt: skip
     vision: Vision = Field(
-        default="auto", description="send pictures of pages to the model; `auto` asks the endpoint once whether the "
-        "model supports pictures, and caches it; `on` is an error if it does not")  # fmt: skip
+        default="auto", description="send pictures of pages to the model; `auto` shows the model a picture of a number "
+        "once, and caches whether it names it; `on` is an error if the endpoint rejects pictures")  # fmt: skip
     timeout_s: float = Field(
         default=300, gt=0, description="maximum seconds without new text; without streaming, for the whole response"
     )

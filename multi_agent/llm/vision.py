@@ -1,17 +1,19 @@
-"""Detects whether a model takes pictures, and adds advice to the errors of requests with pictures.
+"""Detects whether a model reads pictures, and adds advice to the errors of requests with pictures.
 
-Ollama reports the capabilities of its models. OpenAI-compatible servers do not, so Candor sends them a tiny picture.
-Servers reject it with different status codes: OpenAI and vLLM with 400, DeepSeek with 422, OpenRouter with 404,
-llama.cpp with 500. Candor therefore repeats a rejected request without the picture. If it succeeds now, the picture was
-the cause.
+Ollama reports the capabilities of its models. OpenAI-compatible servers do not, so Candor draws a number and asks them
+for it: some servers accept a picture and drop it. Servers reject pictures with different status codes: OpenAI and vLLM
+with 400, DeepSeek with 422, OpenRouter with 404, llama.cpp with 500. Candor therefore repeats a rejected request
+without the picture. If it succeeds now, the picture was the cause.
 """
 
 from __future__ import annotations
 
 import asyncio
-import struct
-import zlib
+import re
+import secrets
+from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
 from multi_agent.errors import LLMError, LLMRefused, LLMUnavailable, LLMUnreachable, PromptTooLong
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
@@ -22,12 +24,18 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Message
 from multi_agent.values.picture import Picture
 
-_FILE = "vision.json"
-_SIDE = 64  # pixels; some models reject smaller pictures
-_RED = b"\xd0\x10\x10"
+_FILE = "reads_pictures.json"
+_SIZE = (224, 112)  # pixels; some models reject pictures below 64
+NUMBERS = range(100, 1000)
+"""The numbers of test pictures. A model that does not see the picture guesses one in 900."""
 _OUTPUT_LIMIT = 1_000  # tokens of the response, thinking included
-_QUESTION = "Answer with one word: green."
+_QUESTION = "Which number does the picture show? Answer with the number alone."
 _REJECTED = (LLMRefused, LLMUnavailable)
+
+
+class _Found(NamedTuple):
+    accepts: bool
+    reads: bool
 
 
 class Vision:
@@ -60,8 +68,9 @@ class Vision:
 
     async def ask(self) -> bool:
         """Ask the endpoint and store its answer. Raises a subclass of LLMError."""
-        self._known = await _ask(self._settings)
-        self._memory.keep(self._known)
+        found = await _ask(self._settings)
+        self._memory.keep(found.reads)
+        self._known = found.accepts if self._settings.vision == "on" else found.reads
         return self._known
 
 
@@ -89,49 +98,52 @@ class PictureErrors(EndpointWrapper):
         )
 
 
-async def _ask(settings: EndpointSettings) -> bool:
+async def _ask(settings: EndpointSettings) -> _Found:
     limited = settings.model_copy(update={"max_output_tokens": min(settings.max_output_tokens, _OUTPUT_LIMIT)})
     match settings.provider:
         case "local":
-            return False
+            return _Found(accepts=False, reads=False)
         case "ollama":
-            return "vision" in await OllamaNative(limited).capabilities()
+            listed = "vision" in await OllamaNative(limited).capabilities()
+            return _Found(accepts=listed, reads=listed)
         case "openai":
-            return await _accepts_picture(OpenAICompatible(limited))
+            return await _show_number(OpenAICompatible(limited))
 
 
-async def _accepts_picture(client: OpenAICompatible) -> bool:
-    """Return whether the endpoint accepts a tiny picture. Raises the error of the same request without it, if any.
+async def _show_number(client: OpenAICompatible) -> _Found:
+    """Return whether the endpoint accepts the picture of a number, and whether the model names the number.
 
-    A status code of 5xx may have another cause, so it counts as a rejection only if it repeats.
+    Raises the error of the same request without the picture, if any. A status code of 5xx may have another cause, so it
+    counts as a rejection only if it repeats.
     """
-    if (error := await _rejection(client, Picture.of(_tiny_png()))) is None:
-        return True
-    if (other := await _rejection(client)) is not None:
-        raise other
-    return isinstance(error, LLMUnavailable) and await _rejection(client, Picture.of(_tiny_png())) is None
+    number = secrets.choice(NUMBERS)
+    picture = Picture.of(draw_number(number))
+    answer = await _answer(client, picture)
+    if isinstance(answer, LLMError):
+        if isinstance(other := await _answer(client), LLMError):
+            raise other
+        if not isinstance(answer, LLMUnavailable) or isinstance(answer := await _answer(client, picture), LLMError):
+            return _Found(accepts=False, reads=False)
+    return _Found(accepts=True, reads=str(number) in re.findall(r"\d+", answer))
 
 
-async def _rejection(client: OpenAICompatible, *pictures: Picture) -> LLMError | None:
-    """Return the error with which the endpoint rejects the request; None if it accepts it."""
+async def _answer(client: OpenAICompatible, *pictures: Picture) -> str | LLMError:
+    """Return the text of the answer, or the error with which the endpoint rejects the request."""
     message = Message(role="user", content=_QUESTION, pictures=pictures)
     try:
-        await client.send_as("none", EndpointRequest((message,), {}, None))
+        return (await client.send_as("none", EndpointRequest((message,), {}, None))).text
     except LLMUnreachable:
         raise
     except _REJECTED as error:
         return error
-    return None
 
 
-def _tiny_png() -> bytes:
-    """Return a red square as PNG."""
-    rows = (b"\0" + _RED * _SIDE) * _SIDE
-    header = struct.pack(">IIBBBBB", _SIDE, _SIDE, 8, 2, 0, 0, 0)
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
-    chunks = (struct.pack(">I", len(data)) + kind + data + _checksum(kind + data) for kind, data in parts)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+def draw_number(number: int) -> bytes:
+    """Return a picture of the number as PNG."""
+    from PIL import Image, ImageDraw, ImageFont
 
-
-def _checksum(data: bytes) -> bytes:
-    return struct.pack(">I", zlib.crc32(data))
+    image, file = Image.new("RGB", _SIZE, "white"), BytesIO()
+    centre = (_SIZE[0] / 2, _SIZE[1] / 2)
+    ImageDraw.Draw(image).text(centre, str(number), "black", ImageFont.load_default(72), anchor="mm")
+    image.save(file, "PNG")
+    return file.getvalue()

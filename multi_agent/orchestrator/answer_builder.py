@@ -102,6 +102,7 @@ class AnswerBuilder:
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
             votes=self._counter.votes,
+            contradictions=self._counter.contradictions,
             searched=self._searched,
             coverage=coverage(context, self.catalogue),
             summary=self._counter.summary(context, self.catalogue, synthesis),

@@ -82,7 +82,8 @@ class Run:
         self._change = PlanChange(request.fork)
         self._earlier = earlier = resumed if resumed.events else EarlierRun(self._origin)
         self._examples = earlier.examples if examples is None else examples
-        self._today = earlier.today or str(request.today or date.today())  # noqa: DTZ011 - the person's day
+        today = str(request.today or date.today())  # noqa: DTZ011 - the person's day
+        self._today = today if earlier.today is None else earlier.today
         self._began = time.perf_counter() - resumed.seconds
         self._meter = resumed.meter()
         spent = BudgetUsage(resumed.usage, resumed.seconds)

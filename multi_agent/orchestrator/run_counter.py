@@ -25,7 +25,8 @@ class RunCounter:
 
     def __init__(self, offered: Collection[str] = ()) -> None:
         self._offered = offered
-        self._attempts = self._contradictions = 0
+        self._attempts = 0
+        self._contradictions: list[tuple[str, ...]] = []
         self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._tool_calls: dict[tuple[str, int], ToolReturned] = {}
         self._votes: list[Vote] = []
@@ -40,16 +41,21 @@ class RunCounter:
         elif isinstance(body, ToolReturned):
             self._tool_calls[body.key, body.occurrence] = body  # a retried step repeats its calls
         elif isinstance(body, ContradictionFound):
-            self._contradictions += 1
+            self._contradictions.append(body.sides)
         elif isinstance(body, Voted):
             self._votes.append(Vote(**body.model_dump(exclude={"type"})))
             answers = [group for group in body.groups if group.answer != INSUFFICIENT]
-            self._contradictions += max(0, len(answers) - 1)
+            self._contradictions += [(answers[0].answer, other.answer) for other in answers[1:]]
 
     @property
     def votes(self) -> tuple[Vote, ...]:
         """The votes between agents or samples, in order."""
         return tuple(self._votes)
+
+    @property
+    def contradictions(self) -> tuple[tuple[str, ...], ...]:
+        """The sides of the possible contradictions, in order."""
+        return tuple(self._contradictions)
 
     def summary(
         self, context: ResearchContext | None, catalogue: Sequence[CatalogueEntry], answer: Synthesis | None
@@ -76,7 +82,7 @@ class RunCounter:
             web_pages=SourceCount(cited=len(_urls(cited)), read=len(_urls(chunks) | _urls(found))),
             tools=tools,
             tools_offered=len({*self._offered, *tools}),
-            contradictions=self._contradictions,
+            contradictions=len(self._contradictions),
         )
 
     def _tools(self) -> dict[str, ToolCount]:

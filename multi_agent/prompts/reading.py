@@ -29,7 +29,8 @@ def read_around(
     """Return the found passages, best first, each followed by the passages around it.
 
     ``found`` is ranked, best first. The passages have at most ``tokens`` tokens together, by Candor's estimate; the
-    best one is always among them. Passages with the same text are returned once.
+    best one is always among them. Passages with the same text are returned once, and none that a copy of its document
+    contains.
     """
     reading = _Reading(tokens)
     best = _distinct(found)
@@ -50,7 +51,7 @@ class _Reading:
     def __init__(self, tokens: int) -> None:
         self._left = tokens
         self._tokens = tokens
-        self._texts: set[str] = set()
+        self._texts: dict[str, str] = {}
         self._groups: dict[str, list[Chunk]] = {}
 
     @property
@@ -66,10 +67,14 @@ class _Reading:
         """Add the passage unless its text is known or it does not fit into this share of the budget."""
         size, text = estimate_tokens(chunk.reading_text), _words(chunk)
         fits = self._left - size >= (1 - share) * self._tokens
-        if text not in self._texts and (fits or not self._groups):
-            self._texts.add(text)
+        if not self._is_known(text, chunk.title) and (fits or not self._groups):
+            self._texts[text] = chunk.title
             self._left -= size
             self._groups.setdefault(reason.id, []).append(chunk)
+
+    def _is_known(self, text: str, title: str) -> bool:
+        """Return whether the text was added, or is a part of an added one from a document of the same title."""
+        return text in self._texts or any(title == each and text in longer for longer, each in self._texts.items())
 
 
 def _distinct(chunks: Iterable[Chunk]) -> list[Chunk]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from multi_agent.prompts.show_dates import show_dates
 from multi_agent.prompts.show_outside import OUTSIDE, show_words
 from multi_agent.prompts.show_passages import show_location
 from multi_agent.records.table import locate_records
@@ -38,12 +39,13 @@ def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
     chunks = {chunk.id: chunk for chunk in context.chunks}
     lines: list[str] = []
     table = ""
+    dates = dict(show_dates([chunks[item.chunk_id] for item in shown]))
     for item in shown:
         chunk = chunks[item.chunk_id]
         if (columns := _columns(chunk)) and columns != table:
             lines.append(f"(The next rows are of a table that begins with {columns})")
         table = columns
-        lines.append(_show_quote(item, chunk))
+        lines.append(_show_quote(item, chunk, dates.pop(chunk.document_id, "")))
     if any(item.origin for item in shown):
         lines.append(f"(Quotes of web pages and results of tools are {OUTSIDE.replace(' it', ' them')}.)")
     if hidden := len(context.evidence) - len(shown):
@@ -83,10 +85,12 @@ def show_records(context: ResearchContext) -> str:
     return "\nThe same as records:\n" + "\n".join(rows) + "\n"
 
 
-def _show_quote(item: Evidence, chunk: Chunk) -> str:
+def _show_quote(item: Evidence, chunk: Chunk, date: str) -> str:
+    """Return the quote with its location. ``date`` is given for the first quote of a document."""
     why = f"\n    It shows: {show_words(item.why, item.origin)}" if item.why else ""
     origin = f" ({item.picture})" if item.picture else ""
-    return f"[{item.number}] {show_location(chunk, item.pages)}{origin}: {show_words(item.quote, item.origin)}{why}"
+    place = ", ".join(filter(None, (show_location(chunk, item.pages), date)))
+    return f"[{item.number}] {place}{origin}: {show_words(item.quote, item.origin)}{why}"
 
 
 def _columns(chunk: Chunk) -> str:

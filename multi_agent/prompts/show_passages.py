@@ -1,7 +1,8 @@
 """Renders passages for prompts with their locations, and selects how many fit into a call.
 
 An agent that cites gets numbered units, which are sentences of prose, lines of lists and code, and rows of tables. It
-cites their numbers, and ``grounding/citations.py`` turns these into quotes.
+cites their numbers, and ``grounding/citations.py`` turns these into quotes. Headings have no numbers: each section is
+below a line with its document, section and pages.
 
 Passages are in reading order within their document. An agent that answers gets the document of the best passage last,
 next to the question. If many calls read all passages, documents are sorted by name.
@@ -10,16 +11,19 @@ next to the question. If many calls read all passages, documents are sorted by n
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from html import unescape
 from typing import NamedTuple, TypeVar
 
 from multi_agent.llm.context_window import estimate_tokens
+from multi_agent.prompts.show_dates import show_dates
 from multi_agent.prompts.show_outside import mark_outside, show_lines, show_origin, show_words
 from vectorstore.models import Chunk, ToolOutput, WebPage
-from vectorstore.text.sentences import units_of
+from vectorstore.text.sentences import Span, units_of
 
 T = TypeVar("T")
 _NO_LETTERS = re.compile(r"[\W_]+")
+_LONGEST_HEADING = 8  # words
 _HEADINGS = 6  # units at the beginning of a passage that may be its title and headings
 
 
@@ -36,32 +40,74 @@ class Unit(NamedTuple):
         """The text on one line."""
         return " ".join(self.chunk.source_text(self.start, self.end).split())
 
+    @property
+    def section(self) -> tuple[str, ...]:
+        """The headings above it. Header rows of a table belong to the section of the passage."""
+        return self.chunk.section_of(max(self.start, self.chunk.start))
+
 
 def number_units(chunks: Iterable[Chunk]) -> tuple[Unit, ...]:
-    """Number the units of all passages from 1. A unit that overlapping passages share is numbered once."""
+    """Number the units of all passages from 1, without what an earlier passage of the prompt shows.
+
+    That is the overlap of passages, and the header rows of a table that goes on. Titles and headings get no number,
+    because the line above the passage shows them.
+    """
     units: list[Unit] = []
-    known: set[tuple[str, int, int]] = set()
+    known: dict[tuple[str, str], list[Unit]] = {}
+    before: Chunk | None = None
     for chunk in chunks:
-        for start, end in units_of(chunk):
-            place = (chunk.document_id, start, end)
-            is_header = chunk.header is not None and start < chunk.header.end
-            if is_header or place not in known:
-                units.append(Unit(len(units) + 1, chunk, start, end))
-            known.add(place)
+        shown = known.setdefault((chunk.document_id, chunk.version), [])
+        header_end = chunk.header.end if chunk.header and not _goes_on(before, chunk) else 0
+        own = [Unit(0, chunk, *span) for span in _without_headings(chunk)]
+        new = [unit for unit in own if unit.start < header_end or not _is_within(unit, shown)]
+        units += (unit._replace(number=number) for number, unit in enumerate(new, len(units) + 1))
+        shown += new
+        before = chunk
     return tuple(units)
+
+
+def _goes_on(before: Chunk | None, chunk: Chunk) -> bool:
+    """Return whether the passage before it belongs to the same table, or has its first rows."""
+    if before is None or chunk.header is None or before.document_id != chunk.document_id:
+        return False
+    start = chunk.header.start
+    return (before.header is not None and before.header.start == start) or before.start <= start < before.end
+
+
+def _is_within(unit: Unit, known: Iterable[Unit]) -> bool:
+    return any(each.start <= unit.start and unit.end <= each.end and unit.text in each.text for each in known)
+
+
+def _without_headings(chunk: Chunk) -> list[Span]:
+    """Return the units of a passage without its title and headings, unless it has nothing else."""
+    spans = units_of(chunk)
+    lines = [_letters(chunk.source_text(*span)) for span in spans]
+    starts = {section.start for section in chunk.sections}
+    below = {_letters(heading) for section in chunk.sections for heading in section.path if not _is_text(heading)}
+    title = _letters(chunk.title)
+    above = {title, *(_letters(heading) for heading in chunk.section if not _is_text(heading))}
+    halves = {each for at in range(_HEADINGS) if "".join(lines[at : at + 2]) == title for each in (at, at + 1)}
+    kept = [
+        span
+        for at, (span, line) in enumerate(zip(spans, lines, strict=True))
+        if not ((at < _HEADINGS and (line in above or at in halves)) or (span.start in starts and line in below))
+    ]
+    return kept or spans
+
+
+def _is_text(heading: str) -> bool:
+    """Return whether a heading is as long as a sentence. It may state a fact, so it gets a number."""
+    return len(heading.split()) > _LONGEST_HEADING
 
 
 def show_units(units: Iterable[Unit]) -> str:
     """Return the units with their numbers, each passage under a line with its location."""
-    passages: dict[str, list[Unit]] = {}
-    for unit in units:
-        passages.setdefault(unit.chunk.id, []).append(unit)
-    return _join((shown[0].chunk, "\n".join(map(_show_unit, shown))) for shown in passages.values())
+    return _join(units, lambda unit: f"[{unit.number}] {show_words(unit.text, unit.chunk.origin)}")
 
 
 def show_passages(chunks: Iterable[Chunk]) -> str:
     """Return the passages without numbers, for an agent that does not cite them."""
-    return _join((chunk, show_lines(chunk.text) if chunk.origin else chunk.reading_text) for chunk in chunks)
+    return _join(number_units(chunks), lambda unit: show_lines(unit.text) if unit.chunk.origin else unit.text)
 
 
 def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Collection[str] = ()) -> str:
@@ -88,20 +134,46 @@ def show_proof(chunk: Chunk, pages: Sequence[int] | None = None) -> str:
     return chunk.title if isinstance(chunk.origin, WebPage | ToolOutput) else show_location(chunk, pages)
 
 
-def _join(passages: Iterable[tuple[Chunk, str]]) -> str:
-    """Return the texts below their locations. Each title is shown once, in the location or in the passage itself."""
-    titled: set[str] = set()
-    shown: list[str] = []
-    for chunk, text in passages:
-        lines = [_letters(chunk.source_text(start, end)) for start, end in units_of(chunk)[:_HEADINGS]]
-        known = {*lines, "".join(lines[:2])} | ({_letters(chunk.title)} if chunk.document_id in titled else set())
-        shown.append(f"=== {show_location(chunk, without=known)}{mark_outside(chunk)}\n{text}")
-        titled.add(chunk.document_id)
-    return "\n\n".join(shown)
+def _join(units: Iterable[Unit], show: Callable[[Unit], str]) -> str:
+    """Return the units below their locations. The first line of each document has its title and its date."""
+    units = tuple(units)
+    dates = show_dates([unit.chunk for unit in units])
+    known: set[str] = set()
+    blocks: list[str] = []
+    for part in _parts(units):
+        line = _show_line(part, dates, is_first=part[0].chunk.document_id not in known)
+        known.add(part[0].chunk.document_id)
+        blocks.append("\n".join((line, *map(show, part))))
+    return "\n\n".join(blocks)
 
 
-def _show_unit(unit: Unit) -> str:
-    return f"[{unit.number}] {show_words(unit.text, unit.chunk.origin)}"
+def _parts(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    """Yield the units of each section of a document. Neighbouring passages of one section are one part."""
+    part: list[Unit] = []
+    for unit in units:
+        if part and not _is_same_part(part[-1], unit):
+            yield part
+            part = []
+        part.append(unit)
+    if part:
+        yield part
+
+
+def _is_same_part(one: Unit, other: Unit) -> bool:
+    chunk, following = one.chunk, other.chunk
+    near = chunk.id == following.id or (chunk.origin is None and following.index - chunk.index == 1)
+    return chunk.document_id == following.document_id and near and one.section == other.section
+
+
+def _show_line(part: Sequence[Unit], dates: Mapping[str, str], *, is_first: bool) -> str:
+    first = part[0]
+    spans = {span.number: span for unit in part for span in unit.chunk.page_spans}
+    pages = sorted({page for unit in part for page in unit.chunk.pages_of(unit.start, unit.end)})
+    section = tuple(heading for heading in first.section if not _is_text(heading))
+    place = first.chunk.model_copy(update={"section": section, "page_spans": tuple(spans.values())})
+    location = show_location(place, pages or None, () if is_first else {_letters(place.title)})
+    date = dates[place.document_id] if is_first else ""
+    return f"=== {', '.join(filter(None, (location, date)))}{mark_outside(first.chunk)}"
 
 
 def titled(name: str, title: str) -> str:
@@ -110,7 +182,7 @@ def titled(name: str, title: str) -> str:
 
 
 def _letters(text: str) -> str:
-    return _NO_LETTERS.sub("", text.casefold())
+    return _NO_LETTERS.sub("", unescape(text).casefold())
 
 
 def show_pages(pages: Sequence[int], printed: str = "") -> str:

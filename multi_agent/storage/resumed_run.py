@@ -32,9 +32,9 @@ class EarlierRun:
         return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
 
     @property
-    def today(self) -> str:
-        """The date of the run for terms such as 'last year'. Empty without events."""
-        return next((event.body.today for event in self.events if isinstance(event.body, RunStarted)), "")
+    def today(self) -> str | None:
+        """The date of the run for terms such as 'last year'. Empty in older runs, None without events."""
+        return next((event.body.today for event in self.events if isinstance(event.body, RunStarted)), None)
 
 
 class ResumedRun(EarlierRun):

@@ -26,6 +26,7 @@ from multi_agent.prompts.show_passages import bullets, number_units, show_locati
 from multi_agent.tool import ToolCard, ToolResult
 from multi_agent.toolbox.granted_tool import OfferedTools
 from vectorstore.models import Chunk, ToolOutput
+from vectorstore.text.sentences import units_of
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,11 @@ class ToolLoop:
 
     def _show_passage(self, chunk: Chunk) -> str:
         """Return the passage with numbered units, in full only the first time."""
-        if chunk.id in self._passages:
-            return f"=== {show_location(chunk)}: see above"
+        known = chunk.id in self._passages
         self._passages[chunk.id] = chunk
         units = [unit for unit in number_units(self._passages.values()) if unit.chunk.id == chunk.id]
+        if known or (not units and units_of(chunk)):
+            return f"=== {show_location(chunk)}: see above"
         if units:
             return show_units(units)
         return f"=== {show_location(chunk)}{mark_outside(chunk)}\n{show_lines(chunk.text)}"

@@ -186,6 +186,9 @@ class Answer(FrozenModel):
     found: str = ""
     missing: tuple[str, ...] = ()
     votes: tuple[Vote, ...] = Field(default=(), description="votes among several answers to one question, in order")
+    contradictions: tuple[tuple[str, ...], ...] = Field(
+        default=(), description="statements that may contradict each other, with their documents; votes are among them"
+    )
     searched: Selection | None = Field(default=None, description="documents that match the filter; null without filter")
     coverage: Coverage = Coverage()
     summary: ExecutionSummary = ExecutionSummary()

@@ -6,7 +6,7 @@ Sentence ends are marks of punctuation of many scripts. Nothing here depends on 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,7 +16,10 @@ _ENDS = r"(?<=[.!?…؟।])(?=\s)|(?<=[.!?…][\"'”’»)\]])(?=\s)|(?<=[。�
 SENTENCE_ENDS = re.compile(rf"{_ENDS}|(?<=\n)")
 """Ends of sentences and of lines."""
 LINE_STARTS = re.compile(r"(?<=\n)")
-_INSIDE_PARAGRAPH = re.compile(_ENDS)
+_LOWER, _UPPER = "a-zß-öø-ÿ", "A-ZÀ-ÖØ-Þ"
+_RUN_ON = rf"(?<=[{_LOWER}]{{3}}[.!?])(?=[{_UPPER}][{_LOWER}]+\s)"
+"""The end of a sentence that a lost blank joined to the next one: a word, its full stop, and a capitalised word."""
+_INSIDE_PARAGRAPH = re.compile(f"{_ENDS}|{_RUN_ON}")
 _ROW = "|"
 """Readers write the rows of tables between pipes."""
 _ITEM = re.compile(r"[-*•‣◦▪·–—]\s|\(?\w{1,3}[.)]\s")
@@ -26,6 +29,8 @@ _MIN_WRAPPED = 40
 """Characters. Lines of a paragraph are not wrapped at less."""
 _RAGGED = 0.1
 """Share of the width that a wrapped line may be shorter: in proportional fonts, characters differ in width."""
+_LONGEST_CELL, _CELL_WORDS, _FEWEST_CELLS = 12, 2, 4
+"""Characters and words of a cell, and cells of a row. Fewer short lines may be headings or list entries."""
 _LONGEST_WORD = 20
 """Characters. In scripts without spaces, a whole line is one word."""
 
@@ -60,6 +65,7 @@ def _units(text: str, offset: int, *, code: bool) -> tuple[Span, ...]:
     """Return the units of a text that starts at ``offset``. Lines without a letter or digit are no units."""
     lines = divide(text, 0, len(text), LINE_STARTS)
     spans = lines if code else [span for each in _paragraphs(text, lines) for span in _sentences(text, each)]
+    spans = spans if code else list(_join_cells(text, spans))
     return tuple(Span(offset + start, offset + end) for start, end in spans if any(map(str.isalnum, text[start:end])))
 
 
@@ -78,6 +84,30 @@ def _paragraphs(text: str, lines: list[Span]) -> Iterator[Span]:
         joined = line
     if joined:
         yield joined
+
+
+def _join_cells(text: str, spans: Sequence[Span]) -> Iterator[Span]:
+    """Join runs of very short lines: the cells of a table that has one cell in each line, such as opening hours."""
+    run: list[Span] = []
+    for span in spans:
+        if run and not (_is_cell(text, span) and _is_cell(text, run[-1]) and _is_next_line(text, run[-1], span)):
+            yield from _joined(run)
+            run = []
+        run.append(span)
+    yield from _joined(run)
+
+
+def _joined(run: Sequence[Span]) -> Sequence[Span]:
+    return [Span(run[0].start, run[-1].end)] if len(run) >= _FEWEST_CELLS else run
+
+
+def _is_cell(text: str, span: Span) -> bool:
+    words = text[span.start : span.end]
+    return len(words) <= _LONGEST_CELL and words.count(" ") < _CELL_WORDS and not words.startswith(_ROW)
+
+
+def _is_next_line(text: str, previous: Span, line: Span) -> bool:
+    return text.count("\n", previous.end, line.start) == 1 and not _ITEM.match(text[line.start : line.end])
 
 
 def _block(text: str, lines: list[Span], index: int) -> Iterator[Span]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
-from api.services.exports.export import basis_of, checks_of, gaps_heading
+from api.services.exports.export import OTHER_VALUES, basis_of, checks_of, contradictions_of, gaps_heading
 from api.services.research.event_text import vote_lines
 from api.services.research.execution_summary import execution_facts
 from api.services.research.kept_text import KeptText
@@ -23,6 +23,7 @@ from vectorstore.models import GivenPassage, WebPage
 
 MAX_ROWS = 20
 _AROUND = 1500  # characters shown before and after a quote
+_MOVED = "The text of the source has changed since the answer; the quote is now at another place."
 _STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "failed": "bold red", "cancelled": "bold red"}
 
 
@@ -47,6 +48,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     show_list(console, gaps_heading(answer), answer.missing)
     for vote in answer.votes:
         show_list(console, "Vote", vote_lines(vote))
+    show_list(console, OTHER_VALUES, contradictions_of(answer))
     show_list(console, "Checks of the claims", checks_of(answer))
     if answer.answer:
         show_list(console, "Reasoning", answer.reasoning.splitlines())
@@ -104,6 +106,8 @@ def show_kept(console: Console, kept: KeptText) -> None:
     source = capitalized(describe_origin(kept.origin)) if kept.origin else kept.name
     where = ", ".join(part for part in (source, show_pages(kept.pages, kept.printed_pages)) if part)
     console.print(Text(f"[{kept.number}] {where}", style="bold"), soft_wrap=True)
+    if kept.moved:
+        console.print(Text(_MOVED, style="dim"), soft_wrap=True)
     start, end = max(0, kept.start - _AROUND), min(len(kept.text), kept.end + _AROUND)
     shown = Text("… " if start else "")
     shown.append(kept.text[start : kept.start]).append(kept.text[kept.start : kept.end], style="bold reverse")

@@ -31,17 +31,18 @@ def _lines(result: Replay) -> Iterator[tuple[str, str]]:
         yield f"{result.run_id} cannot be repeated as it was.", result.error
     if result.difference:
         yield from difference_lines(result.difference, f"{result.run_id} differs first in")
-    first, *others = result.causes or (None,)
-    if first is None:
-        yield "Cause: unknown.", "The run is of a version of Candor that did not store what a run depends on."
-    else:
-        yield f"Cause: {_cause(first)}", ""
+    for each in result.causes[:1]:
+        yield f"Cause: {_cause(each)}", ""
+    if result.not_compared:
+        yield (
+            "The cause cannot be found: an earlier version of Candor stored the run without these.",
+            (f"Not compared: {', '.join(result.not_compared)}."),
+        )
     if result.line:
         yield f"The first differing line in the prompt of {result.line.caller} was:", excerpt(result.line.recorded)
         yield "and is now:", excerpt(result.line.repeated)
-    for each in others:
-        if each:
-            yield f"Also changed: {_cause(each)}", ""
+    for each in result.causes[1:]:
+        yield f"Also changed: {_cause(each)}", ""
 
 
 def difference_lines(difference: Difference, title: str) -> Iterator[tuple[str, str]]:

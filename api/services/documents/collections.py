@@ -173,6 +173,7 @@ class Collections:
             Retriever(opened, self.load_embedder()),
             lambda chunk, page: self.draw_page(part_of(selection, chunk.name), chunk, page),
             None if SEPARATOR in selection else partial(self.ledger.searchable, selection),
+            partial(self.ledger.file_days, names_in(selection)),
         )
 
     def catalogue(self, selection: str) -> list[CatalogueEntry]:

@@ -192,6 +192,14 @@ def checks_of(answer: Answer) -> list[str]:
     return result + [f"{claim.checked} — {claim.text}" for claim in answer.claims if claim.checked]
 
 
+OTHER_VALUES = "Other values in what was read"
+
+
+def contradictions_of(answer: Answer) -> list[str]:
+    """Return the pairs of statements that may contradict each other, in words."""
+    return [" – but: ".join(sides) for sides in answer.contradictions]
+
+
 def gaps_heading(answer: Answer) -> str:
     """Return the heading of the gaps. Even a sufficient answer can have gaps."""
     return "Left open" if answer.status is Status.ANSWERED else "Missing"
@@ -205,6 +213,7 @@ def _parts(answer: Answer) -> list[Part]:
     return [
         _part("In short", [answer.short]),
         _part("Closest", [answer.nearest.answer if answer.nearest else ""]),
+        _part(OTHER_VALUES, contradictions_of(answer)),
         _part("Checks of the claims", checks_of(answer)),
         _part("Why", answer.reasoning.splitlines()),
         _part("On the way", on_the_way),

@@ -20,7 +20,7 @@ def execution_facts(answer: Answer) -> dict[str, str]:
         "Given passages": _of(did.given_passages) if did.given_passages.total else "",
         "Web pages": _of(did.web_pages) if did.web_pages.read else "",
         "Tools": _tools(did),
-        "Contradictions": str(did.contradictions or ""),
+        "Contradictions": str(did.contradictions or "") if not answer.contradictions else "",
         "Work": _work(answer),
     }
     return {subject: fact for subject, fact in facts.items() if fact}

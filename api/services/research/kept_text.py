@@ -9,8 +9,10 @@ from pydantic import Field
 from api.auth.permissions import Caller
 from api.errors import EvidenceNotFound
 from api.services.documents.documents import Documents
+from api.services.research.moved_quote import place_in
 from api.services.research.runs import find_run
 from base.models import FrozenModel
+from ingest.ledger.records import DocumentText
 from ingest.pipeline.web_address import URL
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import RunSummary, Trace
@@ -32,6 +34,7 @@ class KeptText(FrozenModel):
     end: int
     pages: tuple[int, ...] = Field(default=(), description="Pages of the quote, for a document with pages.")
     printed_pages: PrintedPages = ""
+    moved: bool = Field(default=False, description="The text has changed since the answer, and the quote has moved.")
     path: str = Field(default="", description="Path of the document's file, only on the command line.")
     url: str = Field(default="", description="Address from which the document was fetched, or empty.")
 
@@ -45,7 +48,7 @@ def evidence_text(
         return _kept_with_run(calls, trace, run, quote)
     document = documents.find(quote.document_id, part_of(run.collection, quote.name))
     known = {"path": document.path, "url": str(document.metadata.get(URL, ""))}
-    return _kept(quote, documents.text(document).text).model_copy(update=known)
+    return _kept(quote, documents.text(document)).model_copy(update=known)
 
 
 def kept_text(calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller) -> KeptText:
@@ -77,7 +80,7 @@ def _kept_with_run(calls: ToolCalls, trace: Trace, run: RunSummary, quote: Quote
     texts = given_texts(trace, run.run_id) if is_given else returned_texts(calls, run.run_id)
     if quote.document_id not in texts:
         raise EvidenceNotFound(f"The text of evidence {quote.number} was not kept with {run.run_id}.")
-    return _kept(quote, texts[quote.document_id])
+    return _kept(quote, DocumentText(text=texts[quote.document_id], blocks=(), pages=()))
 
 
 def returned_texts(calls: ToolCalls, run_id: str) -> dict[str, str]:
@@ -100,10 +103,10 @@ def _joined(passages: Iterable[Chunk]) -> dict[str, str]:
     return texts
 
 
-def _kept(quote: Quote, text: str) -> KeptText:
-    if text[quote.start : quote.end] != quote.quote:
+def _kept(quote: Quote, source: DocumentText) -> KeptText:
+    if (now := place_in(source, quote)) is None:
         raise EvidenceNotFound(f"The source of evidence {quote.number} has changed and no longer contains the quote.")
     return KeptText(
-        number=quote.number, name=quote.name, origin=quote.origin, text=text, start=quote.start, end=quote.end,
-        pages=quote.pages, printed_pages=quote.printed_pages,
+        number=now.number, name=now.name, origin=now.origin, text=source.text, start=now.start, end=now.end,
+        pages=now.pages, printed_pages=now.printed_pages, moved=now != quote,
     )  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
 from ingest.ledger.ledger import Ledger
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
-from vectorstore.models import Chunk, ChunkFilter, Hit
+from vectorstore.models import FILE_DATE, Chunk, ChunkFilter, Hit
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 
@@ -32,6 +32,8 @@ class CollectionLibrary:
     """Returns a page of the chunk's document as PNG."""
     find_ids: Callable[[Sequence[str]], Sequence[str]] | None = None
     """Returns the ids of the searchable documents with these names or ids. None looks through the catalogue."""
+    file_days: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda _: {})
+    """Returns the days of the last changes of the documents' files, by id."""
 
     def index(self) -> Mapping[str, str]:
         spec = self.retriever.spec
@@ -40,17 +42,29 @@ class CollectionLibrary:
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         if (where := self._filter(documents)) is None:
             return []
-        return self.retriever.search(queries, limit, where)
+        hits = self.retriever.search(queries, limit, where)
+        chunks = self._with_days([hit.chunk for hit in hits])
+        return [hit.model_copy(update={"chunk": chunk}) for hit, chunk in zip(hits, chunks, strict=True)]
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
-        return self.retriever.around(chunks, reach)
+        return self._with_days(self.retriever.around(chunks, reach))
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         where = self._filter(documents)
-        return [] if where is None else list(self.retriever.scan(where))
+        return [] if where is None else self._with_days(list(self.retriever.scan(where)))
 
     def page_picture(self, chunk: Chunk, page: int) -> bytes:
         return self.draw(chunk, page)
+
+    def _with_days(self, chunks: Sequence[Chunk]) -> list[Chunk]:
+        """Return the chunks with the days of their files, which the store does not know."""
+        days = self.file_days(list(dict.fromkeys(chunk.document_id for chunk in chunks)))
+        return [
+            chunk.model_copy(update={"metadata": {**chunk.metadata, FILE_DATE: days[chunk.document_id]}})
+            if chunk.document_id in days
+            else chunk
+            for chunk in chunks
+        ]
 
     def _filter(self, documents: Sequence[str]) -> ChunkFilter | None:
         """Return the filter for these documents, or None if none exists, because an empty filter matches everything."""

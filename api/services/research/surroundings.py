@@ -16,6 +16,7 @@ from api.errors import OriginalGone
 from api.services.documents.documents import Documents
 from api.services.documents.shown_pages import ShownPages
 from api.services.research.kept_text import given_texts, returned_texts
+from api.services.research.moved_quote import place_in
 from api.services.research.runs import find_run
 from base.models import FrozenModel
 from ingest.errors import DocumentNotFound, PageNotShown
@@ -35,6 +36,7 @@ class SourceState(StrEnum):
     """The state of the source of a quote."""
 
     FOUND = "found"
+    MOVED = "moved"
     CHANGED = "changed"
     MISSING = "missing"
 
@@ -52,7 +54,11 @@ class Surroundings(FrozenModel):
     """A quote with the surrounding text. Start and end are offsets in the whole text of its source."""
 
     number: int = Field(description="Number of the evidence in the answer.")
-    state: SourceState = Field(description="With 'changed' and 'missing', the source no longer has the quote.")
+    state: SourceState = Field(
+        description="With 'moved', the text has changed and has the quote at another place. With 'changed' and "
+        "'missing', the source no longer has the quote."
+    )
+    quote: Quote | None = Field(default=None, description="The quote with its place in the text of today, if it moved.")
     text: str = Field(default="", description="The quote with the surrounding text.")
     start: int = Field(default=0, description="Offset of the text.")
     length: int = Field(default=0, description="Length of the whole text.")
@@ -73,8 +79,8 @@ async def surroundings(
     found = await asyncio.to_thread(lambda: [sources.around(quote) for quote in sources.quotes])
     if pages is None:
         return found
-    there = {each.number for each in found if each.state is SourceState.FOUND}
-    located = await _locate(pages, sources, [quote for quote in sources.quotes if quote.number in there])
+    there = [each.quote or quote for each, quote in zip(found, sources.quotes, strict=True) if each.text]
+    located = await _locate(pages, sources, there)
     return [each.model_copy(update={"marked": tuple(located.get(each.number, ()))}) for each in found]
 
 
@@ -101,16 +107,16 @@ class _Sources:
         source = self._source(quote)
         if source is None:
             return Surroundings(number=quote.number, state=SourceState.MISSING)
-        text = source.text
-        if not quote.picture and text[quote.start : quote.end] != quote.quote:
+        if (now := place_in(source, quote)) is None:
             return Surroundings(number=quote.number, state=SourceState.CHANGED)
-        start, end = max(0, quote.start - _AROUND), min(len(text), quote.end + _AROUND)
+        start, end = max(0, now.start - _AROUND), min(len(source.text), now.end + _AROUND)
         return Surroundings(
             number=quote.number,
-            state=SourceState.FOUND,
-            text=text[start:end],
+            state=SourceState.FOUND if now == quote else SourceState.MOVED,
+            quote=None if now == quote else now,
+            text=source.text[start:end],
             start=start,
-            length=len(text),
+            length=len(source.text),
             pages=tuple(span for span in source.pages if span.start < end and start < span.end),
             page_count=source.pages[-1].number if source.pages else 0,
             page_labels=page_labels(source.pages),

@@ -32,6 +32,7 @@ from multi_agent.storage.recording import Recording, last_try
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event, ModelCalled
 
+_ENVIRONMENT = ("prompts", "documents", "settings", "index", "version of Candor")  # older runs did not store it
 _IDLE_S = 5.0  # a run that was stopped during a call has no more events
 
 
@@ -44,6 +45,9 @@ class Replay(FrozenModel):
     difference: Difference | None = Field(default=None, description="the first event that differs")
     line: ChangedLine | None = Field(default=None, description="the first differing line of a prompt")
     causes: tuple[Cause, ...] = Field(default=(), description="what has changed, the most probable cause first")
+    not_compared: tuple[str, ...] = Field(
+        default=(), description="what the run did not store, so that a change of it cannot be named as a cause"
+    )
     error: str = Field(default="", description="why the run could not be repeated; empty if it was repeated")
 
 
@@ -93,12 +97,11 @@ class _Replaying:
 
     async def _explained(self, result: Replay) -> Replay:
         line = changed_line(self._calls.unknown, self._recording.calls)
-        causes: tuple[Cause, ...] = ()
-        if then := self._recording.environment:
-            now = self._trace.observed
-            if now is None:
-                now = await asyncio.to_thread(self._observe)
-            causes = find_causes(then, now, result.difference, line)
+        if (then := self._recording.environment) is None:
+            return result.model_copy(update={"line": line, "not_compared": _ENVIRONMENT})
+        if (now := self._trace.observed) is None:
+            now = await asyncio.to_thread(self._observe)
+        causes = find_causes(then, now, result.difference, line)
         return result.model_copy(update={"line": line, "causes": causes})
 
     def _observe(self) -> Environment:

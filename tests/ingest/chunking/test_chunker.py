@@ -185,6 +185,15 @@ def test_the_title_fact_comes_first(chunk: Callable[..., list[Chunk]]) -> None:
     assert chunk(stating(parse("# Heading\n\nText."), title="Own title"))[0].title == "Own title"
 
 
+def test_entities_in_titles_and_headings_are_decoded(chunk: Callable[..., list[Chunk]]) -> None:
+    builder = DocumentBuilder()
+    builder.heading("The &quot;Lee&quot; House", 1)
+    builder.heading("Salt &amp; Oil", 2)
+    builder.prose("It is red.")
+    [found] = chunk(builder.build(parser="test", mime_type="text/plain"))
+    assert (found.title, found.section) == ('The "Lee" House', ("Salt & Oil",))
+
+
 def test_a_title_that_is_only_in_the_file_properties_is_ignored(chunk: Callable[..., list[Chunk]]) -> None:
     assert chunk(parse("# Heading\n\nText.").model_copy(update={"title": "EDGAR PDF"}))[0].title == "Heading"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +13,7 @@ from api.services.research.library import CollectionLibrary
 from multi_agent.agents.reader import Reader
 from multi_agent.errors import PictureUnavailable
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
+from multi_agent.grounding.pictures import PagePictures
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.context import PictureSource
@@ -74,6 +75,23 @@ class Model:
     def __call__(self, request: Request) -> Reply | str:
         self.asked.append(request)
         return Panel(roles={READING: lambda _: self._answer})(request)
+
+
+class Seeing:
+    """A model that takes pictures."""
+
+    async def takes_pictures(self) -> bool:
+        return True
+
+
+def library_drawing(drawn: Drawn) -> CollectionLibrary:
+    return CollectionLibrary("none", lambda: (), cast(Any, None), drawn)
+
+
+def pictured(name: str, text: str) -> Chunk:
+    """Return a passage that is a page with a figure."""
+    spans = (PageSpan(number=1, start=0, end=len(text)),)
+    return make_chunk(text, document=f"/docs/{name}.pdf", page_spans=spans, metadata={PICTURED_PAGES: "1"})
 
 
 def read(words: str, picture: int = 1, region: list[float] | None = None) -> dict[str, Any]:
@@ -143,6 +161,27 @@ async def test_an_endpoint_is_not_asked_without_pictured_pages(
     await Bench(Reader, serve(model, sees=True), library).run(make_context(), inputs)
     assert len(model.asked) == 1
     assert drawn.pages == []
+
+
+@pytest.mark.parametrize(("words", "sent"), [(300, [("scan.pdf", 1)]), (301, [])])
+async def test_a_scan_with_the_text_of_a_whole_page_needs_no_picture(words: int, sent: list[tuple[str, int]]) -> None:
+    drawn = Drawn()
+    scan = pictured("scan", "word " * words)
+    pictures = await PagePictures.load([scan], [scan], 2, library_drawing(drawn), Seeing())  # type: ignore[arg-type]
+    assert (drawn.pages, bool(pictures)) == (sent, bool(sent))
+
+
+async def test_only_pages_of_the_best_passages_are_sent(
+    serve: Serve, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory, drawn: Drawn
+) -> None:
+    chunks = [pictured(f"report{at}", f"Sales of the Borea 12 {'and the Vento ' * at}by quarter.") for at in range(6)]
+    with library_of(chunks, embedder, tmp_path_factory.mktemp("six")) as opened:
+        settings = ResearchSettings(pictures_per_call=8)
+        bench = Bench(Reader, serve(Model(), sees=True), replace(opened, draw=drawn), settings)
+        update = await bench.run(make_context(), INPUTS)
+    best = [next(chunk.name for chunk in chunks if chunk.id == each) for each in update.ranking[:3]]
+    assert drawn.pages == [(name, 1) for name in best]
+    assert len(update.chunks) == len(chunks)
 
 
 async def test_the_number_of_pictures_per_call_is_limited(

@@ -12,6 +12,7 @@ from multi_agent.llm.factory import build_llm
 from multi_agent.llm.probe import check
 from multi_agent.llm.settings import EndpointSettings
 from support import replies
+from support.pictures import number_in, seeing
 from support.replies import PROTOCOLS, Protocol, Reply, Request, always
 from support.scripted_endpoint import ScriptedEndpoint
 
@@ -28,7 +29,7 @@ def protocol(request: pytest.FixtureRequest) -> Protocol:
 async def test_the_endpoint_is_asked_once_and_its_answer_is_stored(
     protocol: Protocol, sees: bool, tmp_path: Path
 ) -> None:
-    with ScriptedEndpoint(always("green"), sees=sees) as endpoint:
+    with ScriptedEndpoint(seeing(), sees=sees) as endpoint:
         settings = endpoint.settings(protocol)
         llm = build_llm(settings, tmp_path)
         assert [await llm.takes_pictures() for _ in range(2)] == [sees, sees]
@@ -37,6 +38,15 @@ async def test_the_endpoint_is_asked_once_and_its_answer_is_stored(
     assert await build_llm(settings, tmp_path).takes_pictures() is sees, (
         "the answer is stored: the endpoint has stopped"
     )
+
+
+@pytest.mark.parametrize("blind", ["I see the number 42.", "I cannot see pictures.", ""])
+async def test_an_endpoint_that_drops_the_picture_is_not_believed(blind: str, tmp_path: Path) -> None:
+    with ScriptedEndpoint(always(blind), sees=True) as endpoint:
+        settings = endpoint.settings("openai")
+        assert not await build_llm(settings, tmp_path).takes_pictures()
+        assert await build_llm(settings.model_copy(update={"vision": "on"}), tmp_path).takes_pictures()
+    assert not await build_llm(settings, tmp_path).takes_pictures(), "what 'on' trusts is not stored"
 
 
 @pytest.mark.parametrize("status", [400, 404, 422, 500])
@@ -51,21 +61,21 @@ async def test_an_error_with_another_cause_is_not_stored(reply: Reply, tmp_path:
         settings = endpoint.settings("openai")
         with pytest.raises(LLMError):
             await build_llm(settings, tmp_path).takes_pictures()
-    with ScriptedEndpoint(always("green"), sees=True) as endpoint:
+    with ScriptedEndpoint(seeing(), sees=True) as endpoint:
         same = settings.model_copy(update={"base_url": endpoint.url("openai")})
         assert await build_llm(same, tmp_path).takes_pictures()
 
 
 async def test_a_transient_server_error_is_retried() -> None:
     def fail_first(request: Request) -> Reply | str:
-        return replies.server_error() if request.number == 1 else "green"
+        return replies.server_error() if request.number == 1 else number_in(request.pictures)
 
     with ScriptedEndpoint(fail_first, sees=True) as endpoint:
         assert await build_llm(endpoint.settings("openai")).takes_pictures()
 
 
 async def test_vision_off_sends_no_request(protocol: Protocol) -> None:
-    with ScriptedEndpoint(always("green"), sees=True) as endpoint:
+    with ScriptedEndpoint(seeing(), sees=True) as endpoint:
         llm = build_llm(endpoint.settings(protocol, vision="off"))
         assert not await llm.takes_pictures()
         await llm.check_settings()
@@ -73,7 +83,7 @@ async def test_vision_off_sends_no_request(protocol: Protocol) -> None:
 
 
 async def test_vision_on_without_support_is_an_error(protocol: Protocol, tmp_path: Path) -> None:
-    with ScriptedEndpoint(always("green")) as endpoint:
+    with ScriptedEndpoint(seeing()) as endpoint:
         llm = build_llm(endpoint.settings(protocol, vision="on"), tmp_path)
         with pytest.raises(LLMRefused, match=r"CANDOR_LLM__VISION .* is 'on', but the model 'scripted' .* takes no"):
             await llm.check_settings()
@@ -82,7 +92,7 @@ async def test_vision_on_without_support_is_an_error(protocol: Protocol, tmp_pat
 
 async def test_vision_on_ignores_a_stored_no(protocol: Protocol, tmp_path: Path) -> None:
     """The name may now belong to another model."""
-    with ScriptedEndpoint(always("green")) as endpoint:
+    with ScriptedEndpoint(seeing()) as endpoint:
         settings = endpoint.settings(protocol)
         assert not await build_llm(settings, tmp_path).takes_pictures()
         endpoint.see()
@@ -111,13 +121,13 @@ class TestDoctor:
     async def test_the_check_shows_the_result(
         self, protocol: Protocol, sees: bool, vision: str, ok: bool, detail: str
     ) -> None:
-        with ScriptedEndpoint(always(GREEN), sees=sees) as endpoint:
+        with ScriptedEndpoint(seeing(GREEN), sees=sees) as endpoint:
             found = (await check(endpoint.settings(protocol, vision=vision)))[-1]
         assert (found.name, found.ok, found.detail) == ("llm pictures", ok, detail)
         assert ("CANDOR_LLM__MODEL" in found.remedy) is not ok
 
     async def test_the_check_asks_again_after_a_change_of_the_model(self, protocol: Protocol, tmp_path: Path) -> None:
-        with ScriptedEndpoint(always(GREEN)) as endpoint:
+        with ScriptedEndpoint(seeing(GREEN)) as endpoint:
             settings = endpoint.settings(protocol)
             await check(settings, tmp_path)
             endpoint.see()

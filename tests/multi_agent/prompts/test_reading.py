@@ -100,3 +100,11 @@ def test_the_best_passage_is_read_whatever_its_size() -> None:
     found = [part(0, "a"), part(1, "b")]
     assert read(found, found, 1) == [("a", 0)]
     assert read([], [], 1) == []
+
+
+def test_a_passage_that_a_copy_of_its_document_contains_is_not_read_again() -> None:
+    whole = part(0, "a", "Dale", title="Frost")
+    text = TEXT.format("Dale", 10)
+    copy = make_chunk(text.partition(",")[0], document="/docs/b.md", title="Frost")
+    other = make_chunk(text.partition(" of")[0], document="/docs/c.md", title="Snow")
+    assert read([whole, copy, other], [], 100 * SIZE) == [("a", 0), ("c", 0)]

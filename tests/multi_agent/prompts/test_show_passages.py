@@ -14,7 +14,7 @@ from multi_agent.prompts.show_passages import (
 from multi_agent.prompts.show_task import show_task, show_today
 from support.chunks import make_chunk
 from support.kits import make_context
-from vectorstore.models import PageSpan
+from vectorstore.models import ChunkKind, PageSpan, SectionStart, TableHeader
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,55 @@ def test_the_document_of_the_best_passage_comes_last() -> None:
     ]
 
 
-def test_a_title_is_shown_once() -> None:
+def test_titles_and_headings_stand_in_the_line_and_not_among_the_sentences() -> None:
     fields = {"document": "/docs/0042.md", "title": "The Lee House"}
     chunks = [
         make_chunk("The Lee House\nRoof\nIt is flat.", section=("Roof",), **fields),
         make_chunk("It is red.", index=1, section=("The Lee House", "Walls"), **fields),
     ]
-    assert show_passages(chunks) == ("=== 0042.md\nThe Lee House\nRoof\nIt is flat.\n\n=== 0042.md, Walls\nIt is red.")
+    assert show_units(number_units(chunks)) == (
+        "=== 0042.md (The Lee House), Roof\n[1] It is flat.\n\n=== 0042.md, Walls\n[2] It is red."
+    )
     assert show_passages(chunks[1:]).startswith("=== 0042.md (The Lee House), Walls\n")
+
+
+def test_each_section_of_a_passage_has_a_line() -> None:
+    text = "It is flat.\n\nWalls\n\nThey are red. They are thick."
+    walls = (SectionStart(start=text.index("Walls"), path=("Walls",)),)
+    chunk = make_chunk(text, section=("Roof",), sections=walls)
+    assert show_units(number_units([chunk])) == (
+        "=== a.md, Roof\n[1] It is flat.\n\n=== a.md, Walls\n[2] They are red.\n[3] They are thick."
+    )
+
+
+def test_a_passage_of_headings_alone_and_a_heading_as_long_as_a_sentence_are_numbered() -> None:
+    assert [unit.text for unit in number_units([make_chunk("Roof", section=("Roof",))])] == ["Roof"]
+    long = "The house was built in 1881 by the brothers Lee and Long"
+    chunk = make_chunk(f"{long}\n\nIt is red.", section=("History", long))
+    assert show_units(number_units([chunk])) == f"=== a.md, History\n[1] {long}\n[2] It is red."
+
+
+def test_neighbouring_passages_of_one_section_are_one_part_with_its_pages() -> None:
+    first = make_chunk("It is red.", page_spans=(PageSpan(number=3, start=0, end=10),))
+    second = make_chunk("It is big.", index=1, page_spans=(PageSpan(number=4, start=11, end=21),))
+    second = second.model_copy(update={"start": 11, "end": 21})
+    far = make_chunk("It is old.", index=5).model_copy(update={"start": 90, "end": 100})
+    assert show_units(number_units([first, second, far])) == (
+        "=== a.md, pages 3-4\n[1] It is red.\n[2] It is big.\n\n=== a.md\n[3] It is old."
+    )
+
+
+def test_the_header_of_a_table_that_goes_on_is_shown_once() -> None:
+    table = make_chunk("| a | b |\n| --- | --- |\n| 1 | 2 |", kind=ChunkKind.TABLE)
+    header = TableHeader(text="| a | b |\n| --- | --- |", start=0, end=23)
+    rows = [
+        make_chunk(f"| {at} | 4 |", index=at, kind=ChunkKind.TABLE, header=header).model_copy(
+            update={"start": 20 + 10 * at, "end": 29 + 10 * at}
+        )
+        for at in (2, 3)
+    ]
+    assert [unit.text for unit in number_units([table, *rows])] == ["| a | b |", "| 1 | 2 |", "| 2 | 4 |", "| 3 | 4 |"]
+    assert [unit.text for unit in number_units(rows)] == ["| a | b |", "| 2 | 4 |", "| 3 | 4 |"]
 
 
 def test_a_prompt_begins_with_the_day_if_it_is_known() -> None:

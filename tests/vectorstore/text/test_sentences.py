@@ -67,3 +67,20 @@ def test_units_are_in_order_and_hold_all_letters(text: str) -> None:
     assert all(one.end <= other.start for one, other in pairwise(spans))
     held = "".join(chunk.source_text(*span) for span in spans)
     assert list(filter(str.isalnum, held)) == list(filter(str.isalnum, text))
+
+
+def test_a_row_of_short_lines_is_one_unit() -> None:
+    hours = "Mon.\n7:30 a.m.\nto\n5 p.m."
+    assert units(make_chunk(f"Opening hours of the museum in winter:\n\n{hours}\n\nTue.\nclosed")) == [
+        "Opening hours of the museum in winter:", " ".join(hours.split()), "Tue.", "closed",
+    ]  # fmt: skip
+    assert units(make_chunk("- Eggs\n- Milk\n- Salt\n- Oil")) == ["- Eggs", "- Milk", "- Salt", "- Oil"]
+
+
+def test_a_sentence_without_a_blank_after_it_ends_there() -> None:
+    assert units(make_chunk("The page has 40 views.By country it is read most in Chile.")) == [
+        "The page has 40 views.", "By country it is read most in Chile.",
+    ]  # fmt: skip
+    assert units(make_chunk("See www.example.Com, and the U.S.Army at 3.Mai.")) == [
+        "See www.example.Com, and the U.S.Army at 3.Mai."
+    ]

@@ -27,6 +27,7 @@ export function answerView(answer, collection, base) {
     answer.nearest && h("p", {class: "nearest"}, `Closest: ${answer.nearest.answer}`),
     claims(answer, layoutOf(answer), collection, base),
     complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer),
+    answer.contradictions?.length > 0 && h("section", {"aria-label": "Other values"}, h("h3", {}, "Other values in what was read"), h("ul", {}, answer.contradictions.map((sides) => h("li", {}, sides.join(" – but: "))))),
     answer.evidence.length > 0 && sources(answer, collection, base),
     answer.claims.some((claim) => claim.checked) && fold("checks", "Checks of the claims", () => h("ul", {}, answer.claims.map((claim) => h("li", {}, `${claim.checked} — ${claim.text}`)))),
     complete && answer.reasoning && fold("why", "Reasoning", () => [

@@ -6,6 +6,13 @@ import {Problem} from "../../lib/errors.js";
 const AROUND = 1800; // characters before and after a quote
 const answers = new Map(); // requests by run
 
+/** Return the quotes with their places in the texts of today. */
+export async function placed(quotes, runId) {
+  if (!runId) return quotes;
+  const all = await loadEvidence(runId);
+  return quotes.map((each) => ({...each, ...all.get(each.number)?.quote}));
+}
+
 /** Load the surroundings of all quotes of an answer, by number. The next call repeats a failed request. */
 export function loadEvidence(runId) {
   if (!answers.has(runId)) {
@@ -16,7 +23,7 @@ export function loadEvidence(runId) {
   return answers.get(runId);
 }
 
-/** Return the part of the text around a quote, with its `state`: found, changed or missing. */
+/** Return the part of the text around a quote, with its `state`: found, moved, changed or missing. */
 export async function surroundings(quote, collection, runId) {
   if (runId) return (await loadEvidence(runId)).get(quote.number);
   const start = Math.max(0, quote.start - AROUND);

@@ -1,6 +1,6 @@
 /* A quote in its context: on its page, in the text of its document, or in what a web page or a tool returned. */
 
-import {boxesOn, moreText, surroundings} from "./contexts.js";
+import {boxesOn, moreText, placed, surroundings} from "./contexts.js";
 import {failure, h, loading} from "../../lib/dom.js";
 import {Problem, RequestError} from "../../lib/errors.js";
 import {PageView} from "./page-view.js";
@@ -16,6 +16,7 @@ const GONE = {
   missing: {title: "Document removed", message: "The document was removed after this answer was written. The quote shows its text at that time."},
   changed: {title: "Document changed", message: "The document has changed since this answer was written, so the position of the quote is unknown."},
 };
+const MOVED = "The text of this document has changed since this answer was written. The quote is now at another place.";
 let asText = false; // the last choice between page and text
 
 /**
@@ -56,23 +57,27 @@ export function openQuote(quotes, number, selection, {label = "Evidence", runId 
 
 /** Show the page of the quote or, without pages or by choice, the text around it. */
 async function fill(body, what) {
-  const {quote, collection, runId} = what;
-  if (quote.origin && !runId) {
+  const {collection, runId} = what;
+  if (what.quote.origin && !runId) {
     body.replaceChildren(h("p", {class: "note"}, "You can open its text when the run has ended."));
     return;
   }
   try {
-    const part = await surroundings(quote, collection, runId);
+    const part = await surroundings(what.quote, collection, runId);
+    const quotes = await placed(what.quotes, runId);
     if (!what.isOpen()) return;
-    if (part.state !== "found") {
+    if (GONE[part.state]) {
       body.replaceChildren(failure(GONE[part.state]));
       return;
     }
+    const quote = quotes.find((each) => each.number === what.quote.number);
+    const now = {...what, quotes, quote};
     const container = h("div", {});
     const paged = quote.pages.length > 0 && !quote.origin;
-    body.replaceChildren(...(paged && !quote.picture ? [switcher(() => fill(body, what))] : []), container); // a picture reading has no place in the text
-    if (paged && (quote.picture || !asText)) await fillPage(container, part, what);
-    else fillText(container, part, what);
+    const note = part.state === "moved" && h("p", {class: "note"}, MOVED);
+    body.replaceChildren(...[note, paged && !quote.picture && switcher(() => fill(body, what)), container].filter(Boolean)); // a picture reading has no place in the text
+    if (paged && (quote.picture || !asText)) await fillPage(container, part, now);
+    else fillText(container, part, now);
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     body.replaceChildren(failure(error, () => fill(body, what)));

@@ -22,12 +22,13 @@ export function replayer(runId, href) {
     button, result);
 }
 
-function resultView({same, events, difference, line, causes, error}, href) {
+function resultView({same, events, difference, line, causes, not_compared: missing, error}, href) {
   if (same) return [h("p", {}, `The same ${plural(events, "event")}, apart from times.`)];
   const [first, ...others] = causes;
   return [
     error && h("p", {class: "fault"}, error),
-    h("p", {}, h("strong", {}, first ? `Cause: ${causeText(first)}` : "Cause: unknown. The run is of a version of Candor that did not store what a run depends on.")),
+    first && h("p", {}, h("strong", {}, `Cause: ${causeText(first)}`)),
+    missing.length > 0 && h("p", {}, `The cause cannot be found: an earlier version of Candor stored the run without these. Not compared: ${missing.join(", ")}.`),
     difference && [h("h3", {}, "First difference"), differenceView(difference, {name: "Recorded", href}, {name: "Replay", href: null})],
     line && [h("p", {class: "note"}, `First differing line in the prompt of ${line.caller}`), h("pre", {}, `Recorded: ${line.recorded}\nNow:      ${line.repeated}`)],
     others.length > 0 && h("p", {class: "note"}, `Also changed: ${others.map(causeText).join("; ")}`),

@@ -148,7 +148,7 @@ def test_the_writer_is_told_which_quotes_contradict_each_other(
     assert f"heard: Extractor (extract): possible contradiction: {sides}" in trace
     assert asked["summary"]["contradictions"] == 1
     exported = run("export", asked["run_id"], "--format", "md").out
-    assert "- Contradictions: 1\n" in exported
+    assert "## Other values in what was read" in exported
 
 
 class TwoReaders:
@@ -193,7 +193,7 @@ def test_the_writer_is_told_over_http_that_two_readers_contradict_each_other(
     sides = {f"“{figure}” as answer to “{QUESTION}” ({name})" for name, figure in TwoReaders.FIGURES.items()}
     assert set(found["sides"]) == sides
     assert answer["summary"]["contradictions"] == 1
-    assert "- Contradictions: 1\n" in exported
+    assert "## Other values in what was read" in exported
     [prompt] = model.written
     assert all(side in prompt for side in sides) is reactions
     [started] = [body for body in bodies if body["type"] == "step_started" and body["agent"] == "Synthesizer"]

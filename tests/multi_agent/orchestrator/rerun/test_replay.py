@@ -6,11 +6,14 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from api.cli.render.replay import show_replay
 from api.services.research.library import CollectionLibrary
 from multi_agent.errors import AgentError
 from multi_agent.llm.models import Models
@@ -19,6 +22,7 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.rerun.replay import Replay, replay
 from multi_agent.storage.recording import load_recording
 from multi_agent.storage.trace import Trace
+from multi_agent.values.events import RunStarted
 from support import replies
 from support.handyman import TASK, calls, handyman, report, rounds
 from support.panel import EXTRACTION, Panel, Role, role_of
@@ -109,6 +113,26 @@ async def test_a_resumed_run_is_replayed(panel: MakePanel, trace: Trace) -> None
         hangs.clear()
         await live.research(QUESTION, run_id="run_1")
     assert (await repeat(live, trace, "run_1")).same
+
+
+async def test_a_run_of_an_older_version_says_what_cannot_be_compared(
+    panel: MakePanel, serve: Serve, trace: Trace
+) -> None:
+    """Such a run stored neither its date nor its prompts and documents."""
+    live = panel(serve(Panel("-25 °C")))
+    answer = await live.research(QUESTION)
+    recording = load_recording(trace, live.tools.calls, answer.run_id)
+    started = recording.events[0]
+    assert isinstance(started.body, RunStarted)
+    undated = started.model_copy(update={"body": started.body.model_copy(update={"today": ""})})
+    older = recording.model_copy(update={"events": (undated, *recording.events[1:]), "environment": None})
+    result = await replay(replace(live, models=NoModel()), older)
+    assert result.difference
+    assert result.difference.type != "run_started", "the missing date is no difference"
+    assert (result.causes, "documents" in result.not_compared) == ((), True)
+    console = Console(file=StringIO(), width=100)
+    show_replay(console, result)
+    assert "Not compared: prompts, documents, settings" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 async def test_an_unfinished_run_is_not_replayed(panel: MakePanel, serve: Serve, trace: Trace) -> None:

@@ -1,0 +1,109 @@
+"""Says how old the documents of a prompt are, and which of them are versions of one document.
+
+The date is the one that a document states, otherwise the one in the properties of its file, otherwise that of the file.
+The words say which: "dated", "saved" or "file of". A date of files that all documents of a prompt share is the day on
+which they were copied, so it is omitted.
+
+Versions have names that begin alike and passages that say nearly the same. Nothing here knows words such as "final".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from vectorstore.models import FILE_DATE, Chunk
+
+_STATED = (("date", "dated"), ("period", "for"))
+_SAVED = (("modified_at", "saved"), ("created_at", "created"))
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_WORDS = re.compile(r"[^\W\d_]+|\d+")
+_ALIKE = 0.7
+"""Share of common words of two passages that say nearly the same. One figure in a sentence of ten words differs."""
+
+_MOST_VERSIONS = 12
+"""Documents. More of one name are a series, such as invoices."""
+
+
+class _Date(NamedTuple):
+    day: str
+    word: str
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.day}" if self.day else ""
+
+
+_UNKNOWN = _Date("", "")
+
+
+def show_dates(chunks: Sequence[Chunk]) -> Mapping[str, str]:
+    """Return the date of each document of a prompt and the versions that it replaces, by document id."""
+    first: dict[str, Chunk] = {}
+    for chunk in chunks:
+        first.setdefault(chunk.document_id, chunk)
+    shared = len({chunk.metadata.get(FILE_DATE) for chunk in first.values()}) == 1
+    dates = {document: _date_of(chunk, with_file=not shared) for document, chunk in first.items()}
+    replaced = _replaced(chunks, first, dates)
+    return {
+        document: ", ".join(filter(None, (str(dates[document]), _show_replaced(replaced.get(document, ())))))
+        for document in first
+    }
+
+
+def _date_of(chunk: Chunk, *, with_file: bool) -> _Date:
+    for name, word in (*_STATED, *_SAVED):
+        value = str(chunk.metadata.get(name, ""))
+        if (name, word) in _STATED and value:
+            return _Date(value, word)
+        if day := _DAY.match(value):
+            return _Date(day[0], word)
+    day_of_file = str(chunk.metadata.get(FILE_DATE, "")) if with_file else ""
+    return _Date(day_of_file, "file of") if day_of_file else _UNKNOWN
+
+
+def _show_replaced(names: Sequence[str]) -> str:
+    return f"a newer version of {' and '.join(names)}" if names else ""
+
+
+def _replaced(
+    chunks: Iterable[Chunk], first: Mapping[str, Chunk], dates: Mapping[str, _Date]
+) -> dict[str, tuple[str, ...]]:
+    """Return the names of the versions that each document replaces, oldest first."""
+    series: dict[tuple[str, ...], list[str]] = {}
+    for document in sorted(first, key=lambda each: (dates[each].day, _numbers(first[each]))):
+        series.setdefault(_series_of(first[document]), []).append(document)
+    candidates = {document for each in series.values() if 1 < len(each) <= _MOST_VERSIONS for document in each}
+    passages: dict[str, list[frozenset[str]]] = {}
+    for chunk in chunks:
+        if chunk.document_id in candidates:
+            passages.setdefault(chunk.document_id, []).append(frozenset(_WORDS.findall(chunk.text.casefold())))
+    replaced: dict[str, list[str]] = {}
+    for one, other in (
+        pair for each in series.values() if candidates.issuperset(each) for pair in combinations(each, 2)
+    ):
+        if _say_nearly_the_same(passages[one], passages[other]) and _is_older(one, other, first, dates):
+            replaced.setdefault(other, []).append(first[one].name)
+    return {document: tuple(names) for document, names in replaced.items()}
+
+
+def _series_of(chunk: Chunk) -> tuple[str, ...]:
+    """Return the first word of the name, and the period: documents for different periods are no versions."""
+    return (*_WORDS.findall(chunk.name.rpartition("/")[2].casefold())[:1], str(chunk.metadata.get("period", "")))
+
+
+def _say_nearly_the_same(passages: Sequence[frozenset[str]], others: Sequence[frozenset[str]]) -> bool:
+    return any(a != b and len(a & b) >= _ALIKE * len(a | b) for a in passages for b in others)
+
+
+def _is_older(one: str, other: str, first: Mapping[str, Chunk], dates: Mapping[str, _Date]) -> bool:
+    """Return whether the first document is older by its date, or by the numbers in its name if the dates are equal."""
+    days, numbers = ((dates[one].day, dates[other].day), (_numbers(first[one]), _numbers(first[other])))
+    if all(days) and days[0] != days[1]:
+        return days[0] < days[1]
+    return days[0] == days[1] and len(numbers[0]) == len(numbers[1]) and numbers[0] < numbers[1]
+
+
+def _numbers(chunk: Chunk) -> tuple[int, ...]:
+    return tuple(int(word) for word in _WORDS.findall(chunk.name) if word.isdigit())
