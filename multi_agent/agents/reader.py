@@ -309,7 +309,7 @@ class Reader:
         await pictures.publish_faults(readings, self.card.name, self._kit.publish)
         statements = [Statement(claim.text, each.evidence) for claim, each in zip(claims, cited, strict=True)]
         rules = rules.with_short(response.short)
-        ask = self._kit.settings.check_claims and response.sufficient  # the check rejects answers that only come close
+        ask = self._kit.checks_claims and response.sufficient  # the check rejects answers that only come close
         check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
         return await check.judge(statements)
 
