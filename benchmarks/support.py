@@ -1,10 +1,11 @@
 """How often the check of claims lets a wrong claim through, or rejects a right one.
 
-    python -m benchmarks.support [--half tuning|untouched] [--show tuning]
+    python -m benchmarks.support [--half HALF] [--show]
 
 The pairs of a claim and its quote are in ``support_pairs.jsonl`` (made by ``benchmarks.support_pairs``) and in
 ``support_by_hand.tsv``. A hash divides them into a half that the rules may be tuned with, and one that is only counted.
-Pairs by hand that the rules were written with are marked and belong to the first half.
+Pairs by hand that the rules were written with are marked and belong to the first half. ``support_two_quotes.tsv`` holds
+claims that join two sentences of different pages, in two halves of their own.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from multi_agent.prompts.show_passages import number_units
 from vectorstore.models import Chunk, ChunkKind
 
 _FOLDER = Path(__file__).parent
+_HALVES = ("tuning", "untouched", "joined", "joined untouched")
+_LONG = 10_000  # characters between the places of two quotes
 
 
 class Pair(NamedTuple):
@@ -36,6 +39,8 @@ class Pair(NamedTuple):
     quotes: tuple[str, ...]
     question: str = ""
     tuned: bool = False
+    of_pages: bool = False
+    """Whether the quotes are from different pages."""
 
     @property
     def untouched(self) -> bool:
@@ -55,29 +60,41 @@ def pairs() -> Iterator[Pair]:
             )
 
 
+def joined() -> Iterator[Pair]:
+    """Yield the claims that join two sentences."""
+    for line in (_FOLDER / "support_two_quotes.tsv").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            verdict, kind, claim, quotes = line.split("\t")
+            yield Pair(kind, verdict[0] == "S", claim, tuple(quotes.split(" @ ")), tuned="*" in verdict, of_pages=True)
+
+
 def judge(pair: Pair) -> Judged:
     """Judge the claim as an answer would, with each quote as a passage of its own."""
-    chunks = [_chunk(at, quote) for at, quote in enumerate(pair.quotes)]
+    chunks = [_chunk(at, at if pair.of_pages else 0, quote) for at, quote in enumerate(pair.quotes)]
     units = number_units(chunks)
     evidence = cite((unit.number for unit in units), units).evidence
     return SupportRules(pair.question or "What is said?", evidence, chunks).judge(Statement(pair.claim, evidence))
 
 
-def _chunk(at: int, text: str) -> Chunk:
+def _chunk(at: int, page: int, quote: str) -> Chunk:
+    title, _, text = quote.rpartition(" :: ")
     return Chunk(
-        id=f"{at}", document_id=f"{at}", document=f"/{at}", name="page", version="1", index=0, text=text,
-        kind=ChunkKind.PROSE, start=0, end=len(text),
+        id=f"{at}", document_id=f"{page}", document=f"/{page}", name="page", title=title, version="1", index=0,
+        text=text, kind=ChunkKind.PROSE, start=at * _LONG, end=at * _LONG + len(text),
     )  # fmt: skip
 
 
 def main() -> None:
     """Print the shares by kind."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--half", choices=("tuning", "untouched", "both"), default="both")
-    options.add_argument("--show", action="store_true", help="print the mistakes of the tuning half")
+    options.add_argument("--half", choices=_HALVES, action="append")
+    options.add_argument("--show", action="store_true", help="print the mistakes, except those of the untouched half")
     given = options.parse_args()
-    for half in ("tuning", "untouched") if given.half == "both" else (given.half,):
-        _report(half, [pair for pair in pairs() if pair.untouched == (half == "untouched")], show=given.show)
+    for half in given.half or _HALVES:
+        chosen = [pair for pair in pairs() if pair.untouched == (half == "untouched")]
+        if half.startswith("joined"):
+            chosen = [pair for pair in joined() if pair.tuned == (half == "joined")]
+        _report(half, chosen, show=given.show)
 
 
 def _report(half: str, chosen: list[Pair], *, show: bool) -> None:
@@ -88,7 +105,7 @@ def _report(half: str, chosen: list[Pair], *, show: bool) -> None:
         judged = judge(pair)
         verdict = "supported" if judged.supported else "contradicted" if judged.contradicted else "open"
         counts[pair.right, pair.kind].append(verdict)
-        if show and half == "tuning" and verdict != ("supported" if pair.right else "contradicted"):
+        if show and "untouched" not in half and verdict != ("supported" if pair.right else "contradicted"):
             print(f"{'right' if pair.right else 'WRONG'} {pair.kind}: {verdict} ({judged.reason})")
             print(f"    {pair.claim}\n    {pair.quotes}")
     took = time.perf_counter() - started

@@ -163,6 +163,12 @@ class AgentKit:
     sources: tuple[Source, ...] = ("documents",)
     wake: Wake | None = None
 
+    @property
+    def checks_claims(self) -> bool:
+        """Whether a call of the model decides on the claims that the rules leave open."""
+        chosen = self.settings.check_claims
+        return self.llm.checks_claims() if chosen == "auto" else chosen
+
     def require_prompt(self) -> Prompt:
         """Return the agent's prompt. Raises AgentError if it has no prompt file."""
         if self.prompt is None:

@@ -141,6 +141,10 @@ class LLM(ABC):
         """Return whether messages may contain pictures. Asks the endpoint once. Raises a subclass of LLMError."""
         return False
 
+    def checks_claims(self) -> bool:
+        """Return whether the model passed the self-test of the check of claims."""
+        return False
+
     async def check_settings(self) -> None:  # noqa: B027 - most models have no settings
         """Raise LLMRefused if the settings require a feature that the model lacks. Sends a request only if needed."""
 
@@ -181,6 +185,9 @@ class LLMWrapper(LLM):
 
     async def takes_pictures(self) -> bool:
         return await self._inner.takes_pictures()
+
+    def checks_claims(self) -> bool:
+        return self._inner.checks_claims()
 
     async def check_settings(self) -> None:
         await self._inner.check_settings()

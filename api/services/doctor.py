@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, SecretStr
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from api.services.documents.collections import Collections
+    from multi_agent.llm.settings import EndpointSettings
     from multi_agent.storage.trace import Trace
     from vectorstore.embedding.embedder import Embedder
     from vectorstore.store import VectorStore
@@ -106,7 +108,7 @@ class Doctor:
     async def try_model(self) -> Trial:
         """Send the default endpoint the test requests of ``diagnose``."""
         started = time.monotonic()
-        checks = await check(self.settings.llm, self.settings.home / "endpoints")
+        checks = await _check_model(self.settings, self.settings.llm)
         return Trial(checks=tuple(checks), seconds=round(time.monotonic() - started, 1))
 
     def check_parts(self) -> tuple[Check, ...]:
@@ -206,8 +208,16 @@ async def _check_models(settings: Settings) -> list[Check]:
     return [
         found
         for endpoint in (settings.llm, *settings.llms.values())
-        for found in await check(endpoint, settings.home / "endpoints")
+        for found in await _check_model(settings, endpoint)
     ]
+
+
+async def _check_model(settings: Settings, endpoint: EndpointSettings) -> list[Check]:
+    from multi_agent.grounding.claim_trial import try_claim_check
+
+    folder = settings.home / "endpoints"
+    trial = partial(try_claim_check, endpoint, folder) if settings.research.check_claims == "auto" else None
+    return await check(endpoint, folder, trial)
 
 
 def _without_secrets(value: Any) -> Any:

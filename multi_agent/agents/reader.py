@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
+from multi_agent.grounding.asked import without_instruction
 from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.judged import Judged, Statement
@@ -162,9 +163,8 @@ class Reader:
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = ReaderInputs.model_validate(task.inputs.model_dump())
-        queries = tuple(dict.fromkeys((inputs.question, *inputs.queries)))
         searches = "passages" in self._kit.require_prompt().placeholders and "documents" in self._kit.sources
-        found = await self._search(queries, inputs.documents) if searches else []
+        found = await self._search(_queries(inputs), inputs.documents) if searches else []
         reading = await self._read(found, context, task, inputs)
         if searches and self._missing and not (reading.answer.sufficient and reading.answer.claims):
             missing = self._missing
@@ -309,7 +309,7 @@ class Reader:
         await pictures.publish_faults(readings, self.card.name, self._kit.publish)
         statements = [Statement(claim.text, each.evidence) for claim, each in zip(claims, cited, strict=True)]
         rules = rules.with_short(response.short)
-        ask = self._kit.settings.check_claims and response.sufficient  # the check rejects answers that only come close
+        ask = self._kit.checks_claims and response.sufficient  # the check rejects answers that only come close
         check = SupportCheck(rules, question, self.card.name, self._kit.llm, self._kit.publish, ask=ask)
         return await check.judge(statements)
 
@@ -345,9 +345,12 @@ def _bare_answer(response: ReaderAnswer) -> list[ReaderClaim]:
     return [ReaderClaim(sentences=[], text=short)] if short and response.sufficient else []
 
 
+def _queries(inputs: ReaderInputs) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((without_instruction(inputs.question, inputs.queries), *inputs.queries)))
+
+
 def _looked_for(inputs: ReaderInputs) -> tuple[str, ...]:
-    queries = dict.fromkeys((inputs.question, *inputs.queries))
-    return tuple(within(query, inputs.documents) for query in queries)
+    return tuple(within(query, inputs.documents) for query in _queries(inputs))
 
 
 def _nothing(inputs: ReaderInputs) -> Synthesis:

@@ -11,6 +11,7 @@ from base.counts import count
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.errors import AgentError
+from multi_agent.grounding.asked import without_instruction
 from multi_agent.library import within
 from multi_agent.values.context import ContextUpdate, ResearchContext, Wording
 from multi_agent.values.evidence_events import Searched
@@ -122,7 +123,8 @@ class Retriever:
 
 def _new_queries(context: ResearchContext, inputs: RetrieverInputs) -> tuple[str, ...]:
     """Return the queries that were not yet searched in these documents. Raises AgentError if there are none."""
-    asked = dict.fromkeys((context.question, *context.queries, *inputs.queries))
+    others = (*context.queries, *inputs.queries)
+    asked = dict.fromkeys((without_instruction(context.question, others), *others))
     known = {each.words for each in context.searched if each.documents == inputs.documents}
     new = tuple(query for query in asked if query not in known)
     if not new:

@@ -143,7 +143,7 @@ class Synthesizer:
                 quote=f"[{number}]", passage="", reason=reason, final=True, agent=self.card.name
             )
             await self._kit.publish(rejected)
-        ask = self._kit.settings.check_claims and response.sufficient  # the check rejects answers that only come close
+        ask = self._kit.checks_claims and response.sufficient  # the check rejects answers that only come close
         question, kit, rules = sources.question, self._kit, sources.rules.with_short(response.short)
         check = SupportCheck(rules, question, self.card.name, kit.llm, kit.publish, ask=ask)
         claims = () if answers_absence(response, question) else response.claims

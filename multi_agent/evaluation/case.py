@@ -11,8 +11,10 @@ from functools import cached_property
 from pydantic import Field
 
 from base.models import FrozenModel
+from multi_agent.evaluation.normalize import normalize_answer
 from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import fold
+from multi_agent.grounding.written_answer import is_foreseen
 from multi_agent.llm.wrappers.meter import ResponseFaults
 from multi_agent.values.answer import Answer, Status
 
@@ -52,12 +54,21 @@ class Case(FrozenModel):
     @property
     def answered(self) -> bool:
         """Whether the run gave an answer, right or wrong."""
-        return self.answer.status is Status.ANSWERED
+        return self.answer.status is Status.ANSWERED and not self._says_absent
 
     @property
     def abstained(self) -> bool:
         """Whether the run ended without an answer. A failed run did not abstain."""
-        return self.answer.status is Status.INSUFFICIENT
+        return self.answer.status is Status.INSUFFICIENT or self._says_absent
+
+    @cached_property
+    def _says_absent(self) -> bool:
+        """Whether it found nothing and answered as the question says for that case: "If there is none, say N/A." """
+        answer, question = self.answer, self.question
+        if answer.status is not Status.ANSWERED or answer.claims or not answer.short:
+            return False
+        accepted = {normalize_answer(each) for each in question.accepted}
+        return is_foreseen(answer.short, question.question) and normalize_answer(answer.short) not in accepted
 
     @property
     def short_text(self) -> str:

@@ -17,7 +17,7 @@ from typing import Self
 from base.counts import count
 from multi_agent.grounding.arithmetic import derivation, total
 from multi_agent.grounding.judged import CHECKED, WORD_FOR_WORD, Judged, Statement
-from multi_agent.grounding.meaning.checking import check
+from multi_agent.grounding.meaning.checking import check, follows_by_clauses
 from multi_agent.grounding.meaning.comparing import Comparison
 from multi_agent.grounding.quotes import fold, has_spaceless
 from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
@@ -143,10 +143,15 @@ class SupportRules:
             return self._unread(statement, verbatim=verbatim)  # a picture's unit may stand at its axis
         if found.conflicts:
             return Judged(statement, False, f"{found.conflicts[0]}.", contradicted=True, missing=telling)
+        if found.says_more and self._follows_by_clauses(statement):
+            shown = f"Follows from {count(len(statement.evidence), 'quote')}"
+            return Judged(statement, True, "Its quotes state each of its clauses.", shown=shown)
         if missing:
             return Judged(statement, None, f"Not in its evidence: {', '.join(missing)}.", missing=telling)
         if doubt := self._doubt(statement, found):
             return Judged(statement, None, doubt)
+        if found.sentences > 1 and _joins(statement):
+            return Judged(statement, None, "No quote states one of its clauses.")
         shown = WORD_FOR_WORD if verbatim else _follows(statement, found)
         return Judged(statement, True, "Its evidence contains what it says.", shown=shown)
 
@@ -170,24 +175,34 @@ class SupportRules:
             return "It compares figures."
         return f"{found.doubts[0]}." if found.doubts else ""
 
+    def _follows_by_clauses(self, statement: Statement) -> bool:
+        """Return whether the quotes of one document state each clause of the statement."""
+        if not _joins(statement):
+            return False
+        documents: dict[str, list[Evidence]] = {}
+        for item in statement.evidence:
+            documents.setdefault(item.document_id, []).append(item)
+        around = ("\n".join(self._around(item) for item in items) for items in documents.values())
+        quotes = ([item.quote for item in items] for items in documents.values())
+        return follows_by_clauses(statement.text, list(zip(quotes, around, strict=True)), self._passages_of(statement))
+
     def _comparison(self, statement: Statement) -> Comparison | None:
         quotes = [item.quote for item in statement.evidence]
         rows = [f"| {' | '.join(map(str, row))} |" for each in statement.computations for row in each.rows]
-        around = [f"{self._location(item, show_proof)}\n{self._header(item)}" for item in statement.evidence]
+        around = [self._around(item) for item in statement.evidence]
         around += [f"{each.purpose}\n{' '.join(each.columns)}" for each in statement.computations]
-        passages = {
-            item.chunk_id: self._chunks[item.chunk_id].text
-            for item in statement.evidence
-            if item.chunk_id in self._chunks
-        }
         return check(
             statement.text,
             [*quotes, *rows],
             context="\n".join(around),
-            passages=passages.values(),
+            passages=self._passages_of(statement),
             question=self._question,
             is_widespread=lambda word: self._is_widespread(Term(word, "word")),
         )
+
+    def _passages_of(self, statement: Statement) -> list[str]:
+        ids = dict.fromkeys(item.chunk_id for item in statement.evidence if item.chunk_id in self._chunks)
+        return [self._chunks[each].text for each in ids]
 
     def _is_verbatim(self, statement: Statement) -> bool:
         """Return whether one quote contains the statement word for word."""
@@ -289,14 +304,15 @@ class SupportRules:
         return self._evidence_indexes[text]
 
     def _evidence_text(self, statement: Statement) -> str:
-        quotes = [
-            f"{self._location(item, show_proof)}\n{self._header(item)}\n{item.quote}" for item in statement.evidence
-        ]
+        quotes = [f"{self._around(item)}\n{item.quote}" for item in statement.evidence]
         results = [
             "\n".join((each.purpose, " ".join(each.columns), *(" ".join(map(str, row)) for row in each.rows)))
             for each in statement.computations
         ]
         return "\n".join((*quotes, *results))
+
+    def _around(self, item: Evidence) -> str:
+        return f"{self._location(item, show_proof)}\n{self._header(item)}"
 
     def _location(self, item: Evidence, show: Callable[[Chunk, Sequence[int]], str]) -> str:
         chunk = self._chunks.get(item.chunk_id)
@@ -324,6 +340,11 @@ def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
     alone = statement._replace(evidence=verbatim)
     verified = bool(verbatim or alone.computations) and rules.judge(alone).stands
     return judged._replace(pictured=not verified)
+
+
+def _joins(statement: Statement) -> bool:
+    """Return whether a statement joins quotes."""
+    return len(statement.evidence) > 1 and not statement.computations
 
 
 def _follows(statement: Statement, found: Comparison) -> str:

@@ -68,39 +68,36 @@ class SupportCheck:
         unclear = [each for each in judged if each.supported is None]
         if not unclear or not self._ask:
             return list(judged)
-        verdicts = iter(await self._ask_model(unclear))
+        verdicts = iter(await ask_model(unclear, self._rules, self._question, self._llm))
         return [next(verdicts) if each.supported is None else each for each in judged]
 
-    async def _ask_model(self, unclear: Sequence[Judged]) -> list[Judged]:
-        """Ask which answer the quotes of each claim give. Hides the claims, because the model would agree with them."""
-        groups = [
-            f"Quotes {number}:\n{self._rules.describe_evidence(each.statement)}"
-            for number, each in enumerate(unclear, 1)
-        ]
-        messages = Prompt.shipped("claim_check").render(question=self._question, quotes="\n\n".join(groups))
-        answers = (await self._llm.complete(messages, ClaimCheck)).value.answers
-        pairs = zip_longest(unclear, answers[: len(unclear)])
-        return [self._compared(each, answer) for each, answer in pairs]
 
-    def _compared(self, judged: Judged, answer: str | None) -> Judged:
-        if answer is None:
-            return judged._replace(supported=False, reason="The model gave no answer for its quotes.", method="model")
-        if answer.strip(" .").casefold() in ("", _NONE):
-            return judged._replace(
-                supported=False, reason="Its quotes alone do not answer the question.", method="model"
-            )
-        text = judged.statement.text
-        reason = f"From its quotes alone, the answer is {answer!r}."
-        agreed = self._rules.is_short(answer) or agree(answer, text, self._question)
-        if differs(answer, text, self._question) or not agreed:
-            return judged._replace(supported=False, contradicted=True, reason=reason, method="model")
-        confirms_all = all(term in TermIndex(answer) for term in map(_as_term, judged.missing))
-        return judged._replace(supported=confirms_all, reason=reason, method="model")
+async def ask_model(unclear: Sequence[Judged], rules: SupportRules, question: str, llm: LLM) -> list[Judged]:
+    """Ask which answer the quotes of each claim give. Hides the claims, because the model would agree with them."""
+    groups = [f"Quotes {number}:\n{rules.describe_evidence(each.statement)}" for number, each in enumerate(unclear, 1)]
+    messages = Prompt.shipped("claim_check").render(question=question, quotes="\n\n".join(groups))
+    answers = (await llm.complete(messages, ClaimCheck)).value.answers
+    pairs = zip_longest(unclear, answers[: len(unclear)])
+    return [_compared(each, answer, rules, question)._replace(method="model") for each, answer in pairs]
+
+
+def _compared(judged: Judged, answer: str | None, rules: SupportRules, question: str) -> Judged:
+    if answer is None:
+        return judged._replace(supported=False, reason="The model gave no answer for its quotes.")
+    if answer.strip(" .").casefold() in ("", _NONE):
+        return judged._replace(supported=False, reason="Its quotes alone do not answer the question.")
+    text = judged.statement.text
+    reason = f"From its quotes alone, the answer is {answer!r}."
+    agreed = rules.is_short(answer) or agree(answer, text, question)
+    if differs(answer, text, question) or not agreed:
+        return judged._replace(supported=False, contradicted=True, reason=reason)
+    confirms_all = all(term in TermIndex(answer) for term in map(_as_term, judged.missing))
+    return judged._replace(supported=confirms_all, reason=reason)
 
 
 def differs(answer: str, claim: str, question: str) -> bool:
     """Return whether the rules find that the answer says something else than the claim, such as the opposite."""
-    found = check(claim, [answer], context="", passages=(), question=question, is_widespread=lambda _: False)
+    found = check(claim, [answer], context="", passages=(), question=question, is_widespread=lambda _: True)
     return found is not None and bool(found.conflicts)
 
 

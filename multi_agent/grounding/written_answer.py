@@ -90,9 +90,14 @@ def answers_absence(response: WrittenResponse[Any], question: str) -> bool:
     The question contains the words of the answer, and no quote supports it.
     """
     short = words_of(response.short)
-    foreseen = f" {' '.join(short)} " in f" {' '.join(words_of(question))} "
     says_nothing_else = all(words_of(claim.text) == short and not claim.references for claim in response.claims)
-    return response.sufficient and foreseen and says_nothing_else and bool(response.missing.strip())
+    is_absent = is_foreseen(response.short, question) and says_nothing_else and bool(response.missing.strip())
+    return response.sufficient and is_absent
+
+
+def is_foreseen(short: str, question: str) -> bool:
+    """Return whether the question contains the words of the answer."""
+    return f" {' '.join(words_of(short))} " in f" {' '.join(words_of(question))} "
 
 
 def describe_read(chunks: Sequence[Chunk]) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from multi_agent.llm.context_window import ContextWindowCheck
 from multi_agent.llm.endpoint import Endpoint
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
+from multi_agent.llm.endpoints.memory import CLAIM_CHECKS, EndpointMemory
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
 from multi_agent.llm.responses.repetition import RepetitionCheck
@@ -45,7 +46,8 @@ def build_llm(settings: EndpointSettings, shared: Path | None = None, make_locks
         make_locks = partial(FileLocks, shared)
     endpoint = RequestLimit(endpoint, settings.parallel, make_locks(settings) if make_locks else None)
     endpoint = ContextWindowCheck(RetryingEndpoint(endpoint, settings.retries), settings)
-    return TypedLLM(PictureErrors(endpoint, settings), settings, Vision(settings, shared))
+    claim_checks = EndpointMemory(settings, shared, CLAIM_CHECKS)
+    return TypedLLM(PictureErrors(endpoint, settings), settings, Vision(settings, shared), claim_checks)
 
 
 def build_client(

@@ -6,6 +6,7 @@ Used by ``candor doctor`` and the set-up card of the web page.
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Literal
@@ -25,7 +26,7 @@ from multi_agent.llm.responses.schema import schema_of
 from multi_agent.llm.responses.typed import TypedLLM, with_schema
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
 from multi_agent.llm.vision import Vision
-from multi_agent.model import Message, OnText
+from multi_agent.model import LLM, Message, OnText
 
 _LISTING_TIMEOUT_S = 5.0
 _NAMES_SHOWN = 12
@@ -35,6 +36,8 @@ _OUTPUT_LIMIT = 1_000  # tokens of a response, including thinking; the answers a
 _FEWEST_PARTS = 2  # parts of a stream needed to separate the time to read the prompt from the time to write
 _QUESTION = Message.user("What colour is fresh grass, and are you certain?")
 
+Trial = Callable[[LLM], Awaitable["Check"]]
+"""A further check of a model, which sends it requests."""
 Client = OllamaNative | OpenAICompatible | LocalModel
 
 
@@ -60,10 +63,10 @@ class _Stations(BaseModel):
     stations: list[int] = Field(min_length=12, max_length=12)  # about 40 tokens
 
 
-async def check(settings: EndpointSettings, folder: Path | None = None) -> list[Check]:
-    """Check the endpoint, the model, its context window, structured output, speed, and pictures.
+async def check(settings: EndpointSettings, folder: Path | None = None, trial: Trial | None = None) -> list[Check]:
+    """Check the endpoint, the model, its context window, structured output, speed, pictures, and ``trial``.
 
-    Stops after a failed check on which the others depend. The last three checks send requests to the model. ``folder``
+    Stops after a failed check on which the others depend. The last four checks send requests to the model. ``folder``
     caches findings about the endpoint.
     """
     limited = min(settings.max_output_tokens, _OUTPUT_LIMIT)
@@ -79,6 +82,7 @@ async def check(settings: EndpointSettings, folder: Path | None = None) -> list[
             if checks[-1].ok:
                 checks.append(await _check_speed(settings, client))
                 checks.append(await _check_vision(settings, folder))
+                checks += [await trial(TypedLLM(client, settings))] if trial else []
         return checks
     finally:
         if isinstance(client, LocalModel):

@@ -34,6 +34,7 @@ RUNS = sql.Table(
     sql.Column("tokens", sql.Integer, nullable=True),
     sql.Column("cost", sql.Float, nullable=True),
     sql.Column("confidence", sql.Float, nullable=True),
+    sql.Column("basis", sql.Text, nullable=False, server_default=""),
     sql.Column("size", sql.BigInteger, nullable=True),
     sql.Column("answer", CompressedJSON, nullable=True),
 )
@@ -72,6 +73,7 @@ def answer_columns(answer: Answer) -> dict[str, object]:
         "tokens": usage.prompt_tokens + usage.completion_tokens,
         "cost": usage.cost or None,  # 0 means that no price is set
         "confidence": answer.confidence if answer.answer else None,
+        "basis": answer.basis if answer.answer else "",
     }
 
 

@@ -132,10 +132,10 @@ function row(run, chosen, choose) {
         figures(run).map((each) => h("span", {}, each)))));
 }
 
-/** Duration, tokens, cost, confidence and size, as far as the run has them. */
-function figures({seconds: took, tokens, cost, confidence, size}) {
+/** Duration, tokens, cost, what the answer rests on and size, as far as the run has them. */
+function figures({seconds: took, tokens, cost, confidence, basis, size}) {
   return [
     took !== null && seconds(took), tokens !== null && plural(tokens, "token"), cost !== null && `cost ${cost.toFixed(4)}`,
-    confidence !== null && `confidence ${confidence.toFixed(2)}`, size !== null && fileSize(size),
+    confidence !== null && (basis || `confidence ${confidence.toFixed(2)}`), size !== null && fileSize(size),
   ].filter(Boolean);
 }

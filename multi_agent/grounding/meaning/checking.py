@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import dropwhile, takewhile
 
+from multi_agent.grounding.meaning.clauses import readings, split
 from multi_agent.grounding.meaning.comparing import Comparison, compare
 from multi_agent.grounding.meaning.lexicon import Lexicon, lexicon_for
 from multi_agent.grounding.meaning.matching import Matcher
@@ -41,6 +43,43 @@ def check(
     found = compare(said, stated, around, is_known, lexicon)
     beyond = [token for token in said if not in_question.in_context(token) and token not in found.missing]
     return found._replace(says_more=bool(beyond) or _is_proposition(said, asked, found, lexicon))
+
+
+def follows_by_clauses(claim: str, documents: Sequence[tuple[Sequence[str], str]], passages: Iterable[str]) -> bool:
+    """Return whether one document states each clause of the claim. Each one has its quotes, and the names of its place.
+
+    A clause must stand in one document: "She died in Rome." may follow a name on the same page, but not on another one.
+    """
+    quoted = [_line(quote) for quotes, _ in documents for quote in quotes]
+    places = [place for quotes, place in documents for _ in quotes]
+    several = [(quotes, place) for quotes, place in documents if len(quotes) > 1]
+    quoted += ["\n".join(map(_line, quotes)) for quotes, _ in several]
+    places += [place for _, place in several]
+    short = _short_forms("\n".join((*passages, *quoted)))
+    lexicon = lexicon_for(plain_words(" ".join((claim, *quoted))))
+    if lexicon is None or _is_spaceless(claim):
+        return False
+    texts = [claim, *quoted, *places]
+    said, *others = _named([read(_shorten(each, short), lexicon) for each in texts])
+    stated = list(zip(others[: len(quoted)], others[len(quoted) :], strict=True))
+    return all(any(_states(clause, *each, lexicon) for each in stated) for clause in split(said, lexicon))
+
+
+def _states(clause: Sequence[Token], quote: Sequence[Token], context: Sequence[Token], lexicon: Lexicon) -> bool:
+    """Return whether the quote states the clause. The heading may name what the quote is about, but no other name."""
+    found = (compare(clause, each, context, lambda _: False, lexicon) for each in readings(quote, lexicon))
+    if all(each.conflicts or each.doubts or each.missing for each in found):
+        return False
+    if all(map(Matcher(lexicon, quote).in_context, clause)):
+        return True
+    known, in_clause = Matcher(lexicon, [*clause, *context]).in_context, Matcher(lexicon, clause).in_context
+    before = takewhile(lambda token: token.kind != "word" or not in_clause(token), quote)
+    other = list(takewhile(_is_named, dropwhile(lambda token: not _is_named(token) or token.marker, before)))
+    return not other or any(map(known, other))
+
+
+def _is_named(token: Token) -> bool:
+    return token.is_name
 
 
 def _is_proposition(said: Sequence[Token], asked: Sequence[Token], found: Comparison, lexicon: Lexicon) -> bool:

@@ -15,6 +15,8 @@ from multi_agent.grounding.meaning.matching import Matcher
 from multi_agent.grounding.meaning.operators import Doubt, governed_differently
 from multi_agent.grounding.meaning.reading import Token
 
+_TIMES = ("figure", "date")
+
 
 class Comparison(NamedTuple):
     """The differences between a claim and its quotes."""
@@ -179,7 +181,8 @@ class _Comparing:
             one.claim.marker,
             one.quote.marker,
         } & agents
-        if one.place < other.place and one.at + 1 == other.at and self._is_turned(other) and role:
+        turned = one.at + 1 == other.at and self._is_turned(other) and not self._is_reduced(one, other)
+        if one.place < other.place and turned and role:
             yield Doubt(f"“{one.claim.text}” may have another role in “{other.claim.text}”", conflict=False)
         if (added or dropped) and role and one.place < other.place and one.at == 0:
             yield Doubt(f"“{other.claim.text}” has another role", conflict=other.claim.is_name)
@@ -188,6 +191,16 @@ class _Comparing:
         """Return whether the pair is a verb in the passive on one side only: "delivered", "was delivered"."""
         is_participle = pair.claim.text.endswith("ed") or pair.claim.text in self._lexicon.forms
         return is_participle and pair.claim.predicate != pair.quote.predicate
+
+    def _is_reduced(self, one: Aligned, other: Aligned) -> bool:
+        """Return whether the quote's verb is a participle without "was", and has no object: "a film made by Ann"."""
+        verb, at, agents = other.quote, other.place, self._lexicon.agents
+        before, after = self._quotes[at - 1], next(iter(self._quotes[at + 1 : at + 2]), verb)
+        if after.marker in agents and next((token.marker in agents for token in self._claim[other.at + 1 :]), False):
+            return True
+        has_object = after is not verb and after.segment == verb.segment and not (after.marker or after.kind in _TIMES)
+        follows_noun = before.linked or (before.kind == "word" and before is not one.quote)
+        return not (has_object or verb.predicate) and (bool(verb.leads and verb.joints) or follows_noun)
 
     def _is_swap(self, one: Aligned, other: Aligned) -> bool:
         """Return whether the claim is in order once the two tokens change places."""
@@ -201,16 +214,26 @@ class _Comparing:
         if first.claim.segment != later.claim.segment or first.quote.segment == later.quote.segment:
             return
         rival = self._rival(first, later.quote.segment)
-        lead = next(token for token in self._in_segment(later.quote) if token.leads)
-        own_subject = not any(pair.quote is lead for pair in self._pairs)
+        own_subject = not self._uses(self._in_segment(later.quote)[0])
         if rival or (own_subject and (rival := self._rival(later, first.quote.segment))):
             opposed = any(self._matcher.opposed(each.quote, rival) for each in (first, later))
             yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", opposed)
+        elif later.quote.kind in _TIMES and later.quote.leads and self._leads_rival(first, later):
+            yield Doubt(f"“{later.claim.text}” stands before something else", conflict=False)
         elif first.quote.is_name and any(
             each.is_name and each is not first.quote and not self._uses(each)
             for each in self._in_segment(first.quote)[: self._in_segment(first.quote).index(first.quote)]
         ):
             yield Doubt(f"“{first.claim.text}” may not be what “{later.claim.text}” is about", conflict=False)
+
+    def _leads_rival(self, first: Aligned, later: Aligned) -> bool:
+        """Return whether something of the first one's kind follows the later one: "in A, and since 2000, in B"."""
+        after = next(iter(self._quotes[later.place + 1 : later.place + 2]), first.quote)
+        return (
+            after.sentence == later.quote.sentence
+            and self._matcher.rivals(first.quote, after)
+            and not self._uses(after)
+        )
 
     def _displaced(self, one: Aligned, other: Aligned) -> Iterator[Doubt]:
         """Yield a doubt if the quote has another figure beside the word: "7 cars" for "5 cars"."""
@@ -282,7 +305,11 @@ def _joined_names(tokens: Sequence[Token]) -> list[Token]:
         if open_names and open_names[-1].sentence != sentence:
             open_names = []
         alike = len({each.kind for each in group}) == 1 and group[0].kind != "word"
-        follows = bool(joined) and joined[-1].sentence == sentence and not group[0].in_row
+        follows = (
+            bool(joined)
+            and joined[-1].sentence == sentence
+            and not (group[0].in_row or (group[0].dates and group[0].governs))
+        )
         if follows and (open_names or alike):
             segment = joined[-1].segment
             group = [each._replace(segment=segment, leads=False) for each in group]

@@ -11,30 +11,9 @@ from multi_agent.grounding.meaning.lexicon import Lexicon, peoples, quantities
 from multi_agent.grounding.meaning.reading import Token
 from multi_agent.records.units import convert
 
-_ENDINGS = frozenset(
-    (
-        "",
-        "s",
-        "es",
-        "e",
-        "ed",
-        "d",
-        "ing",
-        "y",
-        "ies",
-        "ied",
-        "ying",
-        "n",
-        "en",
-        "er",
-        "em",
-        "et",
-        "t",
-        "te",
-        "st",
-        "nd",
-    )
-)
+_ENDINGS = frozenset({
+    "", "s", "es", "e", "ed", "d", "ing", "y", "ies", "ied", "ying", "n", "en", "er", "em", "et", "t", "te", "st", "nd",
+})  # fmt: skip
 _MIN_STEM, _COMMON = 5, 0.75
 _MOST_ENDING = 5
 _NEGATED = ("un", "in", "im", "ir", "il", "dis", "non", "mis")

@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cache
 from typing import NamedTuple
 
-from multi_agent.grounding.meaning.lexicon import Lexicon, quantities
+from multi_agent.grounding.meaning.lexicon import Lexicon, peoples, quantities
 from multi_agent.grounding.quotes import fold
 from multi_agent.records.numbers_and_dates import read_number
 
@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     r"|(?<![^\W\d_])[^\W\d_](?:\.[^\W\d_](?![^\W\d_]))+|(?:us|US|r|R)\$|°[^\W\d_]?|[^\W\d_]+[\d²³](?!\w)|[^\W\d_]+|[^\w\s]"
 )
 _NOT = re.compile(r"(?i)(?<=[a-z])n't\b")
-_SHORTENED = re.compile(r"\b(1\d|20)(\d\d) ?(?:-{1,3}|/) ?(\d\d)\b(?![-\d])")
+_SHORTENED = re.compile(r"\b(1\d|20)(\d\d) ?(?:-{1,3}|/) ?(\d\d)\b(?![-\d]|\.? [^\W\d_]+ \d{4})")
 _ABBREVIATED = "".join(rf"(?<!\b{each}\.)" for each in ("[A-Z]", "Mr", "Dr", "St", "Inc", "Corp", "Ltd"))
 _SENTENCE = re.compile(rf"(?<=[.!?]){_ABBREVIATED}[\"')\]]* (?=[^a-z])|\n")
 _REPLACED = ((re.compile(r"(?i)\bcannot\b"), "can not"), (re.compile(r"(?i)\bwon't\b"), "will not"),
@@ -52,12 +52,16 @@ class Token(NamedTuple):
     """The preposition of its phrase."""
     predicate: bool = False
     """Whether "is" or "was" stands before it."""
+    linked: bool = False
+    """Whether "is" or "was" stands before it in its segment."""
     is_name: bool = False
     values: frozenset[Decimal] = frozenset()
     unit: str = ""
     dates: frozenset[Date] = frozenset()
     leads: bool = False
     """Whether it is the first of its segment."""
+    joints: frozenset[str] = frozenset()
+    """The commas, brackets, conjunctions, pronouns and articles that its segment begins with."""
     in_row: bool = False
     """Whether it is in a row of a table, whose segments are its cells."""
     written: str = ""
@@ -112,6 +116,7 @@ class _Sentence:
         self._pending: set[str] = set()
         self._within: set[str] = set()
         self._marker, self._adjacent, self._copula = "", False, False
+        self._linked, self._joints = False, frozenset[str]()
         self._tokens: list[Token] = []
 
     def tokens(self) -> list[Token]:
@@ -208,22 +213,26 @@ class _Sentence:
             elif operator != "plain":
                 self._govern(operator)
             if length == 1 and phrase[0] in lexicon.conjunctions:
-                self._break()
+                self._break(phrase[0])
             return length
         return 0
 
     def _grammar(self) -> int:
         word, lexicon = self._words[self._at], self._lexicon
-        if word in _BREAKS or word in lexicon.conjunctions:
-            self._break()
+        if word in _BREAKS or word in lexicon.conjunctions or word in lexicon.relative:
+            self._break(word)
         if word in lexicon.negation:
             self._govern("not")
         elif word in lexicon.roles:
             self._marker = word
         elif word not in lexicon.function and word[0].isalnum():
             return 0
+        if word in lexicon.pronouns or word in lexicon.articles:
+            opens = self._at == 0 or self._words[self._at - 1] in self._joints
+            self._joints |= {word} if opens else frozenset()
         # "Paris is the capital" may be turned round, "Paris is a capital" may not.
         self._copula = (self._copula or word in lexicon.copulas) and word not in lexicon.indefinite
+        self._linked = self._linked or word in lexicon.copulas
         self._adjacent = False
         return 1
 
@@ -236,10 +245,14 @@ class _Sentence:
     def _govern(self, operator: str) -> None:
         self._pending.add(operator)
 
-    def _break(self) -> None:
+    def _break(self, joint: str) -> None:
+        self._joints = frozenset({joint}) | (frozenset() if self._in_segment() else self._joints)
         self._segment += 1
         self._within.clear()
-        self._marker, self._copula = "", False
+        self._marker, self._copula, self._linked = "", False, False
+
+    def _in_segment(self) -> bool:
+        return bool(self._tokens) and self._tokens[-1].segment == self._segment
 
     def _add(self, text: str, length: int, **fields: object) -> None:
         written = " ".join(self._raw[self._at : self._at + length])
@@ -250,13 +263,14 @@ class _Sentence:
             and self._adjacent
             and not leads
             and not last.dates
-            and not (last.is_name and not fields.get("is_name"))
+            and (fields.get("is_name") or not last.is_name or last.text in peoples())
         ):
             self._marker = self._marker or last.marker  # "in the third quarter" is one phrase
         self._tokens.append(
             Token(
                 text, self._number, self._segment, frozenset(self._pending), frozenset(self._within), self._marker,
-                predicate=self._copula, leads=leads, in_row=self._raw[0] == "|", written=written, **fields,  # type: ignore[arg-type]
+                predicate=self._copula, linked=self._linked, leads=leads, joints=self._joints,
+                in_row=self._raw[0] == "|", written=written, **fields,  # type: ignore[arg-type]
             )
         )  # fmt: skip
         self._within |= {each for each in self._pending if each.split(":")[0] in _SPREADING}

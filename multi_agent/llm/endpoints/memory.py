@@ -9,6 +9,8 @@ from pathlib import Path
 from multi_agent.llm.settings import EndpointSettings
 
 Finding = str | bool
+CLAIM_CHECKS = "claim_checks.json"
+"""The file with the models that may check claims. ``grounding/claim_trial.py`` writes it."""
 
 
 class EndpointMemory:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 from base.counts import count
 from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, Reply
+from multi_agent.llm.endpoints.memory import EndpointMemory
 from multi_agent.llm.responses.repair import Repaired, repair
 from multi_agent.llm.responses.schema import outline_of, schema_of
 from multi_agent.llm.settings import EndpointSettings
@@ -32,10 +33,17 @@ _EXCERPT = 200
 class TypedLLM(LLM):
     """The LLM of one endpoint."""
 
-    def __init__(self, endpoint: Endpoint, settings: EndpointSettings, vision: Vision | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        settings: EndpointSettings,
+        vision: Vision | None = None,
+        claim_checks: EndpointMemory | None = None,
+    ) -> None:
         self._endpoint = endpoint
         self._settings = settings
         self._vision = vision or Vision(settings)
+        self._claim_checks = claim_checks
 
     @property
     def model(self) -> str:
@@ -47,6 +55,9 @@ class TypedLLM(LLM):
 
     async def takes_pictures(self) -> bool:
         return await self._vision.available()
+
+    def checks_claims(self) -> bool:
+        return bool(self._claim_checks and self._claim_checks.recall())
 
     async def check_settings(self) -> None:
         if self._settings.vision == "on":

@@ -23,6 +23,9 @@ from multi_agent.errors import RecordingMissing
 from multi_agent.llm.responses.schema import schema_of
 from multi_agent.model import Completion, Exchange, LLMRequest, Message, ResponseT, Usage
 
+CLAIM_CHECK = "ClaimCheck"
+"""The response type of the check of claims, by which a replay knows whether the run had one."""
+
 
 class JournalEntry(FrozenModel):
     """One answered request."""

@@ -13,7 +13,7 @@ from typing import Any, Never
 
 from multi_agent.errors import BudgetReached, LLMError, RecordingMissing, StepError
 from multi_agent.llm.wrappers.budget import BUDGET_REACHED
-from multi_agent.llm.wrappers.journal import JournalEntry, request_key
+from multi_agent.llm.wrappers.journal import CLAIM_CHECK, JournalEntry, request_key
 from multi_agent.model import LLM, Completion, Exchange, LLMRequest, ResponseT
 from multi_agent.values.events import Event, ModelAsked, ModelCalled, ModelFailed, RunFinished, StepFailed
 
@@ -46,6 +46,7 @@ class RecordedCalls:
         ends = [body.reason for body in bodies if isinstance(body, RunFinished)]
         self._budget = next((reason for reason in ends if reason.startswith(BUDGET_REACHED)), "")
         self._with_pictures = {entry.caller for entry in entries if any(each.pictures for each in entry.messages)}
+        self._checking = {entry.caller for entry in entries if entry.response_model == CLAIM_CHECK}
         self.unknown: list[tuple[str, LLMRequest[Any]]] = []
         """The requests that the run did not make, with the names of their models."""
         self.waiting = False
@@ -71,6 +72,10 @@ class RecordedCalls:
     def had_pictures(self, caller: str) -> bool:
         """Return whether a recorded request of the caller has pictures."""
         return caller in self._with_pictures
+
+    def checked_claims(self, caller: str) -> bool:
+        """Return whether the caller's model checked claims."""
+        return caller in self._checking
 
     async def fail(self, model: str, request: LLMRequest[Any]) -> Never:
         """Raise the recorded error of a request. If its call never ended, wait until the run is cancelled."""
@@ -106,6 +111,9 @@ class RecordedLLM(LLM):
     async def takes_pictures(self) -> bool:
         """Return whether the recorded requests of the caller have pictures, so that it sends the same requests."""
         return self._calls.had_pictures(self._caller)
+
+    def checks_claims(self) -> bool:
+        return self._calls.checked_claims(self._caller)
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
         """Raise the recorded error of the request. ``RunLLM`` returns recorded responses."""

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.errors import RecordingMissing
-from multi_agent.llm.wrappers.journal import JournalEntry, completion_of, request_key
+from multi_agent.llm.wrappers.journal import CLAIM_CHECK, JournalEntry, completion_of, request_key
 from multi_agent.model import LLM, Completion, LLMRequest, Message, ResponseT
 
 _EXCERPT = 120
@@ -35,6 +35,7 @@ class ReplayingLLM(LLM):
         self._remaining = list(entries)
         self._model = model
         self._had_pictures = any(message.pictures for entry in self._remaining for message in entry.messages)
+        self._checked_claims = any(entry.response_model == CLAIM_CHECK for entry in self._remaining)
         self.drifted: list[DriftedCall] = []
 
     @property
@@ -44,6 +45,10 @@ class ReplayingLLM(LLM):
     async def takes_pictures(self) -> bool:
         """Return whether the recorded requests contain pictures, so that the replayed run sends the same requests."""
         return self._had_pictures
+
+    def checks_claims(self) -> bool:
+        """Return whether the model of the recorded run checked claims."""
+        return self._checked_claims
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
         """Return the matching response. Raises RecordingMissing if there is none, or if it is no longer valid."""

@@ -149,6 +149,19 @@ async def test_abstention_separates_its_two_errors() -> None:
     assert await measure("abstention", case(question(), refused())) == {}
 
 
+async def test_the_answer_that_a_question_defines_for_nothing_found_is_an_abstention() -> None:
+    text, absent = "What are the emissions? If there are none, return N/A.", answer("N/A")
+    unanswerable, answerable = question(text, type="none"), question(text, accepted=["12 tonnes"])
+    assert await measure("abstention", case(unanswerable, absent)) == {"abstention": 1, "answered_wrongly": 0}
+    assert await measure("correct", case(unanswerable, absent)) == {"correct": 1}
+    assert await measure("abstention", case(answerable, absent)) == {"abstention": 0, "refused_wrongly": 1}
+    assert await measure("correct", case(question(text, accepted=["N/A"]), absent)) == {"correct": 1}
+    claimed_tonnes = claimed("12 tonnes", "12 tonnes were emitted", short="12 tonnes")
+    assert await measure("abstention", case(unanswerable, claimed_tonnes)) == {"abstention": 0, "answered_wrongly": 1}
+    undefined = case(question("What are the emissions?", type="none"), absent)
+    assert await measure("abstention", undefined) == {"abstention": 0, "answered_wrongly": 1}
+
+
 async def test_retrieval_is_measured_by_document_page_and_passage() -> None:
     gold = [
         {"document": "report.pdf", "pages": [2], "quote": "delivered 9,412\nheat pumps"},

@@ -139,3 +139,46 @@ def test_claims_of_older_runs_can_be_read() -> None:
     assert (old.verdict, old.stands, old.remark, old.checked) == ("supported", True, "", "")
     doubted = Claim.model_validate({"text": "So.", "supported": False})
     assert (doubted.verdict, doubted.stands, doubted.remark) == ("not_checked", False, "unsupported")
+
+
+GAP = "Gap is a 2014 film written and directed by Ann Berg and produced by Bob Vik."
+ANN = "Ann Berg (born 3 May 1956) is an author, film director and entrepreneur based in Oslo."
+BOB = "Bob Vik (8 April 1921 – 29 October 2003) was a producer who had a long career in Rome."
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Gap was written and directed by Ann Berg, who is based in Oslo.",
+        "Ann Berg was born on 3 May 1956, while Bob Vik had a long career in Rome.",
+        "Ann Berg, who was born on 3 May 1956, is an author.",
+        "Gap was produced by Bob Vik, a producer who had a long career in Rome.",
+    ],
+)
+def test_a_claim_whose_clauses_each_stand_in_a_quote_is_supported(claim: str) -> None:
+    judged = judge("Who made it?", claim, GAP, ANN, BOB)
+    assert (judged.supported, judged.checked) == (True, "Follows from 3 quotes"), judged.reason
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Gap was written and directed by Ann Berg, who is based in Rome.",
+        "Gap, which is based in Oslo, was directed by Ann Berg.",
+        "Ann Berg had a long career in Rome, while Bob Vik was born on 3 May 1956.",
+        "Ann Berg was produced by Gap, which is based in Oslo.",
+        "Gap was directed by Bob Vik, a producer who had a long career in Rome.",
+    ],
+)
+def test_a_claim_that_gives_a_clause_another_subject_is_not_supported(claim: str) -> None:
+    assert not judge("Who made it?", claim, GAP, ANN, BOB).supported
+
+
+def test_a_pronoun_is_about_a_name_of_its_own_page_only() -> None:
+    claim = "Anna was born in Paris and died in Rome."
+    assert not judge("What became of her?", claim, "Anna was born in Paris.", "She died in Rome.").supported
+    chunks = [make_chunk(text, index=at) for at, text in enumerate(("Anna was born in Paris.", "She died in Rome."))]
+    units = number_units(chunks)
+    evidence = cite((unit.number for unit in units), units).evidence
+    judged = SupportRules("What became of her?", evidence, chunks).judge(Statement(claim, evidence))
+    assert judged.supported, judged.reason

@@ -105,8 +105,15 @@ def finished(candor: Candor) -> Candor:
     for number in (1, 2, 3, 5, 6, 7):
         usage = Usage(prompt_tokens=100 * number, completion_tokens=7, seconds=(number * 5) % 7, cost=number % 3 / 100)
         text = "" if number == 5 else "It is 5. [1]"
+        basis = f"Word for word on page {number}" if number != 6 else ""
         answer = ANSWER.model_copy(
-            update={"run_id": f"run_{number:02}", "usage": usage, "answer": text, "confidence": number / 10}
+            update={
+                "run_id": f"run_{number:02}",
+                "usage": usage,
+                "answer": text,
+                "confidence": number / 10,
+                "basis": basis,
+            }
         )
         body = RunFinished(status="answered", reason="", usage=usage)
         candor.trace.finish(answer, Event(run_id=answer.run_id, number=1, at=datetime.now(UTC), body=body))
@@ -135,6 +142,7 @@ def test_runs_have_figures_and_are_sorted_by_them(finished: Candor) -> None:
         by_id = {run["run_id"]: run for run in pages("created")}
         assert [by_id["run_07"][each] for each in ("seconds", "tokens", "cost", "confidence")] == [0, 707, 0.01, 0.7]
         assert (by_id["run_06"]["cost"], by_id["run_05"]["confidence"]) == (None, None), "no price, no answer"
+        assert [by_id[f"run_0{each}"]["basis"] for each in (7, 6, 5)] == ["Word for word on page 7", "", ""]
         assert by_id["run_04"]["seconds"] is None, "it has not ended"
         assert http.get("/v1/runs?sort=size").status_code == 422
 
@@ -147,5 +155,7 @@ def test_the_command_line_sorts_and_goes_on_after_a_run(run: Callable, finished:
     shown = run("runs", "--sort", "confidence", "-n", "1").out
     assert "707" in shown
     assert "0.0100" in shown
+    assert "Word for word on page" in shown
+    assert "confidence 0.60" in run("runs").out, "a run of an older version has no words"
     unknown = run("runs", "--sort", "size")
     assert (unknown.code, "duration, tokens, cost, confidence" in unknown.err) == (2, True)

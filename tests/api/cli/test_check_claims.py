@@ -1,0 +1,56 @@
+"""``candor doctor`` decides whether a model checks the claims that rules leave open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from multi_agent.llm.settings import EndpointSettings
+from support.panel import CHECK, READING, Panel, role_of, synthesis
+from support.replies import Reply, Request
+
+TRIAL = {
+    "When was": ["1921", "1921"],
+    "Who founded": ["Jon Vik", "none"],
+    "Wer liefert": ["Nordwind", "Nordwind"],
+    "Combien": ["240", "240"],
+    "¿Está": ["No", "No"],
+}
+
+
+def test_after_doctor_the_model_decides_what_rules_leave_open(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    claim = {"text": "It works when it freezes hard.", "sentences": [1]}
+    checked: list[Request] = []
+
+    def check(request: Request) -> str:
+        checked.append(request)
+        question = request.messages[-1]["content"].partition("Question: ")[2]
+        return json.dumps({"answers": next((each for key, each in TRIAL.items() if key in question), ["yes"])})
+
+    roles = {
+        READING: lambda _: json.dumps(synthesis([claim], sufficient=True, short="yes")),
+        CHECK: check,
+        "_Colour": lambda _: '{"colour": "green", "certain": true}',
+        "_Stations": lambda _: json.dumps({"stations": list(range(7, 91, 7))}),
+    }
+    panel = Panel(roles=roles)
+
+    def model(request: Request) -> Reply | str:
+        known = not request.schema or role_of(request) in roles or role_of(request) == "Triage"
+        return panel(request) if known else "{}"
+
+    use_model(serve(model))
+    run("ingest", folder)
+    question = ("ask", "Does the pump work in a hard frost?", "--mode", "fast", "--json")
+    before = run(*question).json
+    assert (checked, "not checked further" in before["basis"]) == ([], True)
+    shown = run("doctor", "--json").json
+    [trial] = [each for each in shown["checks"] if each["name"] == "llm check of claims"]
+    assert "it confirmed 5 of 5 right and 0 of 5 wrong claims" in trial["detail"]
+    assert len(checked) == len(TRIAL)
+    after = run(*question).json
+    assert len(checked) == len(TRIAL) + 1
+    assert [each["checked"] for each in after["claims"]] == ["Confirmed by a check call"]
