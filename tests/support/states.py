@@ -120,6 +120,9 @@ def _uploads(home: Path, http: httpx.Client, folder: Path) -> Requests:
     yield f"POST {_AT_DOCUMENTS}", Asked(place, headers=once, files={"files": ("other.md", b"x")})
     ingest = "/v1/collections/uploaded/ingest"
     yield "POST /v1/collections/{collection}/ingest", Asked(ingest, {"paths": [str(folder)]}, once)
+    http.post("/v1/collections/uploaded/sources", json={"address": "https://example.org/", "name": "site"})
+    sync = "/v1/collections/{collection}/sources/{name}/sync"
+    yield f"POST {sync}", Asked(sync.format(collection="uploaded", name="site"), headers=once)
     again = f"/v1/documents/{document['id']}/ingest{within}"
     yield "POST /v1/documents/{document}/ingest", Asked(again, headers=once)
 

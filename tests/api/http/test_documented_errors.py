@@ -20,6 +20,7 @@ from api.auth.permissions import Limits
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings, Settings
+from ingest.ledger.sources import SourceRecord
 from support.routes import ROUTES, Rule
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, model
@@ -54,6 +55,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> dic
         candor.embedder = embedder
         for name in ("papers", "locked"):
             run_ingest(candor, [folder], name, progress=False)
+        candor.sources.add(SourceRecord(collection="locked", name="none", address="memory://none"))
         elsewhere = job_of_another_service(candor)
         lock = CollectionLock(settings.home / "collections" / "locked")
         candor.trace.start("run_elsewhere", QUESTION, "papers", "scripted")
