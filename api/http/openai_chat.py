@@ -295,7 +295,7 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
     """Return the text of an answer: its statements with citation marks, its gaps, and its sources."""
     report = Report.of(run, answer)
     where = {source.mark: source.where for source in report.sources}
-    text, annotations = "", []
+    text, annotations = f"{escaped(answer.clarification.question)}\n" if answer.clarification else "", []
     for number, statement in enumerate(report.statements, 1):
         bullet = report.bullet(number)
         text += ("\n" if text else "") + f"{bullet} " if bullet else " " if text else ""

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
+from multi_agent.grounding.asking_back import MOST_CANDIDATES, UNCLEAR, AskBack, Meant, Named, ask_back, is_named_by
 from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.judged import Judged, Statement
@@ -28,7 +29,14 @@ from multi_agent.grounding.written_answer import (
 from multi_agent.library import within
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.reading import read_around
-from multi_agent.prompts.show_passages import Unit, best_document_last, bullets, number_units, show_units
+from multi_agent.prompts.show_passages import (
+    Unit,
+    best_document_last,
+    bullets,
+    number_units,
+    show_proof,
+    show_units,
+)
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop, ToolUse
@@ -41,7 +49,7 @@ from vectorstore.models import Chunk
 
 _FURTHER = 2  # further searches for what is missing
 _KEPT = 3  # best passages of a search that are shown even if an earlier attempt read them: they hold the open point
-_SHOWN = 600  # characters of an answer without a short form in an error message
+_SHOWN = 600  # characters of an answer of the conversation, or of one without a short form in an error message
 
 
 class ReaderInputs(FrozenModel):
@@ -103,12 +111,23 @@ class ReaderClaim(ResponseClaim):
         return self.sentences
 
 
+class ReaderMeant(Meant):
+    sentences: list[int] = Field(description="numbers of the sentences that name it")
+
+
+class ReaderAskBack(AskBack):
+    candidates: list[ReaderMeant] = Field(  # type: ignore[assignment]  # read-only
+        description="what it may mean, two or more", json_schema_extra={"maxItems": MOST_CANDIDATES}
+    )
+
+
 class ReaderAnswer(WrittenResponse[ReaderClaim]):
     search: list[str] = Field(
         default=[],
         description="one or two searches for what is missing; [] if nothing is",
         json_schema_extra={"maxItems": _FURTHER},
     )
+    ask_back: ReaderAskBack | None = Field(default=None, description=UNCLEAR)
 
 
 class PicturedClaim(ReaderClaim):
@@ -263,7 +282,9 @@ class Reader:
         """Return the answer and all passages that it is based on, including those from tools."""
         values = {
             "today": show_today(context),
-            "task": "\n\n".join(filter(None, (known, show_task(context, inputs.question, task.instruction)))),
+            "task": "\n\n".join(
+                filter(None, (_show_said(context), known, show_task(context, inputs.question, task.instruction)))
+            ),
             "whole": context.question,
             "intent": context.understanding.intent,
             "requirements": bullets(context.understanding.requirements),
@@ -288,14 +309,20 @@ class Reader:
         response = (await self._kit.llm.complete(use.closing, shape, on_text=on_text)).value
         self._missing = tuple(filter(None, map(str.strip, response.search)))[:_FURTHER]
         judged = await self._judge(response, inputs.question, rules, units, pictures)
-        return build_synthesis(
+        looked_for, found = _looked_for(inputs), describe_read(use.passages)
+        synthesis = build_synthesis(
             response,
             judged,
             inputs.question,
             evidence=number_evidence(item for each in judged for item in each.statement.evidence),
-            looked_for=_looked_for(inputs),
-            found=describe_read(use.passages),
+            looked_for=looked_for,
+            found=found,
         )
+        if synthesis.sufficient or not response.ask_back:
+            return synthesis
+        self._missing = ()
+        named = _named(response.ask_back, units)
+        return ask_back(response.ask_back.question, named, looked_for, found) or synthesis
 
     async def _judge(
         self, response: ReaderAnswer, question: str, rules: SupportRules, units: Sequence[Unit], pictures: PagePictures
@@ -333,6 +360,25 @@ def _cite(claim: ReaderClaim, units: Sequence[Unit], pictures: PagePictures) -> 
     """Return the quotes and picture readings that the claim cites."""
     cited = cite(claim.sentences, units)
     return cited._replace(evidence=(*cited.evidence, *pictures.evidence(_readings(claim))))
+
+
+def _show_said(context: ResearchContext) -> str:
+    """Return what was said before a follow-up question; empty for any other question."""
+    if not (said := context.follows):
+        return ""
+    answer = shorten(said.before.answer, _SHOWN, placeholder=" …")
+    return Prompt.part("said_before", question=said.before.question, answer=answer, asked=said.asked)
+
+
+def _named(asked: ReaderAskBack, units: Sequence[Unit]) -> list[Named]:
+    """Return the candidates that the sentences they cite name, with one quote each."""
+    cited = [(meant, cite(meant.sentences, units).evidence) for meant in asked.candidates]
+    locations = {unit.chunk.id: show_proof(unit.chunk) for unit in units}
+    return [
+        Named(meant, quotes[0])
+        for meant, quotes in cited
+        if is_named_by(meant, quotes, (locations[item.chunk_id] for item in quotes))
+    ]
 
 
 def _readings(claim: ReaderClaim) -> Sequence[PictureReading]:

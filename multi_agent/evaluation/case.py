@@ -60,6 +60,11 @@ class Case(FrozenModel):
         return self.answer.status is Status.INSUFFICIENT
 
     @property
+    def asked_back(self) -> bool:
+        """Whether the run asked what the question means."""
+        return self.answer.status is Status.NEEDS_CLARIFICATION
+
+    @property
     def short_text(self) -> str:
         """The short answer, or the full text if there is no short answer."""
         return self.answer.short or self.full_text

@@ -42,7 +42,7 @@ class AnswerBuilder:
         """
         status = status_of(synthesis)
         is_answered = status is Status.ANSWERED
-        if self._request.strict and not is_answered:
+        if self._request.strict and status is Status.INSUFFICIENT:
             synthesis = synthesis.model_copy(update={"claims": (), "evidence": (), "computations": ()})
         synthesis = in_reading_order(synthesis)
         names = _document_names(synthesis)
@@ -51,6 +51,7 @@ class AnswerBuilder:
                 "answer": synthesis.text,
                 "short": synthesis.short if is_answered else "",
                 "nearest": nearest_of(synthesis),
+                "clarification": synthesis.clarification,
                 "claims": synthesis.claims,
                 "evidence": tuple(Quote.of(item, names[item.document]) for item in synthesis.evidence),
                 "records": tuple(record.values for record in context.records),

@@ -39,6 +39,8 @@ class Attempts:
         self._executor, self._planner, self._bus, self._builder = executor, planner, bus, builder
         self._samples = request.samples or dependencies.settings.samples
         self._attempts: list[Attempt] = []
+        self._answer: Synthesis | None = None
+        """The answer of the last plan."""
         self.best: Synthesis | None = None
 
     @property
@@ -52,8 +54,7 @@ class Attempts:
         failed: Sequence[FailedStep] = ()
         while current is not None:
             failed = await self._attempt(current)
-            if self._is_answered():
-                await self._remember(current)
+            if await self._is_settled(current):
                 break
             current = await self._revise()
         if self.best is None and plan.mode in ("fast", "direct") and not failed:
@@ -65,7 +66,7 @@ class Attempts:
     async def _attempt(self, plan: Plan) -> Sequence[FailedStep]:
         self._builder.mode = plan.mode
         failed = await self._executor.run(plan, self._samples)
-        answer = self._executor.answer
+        answer = self._answer = self._executor_answer()
         self.best = answer or self.best
         attempt = Attempt(
             number=len(self._attempts) + 1,
@@ -78,9 +79,20 @@ class Attempts:
         await self._bus.publish(AttemptEnded(attempt=attempt, key_findings=key_findings(self.context)))
         return failed
 
-    def _is_answered(self) -> bool:
+    def _executor_answer(self) -> Synthesis | None:
+        """Return the answer of the last plan. If there is none, a step may have asked back."""
         answer = self._executor.answer
-        return answer is not None and status_of(answer) is Status.ANSWERED
+        if answer and status_of(answer) is Status.ANSWERED:
+            return answer
+        findings = (each.synthesis for each in self.context.findings)
+        return next((each for each in findings if each.clarification), answer)
+
+    async def _is_settled(self, plan: Plan) -> bool:
+        """Return whether no other plan is needed."""
+        status = status_of(self._answer) if self._answer else Status.FAILED
+        if status is Status.ANSWERED:
+            await self._remember(plan)
+        return status in (Status.ANSWERED, Status.NEEDS_CLARIFICATION)
 
     async def _remember(self, plan: Plan) -> None:
         """Store a planner's plan that led to an answer as an example for later questions.

@@ -12,7 +12,16 @@ from pydantic import Field
 from base.counts import count
 from base.models import FrozenModel
 from multi_agent.model import Usage
-from multi_agent.values.context import Claim, Computation, Evidence, Layout, Quotation, ResearchContext, Synthesis
+from multi_agent.values.context import (
+    Claim,
+    Clarification,
+    Computation,
+    Evidence,
+    Layout,
+    Quotation,
+    ResearchContext,
+    Synthesis,
+)
 from multi_agent.values.document_filter import Selection
 from vectorstore.models import Scalar
 
@@ -21,9 +30,20 @@ class Status(StrEnum):
     """Terminal states of a run."""
 
     ANSWERED = "answered"
+    NEEDS_CLARIFICATION = "needs_clarification"
     INSUFFICIENT = "insufficient"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+    @property
+    def is_result(self) -> bool:
+        """Whether the run came to its end, with or without an answer in the documents."""
+        return self not in (Status.FAILED, Status.CANCELLED)
+
+    @property
+    def words(self) -> str:
+        """The status for people, such as "Needs clarification"."""
+        return self.value.replace("_", " ").capitalize()
 
 
 class Coverage(FrozenModel):
@@ -171,6 +191,11 @@ class Answer(FrozenModel):
     nearest: Nearest | None = Field(
         default=None, description="the nearest answer of an insufficient run; null if there is none"
     )
+    clarification: Clarification | None = Field(
+        default=None,
+        description="what to ask the person whose question is unclear; null if it is clear. Ask the `question` of the "
+        "chosen candidate next.",
+    )
     records: tuple[dict[str, Scalar | None], ...] = ()
     computations: tuple[Computed, ...] = ()
     on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to intermediate questions")
@@ -201,10 +226,14 @@ class Answer(FrozenModel):
 
 
 def status_of(synthesis: Synthesis) -> Status:
-    """Return ANSWERED if the synthesis is sufficient, a claim stands and none is contradicted, otherwise INSUFFICIENT.
+    """Return ANSWERED if the synthesis is sufficient, a claim stands and none is contradicted.
+
+    Otherwise return NEEDS_CLARIFICATION if it asks back, or INSUFFICIENT.
 
     A sufficient answer without claims also counts as ANSWERED, because the question defines the answer for that case.
     """
+    if synthesis.clarification:
+        return Status.NEEDS_CLARIFICATION
     stands = not synthesis.claims or holds(synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and stands else Status.INSUFFICIENT
 
@@ -216,7 +245,7 @@ def holds(claims: Sequence[Claim]) -> bool:
 
 def nearest_of(synthesis: Synthesis) -> Nearest | None:
     """Return the nearest answer of an insufficient synthesis. None unless its claims hold and it has a short answer."""
-    if synthesis.sufficient or not holds(synthesis.claims) or not synthesis.short:
+    if synthesis.sufficient or synthesis.clarification or not holds(synthesis.claims) or not synthesis.short:
         return None
     return Nearest(answer=synthesis.short, difference="; ".join(synthesis.missing))
 
@@ -225,6 +254,8 @@ def in_short(synthesis: Synthesis) -> str:
     """Return the answer in one line; if insufficient, the nearest one, why it was refused, or what is missing."""
     if synthesis.sufficient:
         return synthesis.short or synthesis.text
+    if synthesis.clarification:
+        return f"unclear: {synthesis.clarification.question}"
     if nearest := nearest_of(synthesis):
         return f"not found; closest: {nearest}"
     if synthesis.claims:

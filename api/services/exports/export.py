@@ -177,7 +177,7 @@ def _marks(claim: Claim) -> tuple[str, ...]:
 
 
 def _status(answer: Answer) -> str:
-    return f"{answer.status.value.capitalize()}{basis_of(answer)}"
+    return f"{answer.status.words}{basis_of(answer)}"
 
 
 def basis_of(answer: Answer) -> str:
@@ -202,10 +202,11 @@ def _parts(answer: Answer) -> list[Part]:
     ]
     shows_search = answer.status.value == "insufficient" or not answer.claims
     return [
+        _part("Asked back", [answer.clarification.question] if answer.clarification else []),
         _part("In short", [answer.short]),
         _part("Closest", [answer.nearest.answer if answer.nearest else ""]),
         _part("Checks of the claims", checks_of(answer)),
-        _part("Why", [answer.reasoning]),
+        _part("Why", [] if answer.clarification else [answer.reasoning]),
         _part("On the way", on_the_way),
         _part("Looked for", answer.looked_for if shows_search else ()),
         _part("Found", [answer.found] if shows_search else ()),

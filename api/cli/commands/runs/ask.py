@@ -104,6 +104,9 @@ def ask(
 
     When a limit is reached, the run ends with what it has found so far.
 
+    If the question does not say whom or what it means, Candor asks back with what the documents show. At a terminal,
+    type the number of a candidate to go on.
+
     Exit code 0 if the question was answered, or if the documents do not contain the answer (`status` is insufficient).
     Exit code 1 if the run failed or was cancelled.
 
@@ -148,9 +151,13 @@ def ask(
     if as_json:
         print_json(answer)
     else:
+        from api.cli.ask.choice import choose
         from api.cli.render.answers import show_answer
 
         show_answer(make_console(), answer, home)
+        while chosen := choose(answer, request):
+            answer = run_question(candor.panel, candor.collections, chosen, named, progress=True)
+            show_answer(make_console(), answer, home)
         sandbox = candor.tools.sandbox(answer.run_id)
         if names := sandbox.names():
             print_message(f"Files written by the run, in {sandbox.root}: {', '.join(names)}")

@@ -2,6 +2,7 @@
 
 import {loadEvidence} from "./contexts.js";
 import {fold, h} from "../../lib/dom.js";
+import {choices} from "./choices.js";
 import {layoutOf} from "./copy.js";
 import {searchedInWords} from "../filters.js";
 import {openComputation, openQuote} from "./evidence.js";
@@ -15,8 +16,12 @@ import {firstSentence, placeIn, plural, remark, sourceName} from "../../lib/form
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
-/** The answer of a finished run with any status. `base` is the address of its page. An open quote appends its number. */
-export function answerView(answer, collection, base) {
+/**
+ * The answer of a finished run with any status. `base` is the address of its page. An open quote appends its number.
+ * `choose` asks the question of a candidate of a run that asked back.
+ */
+export function answerView(answer, collection, base, choose) {
+  const asked = answer.clarification;
   const complete = answer.status === "answered";
   if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
   return h("section", {class: "answer", "aria-label": "Answer"},
@@ -25,9 +30,10 @@ export function answerView(answer, collection, base) {
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),
     answer.nearest && h("p", {class: "nearest"}, `Closest: ${answer.nearest.answer}`),
-    claims(answer, layoutOf(answer), collection, base),
-    complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer),
-    answer.evidence.length > 0 && sources(answer, collection, base),
+    asked ? choices(asked, choose, (at) => opener(answer, answer.claims[at].evidence[0], collection, base)())
+      : claims(answer, layoutOf(answer), collection, base),
+    !asked && (complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer)),
+    !asked && answer.evidence.length > 0 && sources(answer, collection, base),
     answer.claims.some((claim) => claim.checked) && fold("checks", "Checks of the claims", () => h("ul", {}, answer.claims.map((claim) => h("li", {}, `${claim.checked} — ${claim.text}`)))),
     complete && answer.reasoning && fold("why", "Reasoning", () => h("p", {class: "text"}, answer.reasoning)),
     answer.votes.length > 0 && fold("votes", "Vote", () => answer.votes.map(vote)),
