@@ -312,6 +312,8 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
         nearest = f"Closest: {answer.nearest.answer}" if answer.nearest else ""
         searched = f"Searched: {answer.searched}" if answer.searched else ""
         blocks += [_NO_ANSWER, escaped(answer.reasoning), escaped(nearest), escaped(searched)]
+    if answer.status is Status.PARTIAL:
+        blocks.append("\n".join([f"{answer.outcome}.", *(f"- {escaped(str(each))}" for each in answer.parts)]))
     gaps = [part for part in report.parts if part.heading == gaps_heading(answer)]
     blocks.append("\n".join(f"{part.heading}: {escaped(line)}" for part in gaps for line in part.lines))
     sources = [f"[{source.mark}] {escaped(source.where)}: “{escaped(source.quote)}”" for source in report.sources]

@@ -51,8 +51,8 @@ class Case(FrozenModel):
 
     @property
     def answered(self) -> bool:
-        """Whether the run gave an answer, right or wrong."""
-        return self.answer.status is Status.ANSWERED
+        """Whether the run gave an answer, whole or in part, right or wrong."""
+        return self.answer.status in (Status.ANSWERED, Status.PARTIAL)
 
     @property
     def abstained(self) -> bool:

@@ -39,6 +39,7 @@ TOOL_USES_KEPT = 100
 """Maximum stored tool uses of a collection. The oldest are deleted."""
 PREFERENCES = 20
 _LONGEST = 500
+_WITH_ANSWER = (Status.ANSWERED, Status.PARTIAL)
 _EMBEDDED: tuple[Kind, ...] = ("how_to", "tool_use")
 
 _memories = sql.Table(
@@ -221,7 +222,7 @@ def exchange_of(answer: Answer) -> Exchange:
 
 def _in_full(answer: Answer) -> Iterator[str]:
     """Yield the claims of an answer, numbered if they are a list."""
-    if answer.status is not Status.ANSWERED or not answer.short:
+    if answer.status not in _WITH_ANSWER or not answer.short:
         return
     for number, claim in enumerate(answer.claims, 1):
         if claim.stands and claim.text != answer.short:
@@ -235,7 +236,7 @@ def _cited_documents(answer: Answer) -> Iterator[str]:
 
 def in_few_words(answer: Answer) -> str:
     """Return the bare answer, what was asked back, or why there is no answer."""
-    if answer.status is Status.ANSWERED:
+    if answer.status in _WITH_ANSWER:
         return answer.short or answer.answer
     if asked := answer.clarification:
         return " ".join((asked.question, *(f"{n}. {each.name}" for n, each in enumerate(asked.candidates, 1))))

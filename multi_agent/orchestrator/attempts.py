@@ -67,7 +67,8 @@ class Attempts:
         self._builder.mode = plan.mode
         failed = await self._executor.run(plan, self._samples)
         answer = self._answer = self._executor_answer()
-        self.best = answer or self.best
+        if answer and not (self.best and status_of(self.best) is Status.PARTIAL and _is_worse(answer)):
+            self.best = answer
         attempt = Attempt(
             number=len(self._attempts) + 1,
             plan=plan,
@@ -88,11 +89,14 @@ class Attempts:
         return next((each for each in findings if each.clarification), answer)
 
     async def _is_settled(self, plan: Plan) -> bool:
-        """Return whether no other plan is needed."""
-        status = status_of(self._answer) if self._answer else Status.FAILED
+        """Return whether no other plan is needed. Of a partial answer, none finds what no document can know."""
+        if self._answer is None:
+            return False
+        status = status_of(self._answer)
         if status is Status.ANSWERED:
             await self._remember(plan)
-        return status in (Status.ANSWERED, Status.NEEDS_CLARIFICATION)
+        searchable = any(each.verdict == "not_found" for each in self._answer.parts)
+        return status is not Status.INSUFFICIENT and not (status is Status.PARTIAL and searchable)
 
     async def _remember(self, plan: Plan) -> None:
         """Store a planner's plan that led to an answer as an example for later questions.
@@ -143,6 +147,11 @@ class Attempts:
         if {each.error_type for each in causes} == {NothingFound.__name__}:
             return self._builder.partial(reason, self.context)
         return self._builder.without_synthesis(Status.FAILED, reason, self.context)
+
+
+def _is_worse(answer: Synthesis) -> bool:
+    """Return whether an answer replaces no partial one."""
+    return status_of(answer) not in (Status.ANSWERED, Status.PARTIAL)
 
 
 def _from_notes(context: ResearchContext) -> Synthesis:

@@ -15,6 +15,7 @@ class RunState(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"
     ANSWERED = "answered"
+    PARTIAL = "partial"
     NEEDS_CLARIFICATION = "needs_clarification"
     INSUFFICIENT = "insufficient"
     FAILED = "failed"

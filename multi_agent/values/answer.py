@@ -13,6 +13,7 @@ from base.counts import count
 from base.models import FrozenModel
 from multi_agent.model import Usage
 from multi_agent.values.context import (
+    AnswerPart,
     Claim,
     Clarification,
     Computation,
@@ -30,6 +31,7 @@ class Status(StrEnum):
     """Terminal states of a run."""
 
     ANSWERED = "answered"
+    PARTIAL = "partial"
     NEEDS_CLARIFICATION = "needs_clarification"
     INSUFFICIENT = "insufficient"
     FAILED = "failed"
@@ -191,6 +193,9 @@ class Answer(FrozenModel):
     nearest: Nearest | None = Field(
         default=None, description="the nearest answer of an insufficient run; null if there is none"
     )
+    parts: tuple[AnswerPart, ...] = Field(
+        default=(), description="the parts of a question that asks several things; empty for any other question"
+    )
     clarification: Clarification | None = Field(
         default=None,
         description="what to ask the person whose question is unclear; null if it is clear. Ask the `question` of the "
@@ -219,6 +224,14 @@ class Answer(FrozenModel):
         return "list" if self.answer.startswith("- ") else "prose"
 
     @property
+    def outcome(self) -> str:
+        """The status for people, such as "Partial: 2 of 3 parts answered"."""
+        if self.status is not Status.PARTIAL:
+            return self.status.words
+        answered = sum(each.verdict == "answered" for each in self.parts)
+        return f"{self.status.words}: {answered} of {len(self.parts)} parts answered"
+
+    @property
     def cited(self) -> tuple[Quote, ...]:
         """The evidence that claims cite, by number."""
         numbers = {number for claim in self.claims for number in claim.evidence}
@@ -228,14 +241,22 @@ class Answer(FrozenModel):
 def status_of(synthesis: Synthesis) -> Status:
     """Return ANSWERED if the synthesis is sufficient, a claim stands and none is contradicted.
 
-    Otherwise return NEEDS_CLARIFICATION if it asks back, or INSUFFICIENT.
+    Otherwise return NEEDS_CLARIFICATION if it asks back, PARTIAL if it answers some parts of the question, or
+    INSUFFICIENT.
 
     A sufficient answer without claims also counts as ANSWERED, because the question defines the answer for that case.
     """
     if synthesis.clarification:
         return Status.NEEDS_CLARIFICATION
+    if is_partial(synthesis.parts) and holds(synthesis.claims):
+        return Status.PARTIAL
     stands = not synthesis.claims or holds(synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and stands else Status.INSUFFICIENT
+
+
+def is_partial(parts: Sequence[AnswerPart]) -> bool:
+    """Return whether some, but not all parts of a question are answered."""
+    return len({each.verdict == "answered" for each in parts}) > 1
 
 
 def holds(claims: Sequence[Claim]) -> bool:
@@ -256,6 +277,8 @@ def in_short(synthesis: Synthesis) -> str:
         return synthesis.short or synthesis.text
     if synthesis.clarification:
         return f"unclear: {synthesis.clarification.question}"
+    if status_of(synthesis) is Status.PARTIAL:
+        return f"in part: {synthesis.short or synthesis.text} ({'; '.join(map(str, synthesis.parts))})"
     if nearest := nearest_of(synthesis):
         return f"not found; closest: {nearest}"
     if synthesis.claims:

@@ -172,6 +172,21 @@ Layout = Literal["prose", "list", "numbered_list"]
 """The layout of the claims of an answer, which is one paragraph or a list."""
 
 
+PartVerdict = Literal["answered", "not_found", "not_in_documents"]
+
+
+class AnswerPart(FrozenModel):
+    """One of several things that a question asks."""
+
+    part: str = Field(description="what it asks for, in a few words")
+    verdict: PartVerdict = Field(
+        description="`not_in_documents` for what stored documents cannot know, such as today's price or an opinion"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.verdict.replace('_', ' ')}"
+
+
 class Candidate(FrozenModel):
     """One thing that an unclear question may mean, with the words of a passage that name it."""
 
@@ -207,6 +222,7 @@ class Synthesis(FrozenModel):
     looked_for: tuple[str, ...]
     found: str
     missing: tuple[str, ...]
+    parts: tuple[AnswerPart, ...] = Field(default=(), description="only if the question asks several things")
     clarification: Clarification | None = Field(
         default=None, description="what to ask the person; the claims then name the candidates, in the same order"
     )

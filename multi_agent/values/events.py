@@ -301,7 +301,7 @@ class RunFinished(FrozenModel):
     """The run reached its terminal state."""
 
     type: Literal["run_finished"] = "run_finished"
-    status: Literal["answered", "needs_clarification", "insufficient", "failed", "cancelled"]
+    status: Literal["answered", "partial", "needs_clarification", "insufficient", "failed", "cancelled"]
     reason: str
     usage: Usage
 

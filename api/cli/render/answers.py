@@ -28,7 +28,7 @@ _STATUS_STYLE = {Status.ANSWERED: "bold green", Status.FAILED: "bold red", Statu
 
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
     """Print the answer, its evidence and a summary of the run. ``home`` is the value of ``--home``."""
-    console.print(Text(answer.status.words, style=_STATUS_STYLE.get(answer.status, "bold yellow")), end="")
+    console.print(Text(answer.outcome, style=_STATUS_STYLE.get(answer.status, "bold yellow")), end="")
     console.print(Text(basis_of(answer), style="yellow" if answer.basis.startswith("Weak") else "dim"))
     if answer.completed_question not in ("", answer.question):
         show_paragraph(console, f"Question: {answer.completed_question}")
@@ -46,6 +46,7 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     if answer.status.value == "insufficient" or not answer.claims:
         show_list(console, "Looked for", answer.looked_for)
         show_list(console, "Found", [answer.found] if answer.found else [])
+    show_list(console, "Parts", [str(each) for each in answer.parts])
     show_list(console, gaps_heading(answer), answer.missing)
     for vote in answer.votes:
         show_list(console, "Vote", vote_lines(vote))

@@ -177,7 +177,7 @@ def _marks(claim: Claim) -> tuple[str, ...]:
 
 
 def _status(answer: Answer) -> str:
-    return f"{answer.status.words}{basis_of(answer)}"
+    return f"{answer.outcome}{basis_of(answer)}"
 
 
 def basis_of(answer: Answer) -> str:
@@ -193,7 +193,7 @@ def checks_of(answer: Answer) -> list[str]:
 
 def gaps_heading(answer: Answer) -> str:
     """Return the heading of the gaps. Even a sufficient answer can have gaps."""
-    return "Left open" if answer.status is Status.ANSWERED else "Missing"
+    return "Left open" if answer.status in (Status.ANSWERED, Status.PARTIAL) else "Missing"
 
 
 def _parts(answer: Answer) -> list[Part]:
@@ -204,6 +204,7 @@ def _parts(answer: Answer) -> list[Part]:
     return [
         _part("Asked back", [answer.clarification.question] if answer.clarification else []),
         _part("In short", [answer.short]),
+        _part("Parts", [str(each) for each in answer.parts]),
         _part("Closest", [answer.nearest.answer if answer.nearest else ""]),
         _part("Checks of the claims", checks_of(answer)),
         _part("Why", [] if answer.clarification else [answer.reasoning]),

@@ -22,7 +22,7 @@ const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
  */
 export function answerView(answer, collection, base, choose) {
   const asked = answer.clarification;
-  const complete = answer.status === "answered";
+  const complete = ["answered", "partial"].includes(answer.status);
   if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
   return h("section", {class: "answer", "aria-label": "Answer"},
     h("p", {class: "facts"},
@@ -32,6 +32,7 @@ export function answerView(answer, collection, base, choose) {
     answer.nearest && h("p", {class: "nearest"}, `Closest: ${answer.nearest.answer}`),
     asked ? choices(asked, choose, (at) => opener(answer, answer.claims[at].evidence[0], collection, base)())
       : claims(answer, layoutOf(answer), collection, base),
+    answer.parts?.length > 0 && h("div", {class: "lacking"}, listed(partsHeading(answer), answer.parts.map(({part, verdict}) => `${part}: ${verdict.replaceAll("_", " ")}`))),
     !asked && (complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer)),
     !asked && answer.evidence.length > 0 && sources(answer, collection, base),
     answer.claims.some((claim) => claim.checked) && fold("checks", "Checks of the claims", () => h("ul", {}, answer.claims.map((claim) => h("li", {}, `${claim.checked} — ${claim.text}`)))),
@@ -40,7 +41,7 @@ export function answerView(answer, collection, base, choose) {
     answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
     executionSummary(answer),
-    ["answered", "insufficient"].includes(answer.status) && ratingView(answer.run_id),
+    (complete || answer.status === "insufficient") && ratingView(answer.run_id),
     exportMenu(answer));
 }
 
@@ -115,6 +116,10 @@ function sourceOf(quote) {
 
 function listed(title, items) {
   return items.length > 0 && [h("h3", {}, title), h("ul", {}, items.map((each) => h("li", {}, each)))];
+}
+
+function partsHeading({parts}) {
+  return `${parts.filter(({verdict}) => verdict === "answered").length} of ${plural(parts.length, "part")} answered`;
 }
 
 /** What a complete answer leaves open. */

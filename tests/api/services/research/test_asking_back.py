@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from mcp import Client
 from openai import OpenAI
 
 from api.bootstrap import Candor
@@ -134,6 +136,14 @@ def test_an_export_shows_what_was_asked_back(served: Serve) -> None:
     assert "**Needs clarification · 2 candidates in the documents**" in text
     assert f"1. {CITY} [1]\n2. {MARITIME} [2]" in text
     assert f"## Asked back\n\n{WHICH}" in text
+
+
+async def test_an_mcp_client_gets_the_candidates(served: Serve) -> None:
+    http = await asyncio.to_thread(served, Museums(READING, CITY, MARITIME))
+    async with Client(f"{http.base_url}/mcp") as client:
+        result = (await client.call_tool("research", {"question": UNCLEAR, "mode": "fast"})).structured_content
+    assert (result["status"], result["clarification"]["question"]) == ("needs_clarification", WHICH)
+    assert [each["question"] for each in result["clarification"]["candidates"]] == [full(CITY), full(MARITIME)]
 
 
 class Terminal(io.StringIO):
