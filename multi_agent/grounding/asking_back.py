@@ -16,7 +16,7 @@ from multi_agent.grounding.citations import cite
 from multi_agent.grounding.quotes import fold
 from multi_agent.grounding.terms import TermIndex, find_terms
 from multi_agent.library import Library
-from multi_agent.prompts.show_passages import number_units
+from multi_agent.prompts.show_passages import Unit, number_units, show_proof
 from multi_agent.values.bus import Publish
 from multi_agent.values.context import Candidate, Claim, Clarification, Evidence, Synthesis
 from multi_agent.values.context_merge import number_evidence
@@ -45,6 +45,16 @@ class AskBack(BaseModel):
     )
 
 
+class CitedMeant(Meant):
+    sentences: list[int] = Field(description="numbers of the sentences that name it")
+
+
+class CitedAskBack(AskBack):
+    candidates: list[CitedMeant] = Field(  # type: ignore[assignment]  # read-only
+        description="what it may mean, two or more", json_schema_extra={"maxItems": MOST_CANDIDATES}
+    )
+
+
 class Named(NamedTuple):
     """A candidate and the quote that names it."""
 
@@ -64,9 +74,14 @@ async def find_named(candidates: Iterable[Meant], library: Library, publish: Pub
     return found
 
 
-def is_named_by(meant: Meant, quotes: Sequence[Evidence], locations: Iterable[str]) -> bool:
-    """Return whether the quotes, or the titles and headings above them, name the candidate."""
-    return bool(quotes) and _names(meant.name, "\n".join((*(item.quote for item in quotes), *locations)))
+def cited_names(asked: CitedAskBack, units: Sequence[Unit]) -> list[Named]:
+    """Return the candidates that a sentence they cite names, itself or by the title and headings above it."""
+    found: list[Named] = []
+    for meant in asked.candidates:
+        shown = [units[number - 1] for number in meant.sentences if 1 <= number <= len(units)]
+        naming = [each for each in shown if _names(meant.name, f"{show_proof(each.chunk)}\n{each.text}")]
+        found += [Named(meant, cite([each.number], units).evidence[0]) for each in naming[:1]]
+    return found
 
 
 def ask_back(question: str, named: Sequence[Named], looked_for: tuple[str, ...], found: str) -> Synthesis | None:

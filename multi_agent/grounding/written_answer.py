@@ -109,6 +109,22 @@ def _verdict(part: ResponsePart, standing: Set[int]) -> PartVerdict:
     return "not_found" if lacks_claim else part.verdict
 
 
+def unread_answer(looked_for: tuple[str, ...], reason: str, missing: str, hopeless: str = "") -> Synthesis:
+    """Return the answer of a search after which no model was asked."""
+    return Synthesis(
+        claims=(),
+        evidence=(),
+        layout="prose",
+        sufficient=False,
+        confidence=0.0,
+        reasoning=reason,
+        looked_for=looked_for,
+        found=describe_read(()),
+        missing=(missing,),
+        hopeless=hopeless,
+    )
+
+
 def answers_absence(response: WrittenResponse[Any], question: str) -> bool:
     """Return whether the question defines this answer for the case that nothing is found, such as "otherwise N/A".
 

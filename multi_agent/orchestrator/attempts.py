@@ -114,6 +114,9 @@ class Attempts:
         settings = self._dependencies.settings
         if self._request.mode in ("fast", "direct") or len(self._attempts) > settings.max_revisions:
             return None
+        if self._answer and self._answer.hopeless:
+            await self._bus.publish(RevisionDeclined(reason=self._answer.hopeless))
+            return None
         try:
             diagnosis, plan = await self._planner.revise(self.context, await self._working())
         except PlanError as error:

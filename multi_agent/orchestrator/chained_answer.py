@@ -40,6 +40,7 @@ def whole_answer(update: ContextUpdate, before: Collection[str], context: Resear
             "claims": claims,
             "evidence": context.evidence,
             "sufficient": last.sufficient and not close,
+            "hopeless": "",
             "confidence": weakest.confidence,
             "basis": weakest.basis if weakest.basis.startswith(WEAK) else f"Follows from {quotes}",
             "looked_for": context.looked_for,

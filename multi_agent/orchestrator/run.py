@@ -205,8 +205,11 @@ class Run:
         return await self._ask_back(response.ask_back) if response.ask_back else None
 
     async def _ask_back(self, asked: AskBack) -> Synthesis | None:
-        """Return the result that asks the person; None unless passages name two candidates or more."""
-        if "documents" not in self._request.sources:
+        """Return the result that asks the person; None unless passages name two candidates or more.
+
+        A candidate that the person chose is not asked back again.
+        """
+        if self._request.complete or "documents" not in self._request.sources:
             return None
         named = await find_named(asked.candidates, self._dependencies.library, self._bus.publish)
         return ask_back(asked.question, named, tuple(each.name for each in asked.candidates), "")

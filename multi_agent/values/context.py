@@ -222,6 +222,7 @@ class Synthesis(FrozenModel):
     looked_for: tuple[str, ...]
     found: str
     missing: tuple[str, ...]
+    hopeless: str = Field(default="", description="why no other plan can help; empty if one may")
     parts: tuple[AnswerPart, ...] = Field(default=(), description="only if the question asks several things")
     clarification: Clarification | None = Field(
         default=None, description="what to ask the person; the claims then name the candidates, in the same order"
