@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from api.cli.ask.choice import pick, with_choice
 from api.cli.ask.run import make_budgeted, run_question
 from api.cli.common import make_console, print_json, print_message
 from api.cli.render.answers import show_answer, show_sources
@@ -79,6 +80,8 @@ class Chat:
         candor, progress = self._candor, not self._as_json
         try:
             request = self._request(question)
+            if self._last and (chosen := pick(self._last, question)):
+                request = with_choice(request, chosen, self._last)
             answer = run_question(candor.panel, candor.collections, request, self._collection, progress=progress)
         except (UsageError, AgentError, StoreError) as error:
             print_message(f"candor: {command_message(error)}")

@@ -295,7 +295,7 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
     """Return the text of an answer: its statements with citation marks, its gaps, and its sources."""
     report = Report.of(run, answer)
     where = {source.mark: source.where for source in report.sources}
-    text, annotations = "", []
+    text, annotations = f"{escaped(answer.clarification.question)}\n" if answer.clarification else "", []
     for number, statement in enumerate(report.statements, 1):
         bullet = report.bullet(number)
         text += ("\n" if text else "") + f"{bullet} " if bullet else " " if text else ""
@@ -312,6 +312,8 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
         nearest = f"Closest: {answer.nearest.answer}" if answer.nearest else ""
         searched = f"Searched: {answer.searched}" if answer.searched else ""
         blocks += [_NO_ANSWER, escaped(answer.reasoning), escaped(nearest), escaped(searched)]
+    if answer.status is Status.PARTIAL:
+        blocks.append("\n".join([f"{answer.outcome}.", *(f"- {escaped(str(each))}" for each in answer.parts)]))
     gaps = [part for part in report.parts if part.heading in (OTHER_VALUES, gaps_heading(answer))]
     blocks.append("\n".join(f"{part.heading}: {escaped(line)}" for part in gaps for line in part.lines))
     sources = [f"[{source.mark}] {escaped(source.where)}: “{escaped(source.quote)}”" for source in report.sources]

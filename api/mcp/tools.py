@@ -34,6 +34,7 @@ from multi_agent.storage.run_filter import RunFilter, RunState
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import Subscriber
+from multi_agent.values.context import AnswerPart, Clarification
 from multi_agent.values.document_filter import DocumentFilter
 from multi_agent.values.events import Event
 from multi_agent.values.request import LONGEST, RagResult, Request
@@ -124,6 +125,11 @@ class Researched(FrozenModel):
     run_id: str
     status: Status
     answer: str = Field(description="with marks such as [1]; empty if there is none")
+    parts: tuple[AnswerPart, ...] = Field(description="of a question that asks several things; empty for any other")
+    clarification: Clarification | None = Field(
+        description="what to ask the person, whose question is unclear; then call `research` with the `question` of "
+        "the candidate that they choose; null if the question is clear"
+    )
     confidence: float
     basis: str = Field(description="what the answer rests on, in words")
     evidence: tuple[Cited, ...]
@@ -140,6 +146,8 @@ class Researched(FrozenModel):
             run_id=answer.run_id,
             status=answer.status,
             answer=answer.answer,
+            parts=answer.parts,
+            clarification=answer.clarification,
             confidence=answer.confidence,
             basis=answer.basis,
             evidence=tuple(

@@ -27,7 +27,7 @@ from benchmarks.chaos.submitted import Submitted
 
 JOB_ENDS = {"done", "failed", "cancelled"}
 DBOS_ENDS = {"ERROR": "failed", "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed", "CANCELLED": "cancelled"}
-RUN_ENDS = {"answered", "insufficient", "failed", "cancelled"}
+RUN_ENDS = {"answered", "partial", "needs_clarification", "insufficient", "failed", "cancelled"}
 DOCUMENT_ENDS = {"indexed", "failed", "skipped", "removed"}
 EDITION = "edition"
 PAGE = 1000

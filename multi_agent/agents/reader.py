@@ -12,10 +12,12 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.grounding.asked import without_instruction
+from multi_agent.grounding.asking_back import UNCLEAR, CitedAskBack, ask_back, cited_names
 from multi_agent.grounding.citations import Cited, cite, publish_unknown
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.pictures import PagePictures, PictureReading
+from multi_agent.grounding.rare_names import may_name, shared_names
 from multi_agent.grounding.reading_order import ReadingOrder
 from multi_agent.grounding.support import SupportRules, mark_pictured
 from multi_agent.grounding.support_check import SupportCheck
@@ -25,12 +27,13 @@ from multi_agent.grounding.written_answer import (
     answers_absence,
     build_synthesis,
     describe_read,
+    unread_answer,
 )
 from multi_agent.library import within
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.reading import read_around
 from multi_agent.prompts.show_passages import Unit, best_document_last, bullets, number_units, show_units
-from multi_agent.prompts.show_task import show_task, show_today
+from multi_agent.prompts.show_task import show_said, show_task, show_today
 from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop, ToolUse
 from multi_agent.values.answer import in_short, nearest_of
@@ -38,11 +41,14 @@ from multi_agent.values.context import Claim, ContextUpdate, Finding, ResearchCo
 from multi_agent.values.context_merge import number_evidence
 from multi_agent.values.evidence_events import DraftWithdrawn, Searched
 from multi_agent.values.tasks import TaskData
-from vectorstore.models import Chunk
+from vectorstore.models import Chunk, Hit
 
 _FURTHER = 2  # further searches for what is missing
 _PICTURED = 3  # best passages whose pages are shown as pictures, too
 _KEPT = 3  # best passages of a search that are shown even if an earlier attempt read them: they hold the open point
+_NOTHING = "There was nothing to read, so no model was asked."
+_UNNAMED = "The question does not say whom or what it means."
+_OFF_TOPIC = "Two searches found nothing about the subject of the question."
 _SHOWN = 600  # characters of an answer without a short form in an error message
 
 
@@ -111,6 +117,10 @@ class ReaderAnswer(WrittenResponse[ReaderClaim]):
         description="one or two searches for what is missing; [] if nothing is",
         json_schema_extra={"maxItems": _FURTHER},
     )
+    off_topic: bool = Field(
+        default=False, description="whether no sentence is about the subject of the question at all"
+    )
+    ask_back: CitedAskBack | None = Field(default=None, description=UNCLEAR)
 
 
 class PicturedClaim(ReaderClaim):
@@ -157,6 +167,7 @@ class Reader:
         self._kit = kit
         self._reasoning = ""
         self._missing: tuple[str, ...] = ()  # searches for what the last answer lacked
+        self._hopeless = ""  # why no other plan can help, if the last answer says so
 
     async def should_activate(self, context: ResearchContext) -> bool:
         return True
@@ -164,13 +175,21 @@ class Reader:
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = ReaderInputs.model_validate(task.inputs.model_dump())
         searches = "passages" in self._kit.require_prompt().placeholders and "documents" in self._kit.sources
-        found = await self._search(_queries(inputs), inputs.documents) if searches else []
-        reading = await self._read(found, context, task, inputs)
-        if searches and self._missing and not (reading.answer.sufficient and reading.answer.claims):
+        hits = await self._search(_queries(inputs), inputs.documents) if searches else []
+        if names := await self._unknown_names(inputs, hits):
+            reason = f"Two searches found no passage with {names}, so no model was asked."
+            answer = unread_answer(_looked_for(inputs), reason, f"documents about {names}", hopeless=reason)
+            reading = _Reading([hit.chunk for hit in hits], answer, ())
+        else:
+            reading = await self._read([hit.chunk for hit in hits], context, task, inputs)
+        again = searches and self._missing and not (reading.answer.sufficient and reading.answer.claims)
+        if again:
             missing = self._missing
             inputs = inputs.model_copy(update={"queries": tuple(dict.fromkeys((*inputs.queries, *missing)))})
             reading = await self._search_again(missing, reading, context, task, inputs)
         synthesis, ids = reading.answer, {chunk.id for chunk in reading.read}
+        if not synthesis.sufficient and (again or self._hopeless == _UNNAMED):
+            synthesis = synthesis.model_copy(update={"hopeless": self._hopeless})
         self._reasoning = f"{inputs.question} {synthesis.short} {synthesis.found} {synthesis.reasoning}"
         return ContextUpdate(
             chunks=reading.read,
@@ -182,9 +201,20 @@ class Reader:
     def explain_reasoning(self) -> str:
         return self._reasoning
 
+    async def _unknown_names(self, inputs: ReaderInputs, hits: Sequence[Hit]) -> str:
+        """Return the names of the question if no passage has one of them, after a search for the names alone.
+
+        Where tools may find more, nothing is decided.
+        """
+        names = shared_names(inputs.question, inputs.queries)
+        if not (names and hits) or inputs.documents or (await self._kit.tools()).tools or may_name(names, hits):
+            return ""
+        again = await self._search((" ".join(name.text for name in names),), ())
+        return "" if may_name(names, again) else ", ".join(name.text for name in names)
+
     async def _search(
         self, queries: tuple[str, ...], documents: tuple[str, ...], known: frozenset[str] = frozenset()
-    ) -> list[Chunk]:
+    ) -> list[Hit]:
         """Return the best passages without the ``known`` ones.
 
         Those that earlier attempts read come last, except the very best: they may hold what this question asks for.
@@ -195,7 +225,7 @@ class Reader:
         new = [hit for hit in found if hit.chunk.id not in known]
         new = [*new[:_KEPT], *sorted(new[_KEPT:], key=lambda hit: hit.chunk.id in before)][:limit]
         await self._kit.publish(Searched.of(queries, documents, new))
-        return [hit.chunk for hit in new]
+        return new
 
     async def _search_again(
         self,
@@ -209,7 +239,8 @@ class Reader:
 
         Returns the better answer, with everything that was found and read.
         """
-        new = await self._search(missing, inputs.documents, frozenset(chunk.id for chunk in first.read))
+        hits = await self._search(missing, inputs.documents, frozenset(chunk.id for chunk in first.read))
+        new = [hit.chunk for hit in hits]
         answer = first.answer.model_copy(update={"looked_for": _looked_for(inputs)})
         if not new:
             return first._replace(answer=answer)
@@ -235,7 +266,8 @@ class Reader:
         shown = await asyncio.to_thread(self._readable, found)
         offered = await self._kit.tools()
         if not shown and not offered.tools:
-            return _Reading(found, _nothing(inputs), ())
+            missing = "documents that could answer it"
+            return _Reading(found, unread_answer(_looked_for(inputs), _NOTHING, missing), ())
         pictures = await self._pictures(found, shown)
         return _Reading(found, *await self._answer(shown, pictures, offered, context, task, inputs, known))
 
@@ -263,7 +295,9 @@ class Reader:
         """Return the answer and all passages that it is based on, including those from tools."""
         values = {
             "today": show_today(context),
-            "task": "\n\n".join(filter(None, (known, show_task(context, inputs.question, task.instruction)))),
+            "task": "\n\n".join(
+                filter(None, (show_said(context), known, show_task(context, inputs.question, task.instruction)))
+            ),
             "whole": context.question,
             "intent": context.understanding.intent,
             "requirements": bullets(context.understanding.requirements),
@@ -288,14 +322,22 @@ class Reader:
         response = (await self._kit.llm.complete(use.closing, shape, on_text=on_text)).value
         self._missing = tuple(filter(None, map(str.strip, response.search)))[:_FURTHER]
         judged = await self._judge(response, inputs.question, rules, units, pictures)
-        return build_synthesis(
+        looked_for, found = _looked_for(inputs), describe_read(use.passages)
+        synthesis = build_synthesis(
             response,
             judged,
             inputs.question,
             evidence=number_evidence(item for each in judged for item in each.statement.evidence),
-            looked_for=_looked_for(inputs),
-            found=describe_read(use.passages),
+            looked_for=looked_for,
+            found=found,
         )
+        if synthesis.sufficient or not response.ask_back:
+            self._hopeless = _OFF_TOPIC if response.off_topic else ""
+            return synthesis
+        self._hopeless, named = _UNNAMED, cited_names(response.ask_back, units)
+        if asked := ask_back(response.ask_back.question, named, looked_for, found):
+            self._missing = ()
+        return asked or synthesis
 
     async def _judge(
         self, response: ReaderAnswer, question: str, rules: SupportRules, units: Sequence[Unit], pictures: PagePictures
@@ -351,21 +393,6 @@ def _queries(inputs: ReaderInputs) -> tuple[str, ...]:
 
 def _looked_for(inputs: ReaderInputs) -> tuple[str, ...]:
     return tuple(within(query, inputs.documents) for query in _queries(inputs))
-
-
-def _nothing(inputs: ReaderInputs) -> Synthesis:
-    """Return the answer for an empty search."""
-    return Synthesis(
-        claims=(),
-        evidence=(),
-        layout="prose",
-        sufficient=False,
-        confidence=0.0,
-        reasoning="There was nothing to read, so no model was asked.",
-        looked_for=_looked_for(inputs),
-        found=describe_read(()),
-        missing=("documents that could answer it",),
-    )
 
 
 def _plain_text(claims: Iterable[Claim]) -> str:

@@ -53,8 +53,8 @@ class Case(FrozenModel):
 
     @property
     def answered(self) -> bool:
-        """Whether the run gave an answer, right or wrong."""
-        return self.answer.status is Status.ANSWERED and not self._says_absent
+        """Whether the run gave an answer, whole or in part, right or wrong."""
+        return self.answer.status in (Status.ANSWERED, Status.PARTIAL) and not self._says_absent
 
     @property
     def abstained(self) -> bool:
@@ -69,6 +69,11 @@ class Case(FrozenModel):
             return False
         accepted = {normalize_answer(each) for each in question.accepted}
         return is_foreseen(answer.short, question.question) and normalize_answer(answer.short) not in accepted
+
+    @property
+    def asked_back(self) -> bool:
+        """Whether the run asked what the question means."""
+        return self.answer.status is Status.NEEDS_CLARIFICATION
 
     @property
     def short_text(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from multi_agent.evaluation.case import Case, Passage, contains_gold, is_document, matches_gold, on_page, overlaps
-from multi_agent.evaluation.question_set import Gold
+from multi_agent.evaluation.question_set import AnswerType, Gold
 from multi_agent.values.answer import Status
 
 
@@ -19,6 +19,8 @@ class Place(StrEnum):
     RIGHT = "right"
     RUN_FAILED = "run failed"
     ANSWERED_WRONGLY = "answered what has no answer"
+    NOT_ASKED_BACK = "unclear, and not asked back"
+    ASKED_BACK_WRONGLY = "clear, and asked back"
     NOT_RETRIEVED = "not retrieved"
     NOT_EXTRACTED = "retrieved but not extracted"
     NOT_USED = "extracted but not used"
@@ -38,6 +40,10 @@ def find_failure(case: Case, *, right: bool) -> Place:
         return Place.RUN_FAILED
     if right:
         return Place.RIGHT
+    if case.question.type is AnswerType.UNCLEAR:
+        return Place.NOT_ASKED_BACK
+    if case.asked_back:
+        return Place.ASKED_BACK_WRONGLY
     if case.question.answerable is False:
         return Place.ANSWERED_WRONGLY
     gold = case.question.gold

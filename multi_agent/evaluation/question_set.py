@@ -47,7 +47,10 @@ NonEmptyText = Annotated[str, Field(pattern=r"\S", coerce_numbers_to_str=True)]
 
 
 class AnswerType(StrEnum):
-    """The way of comparing an answer. With ``NONE``, the documents contain no answer, and a run should abstain."""
+    """The way of comparing an answer. With ``NONE``, the documents contain no answer, and a run should abstain.
+
+    With ``UNCLEAR``, the question does not say whom or what it means, and a run should ask back.
+    """
 
     TEXT = "text"
     NUMBER = "number"
@@ -55,6 +58,7 @@ class AnswerType(StrEnum):
     LIST = "list"
     YES_NO = "yes_no"
     NONE = "none"
+    UNCLEAR = "unclear"
 
 
 class Gold(FrozenModel):
@@ -86,15 +90,17 @@ class Question(FrozenModel):
 
     @property
     def answerable(self) -> bool | None:
-        """Whether the documents contain an answer. None if the set does not specify it."""
+        """Whether the documents contain an answer. None if the set does not specify it, or the question is unclear."""
         if self.type is AnswerType.NONE:
             return False
+        if self.type is AnswerType.UNCLEAR:
+            return None
         return True if self.accepted or self.answer or self.gold else None
 
     @model_validator(mode="after")
     def _check_type(self) -> Self:
-        if self.type is AnswerType.NONE and (self.accepted or self.answer):
-            raise ValueError("a question of type 'none' has no answer, so remove `accepted` and `answer`")
+        if self.type in (AnswerType.NONE, AnswerType.UNCLEAR) and (self.accepted or self.answer):
+            raise ValueError(f"a question of type {self.type.value!r} has no answer, so remove `accepted` and `answer`")
         if self.type is AnswerType.YES_NO and any(each.casefold() not in ("yes", "no") for each in self.accepted):
             raise ValueError("a question of type 'yes_no' accepts only 'yes' or 'no'")
         return self

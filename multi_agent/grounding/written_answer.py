@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal, describe_basis, signal_of
 from multi_agent.grounding.judged import Judged
 from multi_agent.grounding.terms import words_of
-from multi_agent.values.answer import holds
-from multi_agent.values.context import Claim, Computation, Evidence, Place, Synthesis
+from multi_agent.values.answer import holds, is_partial
+from multi_agent.values.context import AnswerPart, Claim, Computation, Evidence, PartVerdict, Place, Synthesis
 from vectorstore.models import Chunk
 
 
@@ -24,6 +24,15 @@ class ResponseClaim(BaseModel):
     def references(self) -> Sequence[int]:
         """The numbers of everything that the claim cites: sentences, quotes, pictures or computations."""
         raise NotImplementedError
+
+
+class ResponsePart(BaseModel):
+    # No docstring: the schema would show it.
+    model_config = ConfigDict(extra="forbid")
+
+    part: str = Field(description="what it asks for, in a few words")
+    claims: list[int] = Field(description="the claims that answer it, counted from 1; [] if none does")
+    verdict: PartVerdict
 
 
 ClaimT = TypeVar("ClaimT", bound=ResponseClaim)
@@ -44,6 +53,7 @@ class WrittenResponse(BaseModel, Generic[ClaimT]):
     missing: str = Field(description="how what comes closest differs, or what is missing; empty if nothing")
     sufficient: bool = Field(description="whether the claims answer the question as it was asked")
     layout: Literal["prose", "list", "numbered_list"] = "prose"
+    parts: list[ResponsePart] = Field(default=[], description="only if the question asks several things: each of them")
 
 
 def build_synthesis(
@@ -65,9 +75,11 @@ def build_synthesis(
     numbers = {item.place: item.number for item in evidence}
     absent = answers_absence(response, question)
     claims = () if absent else tuple(_claim(each, numbers) for each in judged)
-    sufficient = absent or (response.sufficient and holds(claims))
+    parts = () if absent else _parts(response, judged)
+    partial = is_partial(parts) and holds(claims)
+    sufficient = absent or (response.sufficient and holds(claims) and not partial)
     missing = response.missing.strip()
-    signal = Signal.ABSENT if absent else signal_of(judged, question, sufficient=sufficient)
+    signal = Signal.ABSENT if absent else signal_of(judged, question, sufficient=sufficient or partial)
     return Synthesis(
         claims=claims,
         short=response.short.strip(),
@@ -77,10 +89,39 @@ def build_synthesis(
         sufficient=sufficient,
         confidence=SHARE_RIGHT[signal],
         basis=describe_basis(signal, judged, computations),
-        reasoning=_ABSENT if absent else _reasoning(judged, sufficient=sufficient),
+        reasoning=_ABSENT if absent else _reasoning(judged, sufficient=sufficient or partial),
         looked_for=looked_for,
         found=found,
         missing=(missing,) if missing else (),
+        parts=parts,
+    )
+
+
+def _parts(response: WrittenResponse[Any], judged: Sequence[Judged]) -> tuple[AnswerPart, ...]:
+    """Return the parts of the question. Only a claim that stands answers a part, regardless of the model's verdict."""
+    standing = {number for number, each in enumerate(judged, 1) if each.stands}
+    parts = response.parts if len(response.parts) > 1 else ()
+    return tuple(AnswerPart(part=each.part.strip(), verdict=_verdict(each, standing)) for each in parts)
+
+
+def _verdict(part: ResponsePart, standing: Set[int]) -> PartVerdict:
+    lacks_claim = part.verdict == "answered" and standing.isdisjoint(part.claims)
+    return "not_found" if lacks_claim else part.verdict
+
+
+def unread_answer(looked_for: tuple[str, ...], reason: str, missing: str, hopeless: str = "") -> Synthesis:
+    """Return the answer of a search after which no model was asked."""
+    return Synthesis(
+        claims=(),
+        evidence=(),
+        layout="prose",
+        sufficient=False,
+        confidence=0.0,
+        reasoning=reason,
+        looked_for=looked_for,
+        found=describe_read(()),
+        missing=(missing,),
+        hopeless=hopeless,
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from textwrap import shorten
@@ -39,6 +39,7 @@ TOOL_USES_KEPT = 100
 """Maximum stored tool uses of a collection. The oldest are deleted."""
 PREFERENCES = 20
 _LONGEST = 500
+_WITH_ANSWER = (Status.ANSWERED, Status.PARTIAL)
 _EMBEDDED: tuple[Kind, ...] = ("how_to", "tool_use")
 
 _memories = sql.Table(
@@ -63,7 +64,7 @@ class MemoryEntry(FrozenModel):
     id: str
     kind: Kind
     text: str = Field(description="text of the person; for a conversation, the question; for a tool use, its purpose")
-    answer: str = Field(default="", description="for a conversation, the short answer; for a tool use, the call")
+    answer: str = Field(default="", description="for a conversation, the answer; for a tool use, the call")
     session: str = Field(default="", description="for a conversation, its name; for a tool use, its run")
     changed_at: AwareDatetime
 
@@ -205,7 +206,7 @@ class KeyMemory:
         )
 
     def keep(self, request: Request, answer: Answer) -> None:
-        if request.session and answer.status in (Status.ANSWERED, Status.INSUFFICIENT):
+        if request.session and answer.status.is_result:
             self.memories.add_exchange(self.key, request.session, answer.run_id, exchange_of(answer))
 
     def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
@@ -214,13 +215,31 @@ class KeyMemory:
 
 
 def exchange_of(answer: Answer) -> Exchange:
-    """Return the shortened question of a run, as completed, and its short answer."""
-    return Exchange.in_short(answer.completed_question or answer.question, _in_short(answer))
+    """Return the question of a run, as completed, and its answer with the documents that it cites."""
+    said = "\n".join(filter(None, (in_few_words(answer), *_in_full(answer), *_cited_documents(answer))))
+    return Exchange.in_short(answer.completed_question or answer.question, said)
 
 
-def _in_short(answer: Answer) -> str:
-    if answer.status is Status.ANSWERED:
+def _in_full(answer: Answer) -> Iterator[str]:
+    """Yield the claims of an answer, numbered if they are a list."""
+    if answer.status not in _WITH_ANSWER or not answer.short:
+        return
+    for number, claim in enumerate(answer.claims, 1):
+        if claim.stands and claim.text != answer.short:
+            yield claim.text if answer.layout == "prose" else f"{number}. {claim.text}"
+
+
+def _cited_documents(answer: Answer) -> Iterator[str]:
+    if names := dict.fromkeys(quote.name for quote in answer.cited):
+        yield f"(From: {', '.join(names)})"
+
+
+def in_few_words(answer: Answer) -> str:
+    """Return the bare answer, what was asked back, or why there is no answer."""
+    if answer.status in _WITH_ANSWER:
         return answer.short or answer.answer
+    if asked := answer.clarification:
+        return " ".join((asked.question, *(f"{n}. {each.name}" for n, each in enumerate(asked.candidates, 1))))
     nearest = answer.nearest
     closest = f" Closest: {nearest.answer}. Missing or different: {nearest.difference}." if nearest else ""
     return f"Not found: {answer.found or answer.reasoning}{closest}"

@@ -44,8 +44,8 @@ class AnswerBuilder:
         For a strict request, an insufficient answer has no claims.
         """
         status = status_of(synthesis)
-        is_answered = status is Status.ANSWERED
-        if self._request.strict and not is_answered:
+        is_answered = status in (Status.ANSWERED, Status.PARTIAL)
+        if self._request.strict and status is Status.INSUFFICIENT:
             synthesis = synthesis.model_copy(update={"claims": (), "evidence": (), "computations": ()})
         synthesis = in_reading_order(synthesis)
         names = _document_names(synthesis)
@@ -57,7 +57,9 @@ class AnswerBuilder:
                 "checks": synthesis.reasoning,
                 "answer": synthesis.text,
                 "short": synthesis.short if is_answered else "",
-                "nearest": nearest_of(synthesis),
+                "nearest": None if is_answered else nearest_of(synthesis),
+                "parts": synthesis.parts,
+                "clarification": synthesis.clarification,
                 "claims": synthesis.claims,
                 "evidence": tuple(Quote.of(item, names[item.document]) for item in synthesis.evidence),
                 "records": tuple(record.values for record in context.records),

@@ -39,6 +39,8 @@ class Attempts:
         self._executor, self._planner, self._bus, self._builder = executor, planner, bus, builder
         self._samples = request.samples or dependencies.settings.samples
         self._attempts: list[Attempt] = []
+        self._answer: Synthesis | None = None
+        """The answer of the last plan."""
         self.best: Synthesis | None = None
 
     @property
@@ -52,8 +54,7 @@ class Attempts:
         failed: Sequence[FailedStep] = ()
         while current is not None:
             failed = await self._attempt(current)
-            if self._is_answered():
-                await self._remember(current)
+            if await self._is_settled(current):
                 break
             current = await self._revise()
         if self.best is None and plan.mode in ("fast", "direct") and not failed:
@@ -65,8 +66,9 @@ class Attempts:
     async def _attempt(self, plan: Plan) -> Sequence[FailedStep]:
         self._builder.mode = plan.mode
         failed = await self._executor.run(plan, self._samples)
-        answer = self._executor.answer
-        self.best = answer or self.best
+        answer = self._answer = self._executor_answer()
+        if answer and not (self.best and status_of(self.best) is Status.PARTIAL and _is_worse(answer)):
+            self.best = answer
         attempt = Attempt(
             number=len(self._attempts) + 1,
             plan=plan,
@@ -78,9 +80,23 @@ class Attempts:
         await self._bus.publish(AttemptEnded(attempt=attempt, key_findings=key_findings(self.context)))
         return failed
 
-    def _is_answered(self) -> bool:
+    def _executor_answer(self) -> Synthesis | None:
+        """Return the answer of the last plan. If there is none, a step may have asked back."""
         answer = self._executor.answer
-        return answer is not None and status_of(answer) is Status.ANSWERED
+        if answer and status_of(answer) is Status.ANSWERED:
+            return answer
+        findings = (each.synthesis for each in self.context.findings)
+        return next((each for each in findings if each.clarification), answer)
+
+    async def _is_settled(self, plan: Plan) -> bool:
+        """Return whether no other plan is needed. Of a partial answer, none finds what no document can know."""
+        if self._answer is None:
+            return False
+        status = status_of(self._answer)
+        if status is Status.ANSWERED:
+            await self._remember(plan)
+        searchable = any(each.verdict == "not_found" for each in self._answer.parts)
+        return status is not Status.INSUFFICIENT and not (status is Status.PARTIAL and searchable)
 
     async def _remember(self, plan: Plan) -> None:
         """Store a planner's plan that led to an answer as an example for later questions.
@@ -97,6 +113,9 @@ class Attempts:
         """Return another plan, or None if no revision is allowed, worth trying or different from earlier plans."""
         settings = self._dependencies.settings
         if self._request.mode in ("fast", "direct") or len(self._attempts) > settings.max_revisions:
+            return None
+        if self._answer and self._answer.hopeless:
+            await self._bus.publish(RevisionDeclined(reason=self._answer.hopeless))
             return None
         try:
             diagnosis, plan = await self._planner.revise(self.context, await self._working())
@@ -131,6 +150,11 @@ class Attempts:
         if {each.error_type for each in causes} == {NothingFound.__name__}:
             return self._builder.partial(reason, self.context)
         return self._builder.without_synthesis(Status.FAILED, reason, self.context)
+
+
+def _is_worse(answer: Synthesis) -> bool:
+    """Return whether an answer replaces no partial one."""
+    return status_of(answer) not in (Status.ANSWERED, Status.PARTIAL)
 
 
 def _from_notes(context: ResearchContext) -> Synthesis:

@@ -28,7 +28,7 @@ def whole_answer(update: ContextUpdate, before: Collection[str], context: Resear
     """
     last = answer_in(update)
     latest = {finding.step: finding for finding in context.findings if finding.step in before}
-    if update.synthesis or last is None or not latest:
+    if update.synthesis or last is None or not latest or last.clarification:
         return last
     chain = (*latest.values(), update.findings[-1])
     close = [each for each in latest.values() if not each.synthesis.sufficient]
@@ -40,6 +40,7 @@ def whole_answer(update: ContextUpdate, before: Collection[str], context: Resear
             "claims": claims,
             "evidence": context.evidence,
             "sufficient": last.sufficient and not close,
+            "hopeless": "",
             "confidence": weakest.confidence,
             "basis": weakest.basis if weakest.basis.startswith(WEAK) else f"Follows from {quotes}",
             "looked_for": context.looked_for,

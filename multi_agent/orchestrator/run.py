@@ -10,6 +10,7 @@ from datetime import date
 from functools import partial
 
 from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError, RunEnded
+from multi_agent.grounding.asking_back import AskBack, ask_back, find_named
 from multi_agent.grounding.consensus import Candidate, agree
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.wrappers.budget import BudgetUsage
@@ -40,7 +41,7 @@ from multi_agent.prompts.show_sources import show_sources
 from multi_agent.storage.resumed_run import EarlierRun, ResumedRun
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import ALL, MessageBus, Subscriber
-from multi_agent.values.context import ResearchContext, Synthesis, Understanding
+from multi_agent.values.context import FollowUp, ResearchContext, Synthesis, Understanding
 from multi_agent.values.events import Event, RunFinished, RunResumed, RunStarted
 from multi_agent.values.evidence_events import Searched
 from multi_agent.values.plan import Plan, PlanExample
@@ -93,6 +94,7 @@ class Run:
         self._builder = AnswerBuilder(run_id, request, counter, filtered.selection if filtered else None)
         barred = without_sources(dependencies.registry, dependencies.tools, request.sources)
         self._builder.not_asked = {**dependencies.registry.left_out, **barred}
+        self._follows: FollowUp | None = None
         self._attempts: Attempts | None = None
         self._answer: Answer | None = None
         self._bus = MessageBus(run_id, after=len(resumed.events))
@@ -135,19 +137,23 @@ class Run:
         examples = await self._find_examples(remembered)
         await self._bus.publish(self._first_event(examples, remembered))
         self._tools.addresses.hear(self._said(remembered))
-        await self._complete_question(remembered)
         catalogue = self._builder.catalogue = await asyncio.to_thread(self._dependencies.library.catalogue)
         environment = await asyncio.to_thread(observe_environment, self._dependencies, catalogue)
         await asyncio.to_thread(self._dependencies.trace.keep_environment, self._id, environment)
+        if asked := await self._complete_question(remembered):
+            return self._asked_back(asked)
         await self._search_question()
         limit, question = self._dependencies.settings.catalogue_limit, self._request.question
         listed = catalogue if "documents" in self._request.sources else ()
         documents = DocumentList(self._dependencies.library, listed, question, limit)
         planner = self._make_planner(documents, remembered)
         try:
-            understanding, plan = await self._plan(planner, documents, remembered, examples)
+            planned = await self._plan(planner, documents, remembered, examples)
         except PlanError as error:
             return await self._explain(error)
+        if isinstance(planned, Synthesis):
+            return self._asked_back(planned)
+        understanding, plan = planned
         executor = self._make_executor(understanding, catalogue, partial(show_practice, remembered, examples))
         self._attempts = Attempts(
             self._dependencies, self._request, self._models, executor, planner, self._bus, self._builder
@@ -182,18 +188,44 @@ class Run:
         request, before = self._request, (*self._request.conversation, *remembered.conversation)
         return request.question, *request.inputs.values(), *(each.question for each in before)
 
-    async def _complete_question(self, remembered: Remembered) -> None:
-        """Complete a follow-up question from the conversation. The run then uses only the completed question."""
-        if not remembered.conversation:
-            return
+    async def _complete_question(self, remembered: Remembered) -> Synthesis | None:
+        """Complete a follow-up question from the conversation, or ask what it means.
+
+        The run then uses the completed question. A chosen candidate is already complete.
+        """
+        if not remembered.conversation or self._request.complete:
+            return None
         llm = self._models.observed("Conversation", self._bus.publish)
         asked, conversation = self._request.question, remembered.conversation
-        question = await complete_question(asked, conversation, llm, self._bus.publish)
+        response = await complete_question(asked, conversation, self._builder.catalogue, llm, self._bus.publish)
+        question = response.question
+        self._follows = FollowUp(before=conversation[-1], asked=asked)
         self._builder.completed_question = question
         self._request = self._request.model_copy(update={"question": question})
         if self._request.mode == "direct":
             named = self._request.agents or (self._request.agent,)
             self._chosen = direct_plan(named, question, self._dependencies.registry)
+        return await self._ask_back(response.ask_back) if response.ask_back else None
+
+    async def _ask_back(self, asked: AskBack) -> Synthesis | None:
+        """Return the result that asks the person; None unless passages name two candidates or more.
+
+        A candidate that the person chose is not asked back again.
+        """
+        if self._request.complete or "documents" not in self._request.sources:
+            return None
+        named = await find_named(asked.candidates, self._dependencies.library, self._bus.publish)
+        return ask_back(asked.question, named, tuple(each.name for each in asked.candidates), "")
+
+    def _asked_back(self, asked: Synthesis) -> Answer:
+        """Return the answer of a run that asks back before it has a plan."""
+        question = self._request.question
+        understanding = Understanding(intent=question, requirements=(question,))
+        return self._builder.from_synthesis(asked, self._new_context(understanding))
+
+    def _new_context(self, understanding: Understanding) -> ResearchContext:
+        question, follows = self._request.question, self._follows
+        return ResearchContext(question=question, understanding=understanding, today=self._today, follows=follows)
 
     def _keep_tool_uses(self) -> None:
         """Store the tool calls that led to the answer, for later questions about the collection."""
@@ -225,7 +257,7 @@ class Run:
 
     async def _plan(
         self, planner: Planner, documents: DocumentList, remembered: Remembered, examples: Sequence[PlanExample]
-    ) -> tuple[Understanding, Plan]:
+    ) -> tuple[Understanding, Plan] | Synthesis:
         question, mode, chosen = self._request.question, self._request.mode, self._chosen
         if mode == "direct" and chosen:
             # Only the agent's own model reads the question, because there is no planner.
@@ -236,7 +268,17 @@ class Run:
         if mode in ("auto", "fast") and agents:
             llm = self._models.observed("Triage", self._bus.publish)
             sources = show_sources(self._request.sources)
-            triage = Triage(llm, agents, documents, self._bus.publish, remembered, self._today, sources, self._change)
+            triage = Triage(
+                llm,
+                agents,
+                documents,
+                self._bus.publish,
+                remembered,
+                self._today,
+                sources,
+                self._change,
+                self._ask_back,
+            )
             if fast := await triage.fast_plan(question, "fast" if mode == "fast" else "auto"):
                 return fast
         return await planner.plan(question, examples)
@@ -273,7 +315,7 @@ class Run:
     ) -> Executor:
         registry, settings = self._dependencies.registry, self._dependencies.settings
         shared = SharedContext(
-            ResearchContext(question=self._request.question, understanding=understanding, today=self._today),
+            self._new_context(understanding),
             self._request.sources,
             self._request.fork,
         )

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
+from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.values.context import ResearchContext
+
+_SHOWN = 600  # characters of the last answer of a conversation
 
 
 def show_task(context: ResearchContext, question: str = "", instruction: str = "") -> str:
@@ -20,6 +25,14 @@ def show_task(context: ResearchContext, question: str = "", instruction: str = "
     lines += [f"A complete answer contains:\n{bullets(requirements)}"] if requirements else []
     lines += [f"Task: {instruction}"] if _words(instruction) not in known else []
     return "\n".join([*lines, f"Your question, a part of it: {asked}" if is_part else f"Question: {asked}"])
+
+
+def show_said(context: ResearchContext) -> str:
+    """Return what was said before a follow-up question; empty for any other question."""
+    if not (said := context.follows):
+        return ""
+    answer = shorten(said.before.answer, _SHOWN, placeholder=" …")
+    return Prompt.part("said_before", question=said.before.question, answer=answer, asked=said.asked)
 
 
 def show_today(context: ResearchContext) -> str:

@@ -16,6 +16,8 @@ class RunState(StrEnum):
     RUNNING = "running"
     INTERRUPTED = "interrupted"
     ANSWERED = "answered"
+    PARTIAL = "partial"
+    NEEDS_CLARIFICATION = "needs_clarification"
     INSUFFICIENT = "insufficient"
     FAILED = "failed"
     CANCELLED = "cancelled"

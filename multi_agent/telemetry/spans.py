@@ -221,7 +221,7 @@ class _RunSpans:
         self._run.set_attribute("candor.status", finished.status)
         if finished.usage.cost is not None:
             self._run.set_attribute("candor.cost", finished.usage.cost)
-        if self._content and finished.status in ("answered", "insufficient"):
+        if self._content and finished.status in ("answered", "partial", "insufficient"):
             self._run.set_attributes(self._content.of_answer(event.run_id))
         self._end(self._run, event.at, finished.status if finished.status in ("failed", _CANCELLED) else "")
 

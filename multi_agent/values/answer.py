@@ -12,7 +12,17 @@ from pydantic import Field
 from base.counts import count
 from base.models import FrozenModel
 from multi_agent.model import Usage
-from multi_agent.values.context import Claim, Computation, Evidence, Layout, Quotation, ResearchContext, Synthesis
+from multi_agent.values.context import (
+    AnswerPart,
+    Claim,
+    Clarification,
+    Computation,
+    Evidence,
+    Layout,
+    Quotation,
+    ResearchContext,
+    Synthesis,
+)
 from multi_agent.values.document_filter import Selection
 from vectorstore.models import Scalar
 
@@ -21,9 +31,21 @@ class Status(StrEnum):
     """Terminal states of a run."""
 
     ANSWERED = "answered"
+    PARTIAL = "partial"
+    NEEDS_CLARIFICATION = "needs_clarification"
     INSUFFICIENT = "insufficient"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+    @property
+    def is_result(self) -> bool:
+        """Whether the run came to its end, with or without an answer in the documents."""
+        return self not in (Status.FAILED, Status.CANCELLED)
+
+    @property
+    def words(self) -> str:
+        """The status for people, such as "Needs clarification"."""
+        return self.value.replace("_", " ").capitalize()
 
 
 class Coverage(FrozenModel):
@@ -173,6 +195,14 @@ class Answer(FrozenModel):
     nearest: Nearest | None = Field(
         default=None, description="the nearest answer of an insufficient run; null if there is none"
     )
+    parts: tuple[AnswerPart, ...] = Field(
+        default=(), description="the parts of a question that asks several things; empty for any other question"
+    )
+    clarification: Clarification | None = Field(
+        default=None,
+        description="what to ask the person whose question is unclear; null if it is clear. Ask the `question` of the "
+        "chosen candidate next.",
+    )
     records: tuple[dict[str, Scalar | None], ...] = ()
     computations: tuple[Computed, ...] = ()
     on_the_way: tuple[SubAnswer, ...] = Field(default=(), description="answers to intermediate questions")
@@ -202,6 +232,14 @@ class Answer(FrozenModel):
         return "list" if self.answer.startswith("- ") else "prose"
 
     @property
+    def outcome(self) -> str:
+        """The status for people, such as "Partial: 2 of 3 parts answered"."""
+        if self.status is not Status.PARTIAL:
+            return self.status.words
+        answered = sum(each.verdict == "answered" for each in self.parts)
+        return f"{self.status.words}: {answered} of {len(self.parts)} parts answered"
+
+    @property
     def cited(self) -> tuple[Quote, ...]:
         """The evidence that claims cite, by number."""
         numbers = {number for claim in self.claims for number in claim.evidence}
@@ -209,12 +247,24 @@ class Answer(FrozenModel):
 
 
 def status_of(synthesis: Synthesis) -> Status:
-    """Return ANSWERED if the synthesis is sufficient, a claim stands and none is contradicted, otherwise INSUFFICIENT.
+    """Return ANSWERED if the synthesis is sufficient, a claim stands and none is contradicted.
+
+    Otherwise return NEEDS_CLARIFICATION if it asks back, PARTIAL if it answers some parts of the question, or
+    INSUFFICIENT.
 
     A sufficient answer without claims also counts as ANSWERED, because the question defines the answer for that case.
     """
+    if synthesis.clarification:
+        return Status.NEEDS_CLARIFICATION
+    if is_partial(synthesis.parts) and holds(synthesis.claims):
+        return Status.PARTIAL
     stands = not synthesis.claims or holds(synthesis.claims)
     return Status.ANSWERED if synthesis.sufficient and stands else Status.INSUFFICIENT
+
+
+def is_partial(parts: Sequence[AnswerPart]) -> bool:
+    """Return whether some, but not all parts of a question are answered."""
+    return len({each.verdict == "answered" for each in parts}) > 1
 
 
 def holds(claims: Sequence[Claim]) -> bool:
@@ -224,7 +274,7 @@ def holds(claims: Sequence[Claim]) -> bool:
 
 def nearest_of(synthesis: Synthesis) -> Nearest | None:
     """Return the nearest answer of an insufficient synthesis. None unless its claims hold and it has a short answer."""
-    if synthesis.sufficient or not holds(synthesis.claims) or not synthesis.short:
+    if synthesis.sufficient or synthesis.clarification or not holds(synthesis.claims) or not synthesis.short:
         return None
     return Nearest(answer=synthesis.short, difference="; ".join(synthesis.missing))
 
@@ -233,6 +283,10 @@ def in_short(synthesis: Synthesis) -> str:
     """Return the answer in one line; if insufficient, the nearest one, why it was refused, or what is missing."""
     if synthesis.sufficient:
         return synthesis.short or synthesis.text
+    if synthesis.clarification:
+        return f"unclear: {synthesis.clarification.question}"
+    if status_of(synthesis) is Status.PARTIAL:
+        return f"in part: {synthesis.short or synthesis.text} ({'; '.join(map(str, synthesis.parts))})"
     if nearest := nearest_of(synthesis):
         return f"not found; closest: {nearest}"
     if synthesis.claims:

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.library import within
+from multi_agent.values.remembered import Exchange
 from vectorstore.models import Chunk, Origin, PrintedPages, Scalar
 
 
@@ -171,6 +172,37 @@ Layout = Literal["prose", "list", "numbered_list"]
 """The layout of the claims of an answer, which is one paragraph or a list."""
 
 
+PartVerdict = Literal["answered", "not_found", "not_in_documents"]
+
+
+class AnswerPart(FrozenModel):
+    """One of several things that a question asks."""
+
+    part: str = Field(description="what it asks for, in a few words")
+    verdict: PartVerdict = Field(
+        description="`not_in_documents` for what stored documents cannot know, such as today's price or an opinion"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.verdict.replace('_', ' ')}"
+
+
+class Candidate(FrozenModel):
+    """One thing that an unclear question may mean, with the words of a passage that name it."""
+
+    name: str
+    question: str = Field(description="the question with this meaning, complete in itself")
+    document: str = Field(description="name of the document that the quote is from")
+    quote: str
+
+
+class Clarification(FrozenModel):
+    """A question to the person, whose own question does not say whom or what it means."""
+
+    question: str
+    candidates: tuple[Candidate, ...] = Field(min_length=2)
+
+
 class Synthesis(FrozenModel):
     """The answer, or the reason why there is none."""
 
@@ -190,6 +222,11 @@ class Synthesis(FrozenModel):
     looked_for: tuple[str, ...]
     found: str
     missing: tuple[str, ...]
+    hopeless: str = Field(default="", description="why no other plan can help; empty if one may")
+    parts: tuple[AnswerPart, ...] = Field(default=(), description="only if the question asks several things")
+    clarification: Clarification | None = Field(
+        default=None, description="what to ask the person; the claims then name the candidates, in the same order"
+    )
 
     @property
     def text(self) -> str:
@@ -240,7 +277,14 @@ class AgentMessage(FrozenModel):
     content: str
 
 
-SEEN_BY_ALL = frozenset({"question", "understanding", "today"})
+class FollowUp(FrozenModel):
+    """What was said last in a conversation, and the person's own words after it."""
+
+    before: Exchange
+    asked: str
+
+
+SEEN_BY_ALL = frozenset({"question", "understanding", "today", "follows"})
 """The fields of a context that every agent sees."""
 
 
@@ -270,6 +314,7 @@ class ResearchContext(Contents):
     question: str
     understanding: Understanding
     today: str = Field(default="", description="the day of the run, as an ISO date")
+    follows: FollowUp | None = Field(default=None, description="what the question was completed from; null if nothing")
     messages: tuple[AgentMessage, ...] = Field(default=(), description="what agents said")
 
     @property

@@ -60,6 +60,8 @@ class QuestionCompleted(FrozenModel):
     type: Literal["question_completed"] = "question_completed"
     asked: str = Field(description="the question in the person's words")
     question: str = Field(description="the question with the missing details from the conversation")
+    added: tuple[str, ...] = Field(default=(), description="its words that are not the person's own")
+    unresolved: bool = Field(default=False, description="whether the conversation does not say what is meant")
 
 
 class PlanRejected(FrozenModel):
@@ -299,7 +301,7 @@ class RunFinished(FrozenModel):
     """The run reached its terminal state."""
 
     type: Literal["run_finished"] = "run_finished"
-    status: Literal["answered", "insufficient", "failed", "cancelled"]
+    status: Literal["answered", "partial", "needs_clarification", "insufficient", "failed", "cancelled"]
     reason: str
     usage: Usage
 

@@ -12,7 +12,8 @@ from base.models import FrozenModel
 
 EXCHANGES = 6
 """Number of earlier exchanges of a conversation that a run reads."""
-_SHORT = 400  # characters of a question or an answer in a conversation
+_QUESTION = 400  # characters of a question in a conversation
+_ANSWER = 2_000  # characters of an answer
 
 
 class Exchange(FrozenModel):
@@ -23,9 +24,9 @@ class Exchange(FrozenModel):
 
     @classmethod
     def in_short(cls, question: str, answer: str) -> Self:
-        """Return the exchange with both texts shortened at a word."""
+        """Return the exchange with both texts shortened at a word. Nearly all answers fit uncut."""
         return cls(
-            question=shorten(question, _SHORT, placeholder=" …"), answer=shorten(answer, _SHORT, placeholder=" …")
+            question=shorten(question, _QUESTION, placeholder=" …"), answer=shorten(answer, _ANSWER, placeholder=" …")
         )
 
 

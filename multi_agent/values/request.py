@@ -97,6 +97,11 @@ class Request(FrozenModel):
         description="id of an earlier run of the same collection, whose question, answer and conversation complete "
         "this question",
     )
+    complete: bool = Field(
+        default=False,
+        description="whether the question is complete in itself, as that of a candidate of a run that asked back; the "
+        "conversation then does not complete it",
+    )
     template: str = Field(default="", description="name of a saved plan to follow")
     inputs: dict[str, str] = Field(
         default={}, description="values of the saved plan's parameters; a model finds the others in the question"

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.panel import COMPLETION, Panel
+from support.panel import COMPLETION, TRIAGE, Panel, triage
 from support.replies import Request
-from support.viewer import COLD, QUESTION, OpenPage, Site, answered, ask
+from support.viewer import COLD, QUESTION, WARRANTY, OpenPage, Site, answered, ask
 
 COMPLETED = "How cold may it get where the Borea 12 stands in winter?"
 FOLLOW_UP = "And in winter?"
@@ -91,6 +91,36 @@ def test_a_run_of_the_list_is_continued_with_its_options(open_page: OpenPage, pr
     earlier = page.get_by_role("region", name="Earlier in this conversation")
     expect(earlier.get_by_role("link", name=QUESTION)).to_have_attribute("href", f"#/runs/{started.request.continues}")
     expect(page.locator(".event.question_completed")).to_contain_text(COMPLETED)
+
+
+def test_the_candidates_of_an_unclear_question_are_buttons(open_page: OpenPage, site: Site) -> None:
+    asked = {
+        "question": "Which part do you mean?",
+        "candidates": [
+            {"name": "its warranty", "question": "How long is its warranty?"},
+            {"name": "the sound level", "question": "How loud is the sound level?"},
+        ],
+    }
+
+    def unclear_once(request: Request) -> str:
+        return json.dumps(triage(request, ask_back=asked if "How is it?" in request.prompt else None))
+
+    site.responder = Panel("52 decibels", roles={TRIAGE: unclear_once})
+    page = open_page()
+    ask(page, "How is it?", mode="auto")
+    answer = page.get_by_role("region", name="Answer", exact=True)
+    expect(answer).to_contain_text("Which part do you mean?")
+    expect(page.locator(".live .badge").first).to_have_text("needs clarification")
+    expect(answer.locator("button.choice")).to_have_text(["its warranty", "the sound level"])
+    answer.get_by_role("button", name=WARRANTY).click()
+    expect(page.locator("#panel")).to_contain_text(WARRANTY)
+    answer.get_by_role("button", name="the sound level", exact=True).click()
+    expect(page.get_by_role("heading", name="How loud is the sound level?")).to_be_visible()
+    expect(page.locator(".live .badge").first).to_have_text("answered")
+    expect(page.get_by_role("region", name="Earlier in this conversation")).to_contain_text("1. its warranty")
+    started = site.candor.trace.started(page.url.rpartition("/")[2])
+    assert started
+    assert started.request.complete
 
 
 def test_a_question_that_cannot_be_asked_keeps_its_text(open_page: OpenPage, prompts: list[str]) -> None:

@@ -16,7 +16,7 @@ from api.services.research.kept_text import KeptText
 from api.services.research.quote_place import describe_place
 from base.counts import count
 from multi_agent.prompts.show_passages import show_pages
-from multi_agent.values.answer import Answer, Computed, Quote
+from multi_agent.values.answer import Answer, Computed, Quote, Status
 from multi_agent.values.context import PictureSource
 from multi_agent.values.sources import describe_origin
 from vectorstore.models import GivenPassage, WebPage
@@ -24,17 +24,19 @@ from vectorstore.models import GivenPassage, WebPage
 MAX_ROWS = 20
 _AROUND = 1500  # characters shown before and after a quote
 _MOVED = "The text of the source has changed since the answer; the quote is now at another place."
-_STATUS_STYLE = {"answered": "bold green", "insufficient": "bold yellow", "failed": "bold red", "cancelled": "bold red"}
+_STATUS_STYLE = {Status.ANSWERED: "bold green", Status.FAILED: "bold red", Status.CANCELLED: "bold red"}
 
 
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
     """Print the answer, its evidence and a summary of the run. ``home`` is the value of ``--home``."""
-    console.print(Text(answer.status.value.capitalize(), style=_STATUS_STYLE[answer.status.value]), end="")
+    console.print(Text(answer.outcome, style=_STATUS_STYLE.get(answer.status, "bold yellow")), end="")
     console.print(Text(basis_of(answer), style="yellow" if answer.basis.startswith("Weak") else "dim"))
     if answer.completed_question not in ("", answer.question):
         show_paragraph(console, f"Question: {answer.completed_question}")
     if answer.nearest:
         show_paragraph(console, f"Closest: {answer.nearest.answer}")
+    if answer.clarification:
+        show_paragraph(console, answer.clarification.question)
     show_paragraph(console, answer.answer or answer.reasoning)
     show_sources(console, answer)
     if answer.on_the_way:
@@ -45,12 +47,13 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     if answer.status.value == "insufficient" or not answer.claims:
         show_list(console, "Looked for", answer.looked_for)
         show_list(console, "Found", [answer.found] if answer.found else [])
+    show_list(console, "Parts", [str(each) for each in answer.parts])
     show_list(console, gaps_heading(answer), answer.missing)
     for vote in answer.votes:
         show_list(console, "Vote", vote_lines(vote))
     show_list(console, OTHER_VALUES, contradictions_of(answer))
     show_list(console, "Checks of the claims", checks_of(answer))
-    if answer.answer:
+    if answer.answer and not answer.clarification:
         show_list(console, "Reasoning", answer.reasoning.splitlines())
     option = f" --home {shlex.quote(str(home))}" if home else ""
     facts = [f"{subject}: {fact}" for subject, fact in execution_facts(answer).items()]

@@ -177,7 +177,7 @@ def _marks(claim: Claim) -> tuple[str, ...]:
 
 
 def _status(answer: Answer) -> str:
-    return f"{answer.status.value.capitalize()}{basis_of(answer)}"
+    return f"{answer.outcome}{basis_of(answer)}"
 
 
 def basis_of(answer: Answer) -> str:
@@ -202,7 +202,7 @@ def contradictions_of(answer: Answer) -> list[str]:
 
 def gaps_heading(answer: Answer) -> str:
     """Return the heading of the gaps. Even a sufficient answer can have gaps."""
-    return "Left open" if answer.status is Status.ANSWERED else "Missing"
+    return "Left open" if answer.status in (Status.ANSWERED, Status.PARTIAL) else "Missing"
 
 
 def _parts(answer: Answer) -> list[Part]:
@@ -211,11 +211,13 @@ def _parts(answer: Answer) -> list[Part]:
     ]
     shows_search = answer.status.value == "insufficient" or not answer.claims
     return [
+        _part("Asked back", [answer.clarification.question] if answer.clarification else []),
         _part("In short", [answer.short]),
+        _part("Parts", [str(each) for each in answer.parts]),
         _part("Closest", [answer.nearest.answer if answer.nearest else ""]),
         _part(OTHER_VALUES, contradictions_of(answer)),
         _part("Checks of the claims", checks_of(answer)),
-        _part("Why", answer.reasoning.splitlines()),
+        _part("Why", [] if answer.clarification else answer.reasoning.splitlines()),
         _part("On the way", on_the_way),
         _part("Looked for", answer.looked_for if shows_search else ()),
         _part("Found", [answer.found] if shows_search else ()),

@@ -14,7 +14,7 @@ from multi_agent.values.request import Request
 
 _WAYS = frozenset({"mode", "agent", "agents", "template", "inputs"})
 """The options that select who answers. Setting one of them replaces all of them."""
-_NOT_REPEATED = frozenset({"session", "conversation", "continues", "today", "budget", "fork"})
+_NOT_REPEATED = frozenset({"session", "conversation", "continues", "complete", "today", "budget", "fork"})
 
 
 class Earlier(FrozenModel):

@@ -14,14 +14,12 @@ from api.auth.permissions import Caller
 from api.services.research.runs import find_run
 from base.models import FrozenModel
 from multi_agent.errors import AgentError
-from multi_agent.memory.memories import exchange_of
+from multi_agent.memory.memories import exchange_of, in_few_words
 from multi_agent.storage.trace import RunSummary, Trace
-from multi_agent.values.answer import Status
 from multi_agent.values.remembered import EXCHANGES, Exchange
 from multi_agent.values.request import Request
 
 MOST_TURNS = 100
-_KEPT = (Status.ANSWERED, Status.INSUFFICIENT)
 
 
 class Turn(FrozenModel):
@@ -86,7 +84,7 @@ def _conversation_after(trace: Trace, run: RunSummary) -> tuple[Exchange, ...]:
     """Return the conversation for the next question, which ends with the run's question and answer."""
     answer, started = trace.answer(run.run_id), trace.started(run.run_id)
     before = started.remembered.conversation if started else ()
-    own = (exchange_of(answer),) if answer.status in _KEPT else ()
+    own = (exchange_of(answer),) if answer.status.is_result else ()
     return (*before, *own)[-EXCHANGES:]
 
 
@@ -113,5 +111,5 @@ def _turn(trace: Trace, run: RunSummary) -> Turn:
         status=run.status,
         question=run.question,
         completed_question=answer.completed_question,
-        answer=exchange_of(answer).answer if answer.status in _KEPT else answer.reasoning,
+        answer=in_few_words(answer) if answer.status.is_result else answer.reasoning,
     )

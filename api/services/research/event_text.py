@@ -191,7 +191,12 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.RunResumed: lambda body: [
         f"run resumed in another process (time {body.times}); the journal has {count(body.answered, 'model call')}"
     ],
-    events.QuestionCompleted: lambda body: ["question completed from the conversation", body.asked, body.question],
+    events.QuestionCompleted: lambda body: [
+        f"question {'not ' if body.unresolved else ''}completed from the conversation",
+        body.asked,
+        body.question,
+        f"added: {', '.join(body.added)}" if body.added else "",
+    ],
     events.AttemptEnded: _attempt_ended,
     events.PlanRevised: lambda body: [f"revised plan: {body.plan.goal}", body.diagnosis, *_steps(body.plan)],
     events.RevisionDeclined: lambda body: ["no further plan", body.reason],

@@ -16,7 +16,7 @@ from multi_agent.values.answer import Status
 LONGEST_NOTE = 10_000
 """Maximum characters of a note about an answer."""
 
-_RATED = (Status.ANSWERED, Status.INSUFFICIENT)
+_RATED = (Status.ANSWERED, Status.PARTIAL, Status.INSUFFICIENT)
 
 
 class RatingRequest(FrozenModel):

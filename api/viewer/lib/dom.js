@@ -87,5 +87,5 @@ export function empty(title, ...more) {
 
 /** Create a colored badge with a status. */
 export function badge(status) {
-  return h("span", {class: `badge is-${status}`}, status);
+  return h("span", {class: `badge is-${status}`}, status.replaceAll("_", " "));
 }

@@ -14,7 +14,7 @@ import {closePanel} from "../parts/panel.js";
 import {owner} from "../lib/session.js";
 import {setupCard} from "../parts/setup.js";
 import {head} from "./run.js";
-import {Thread} from "../parts/thread.js";
+import {choose, Thread} from "../parts/thread.js";
 import {waiting} from "../parts/run/waiting.js";
 import {eventLine, plural, shorten} from "../lib/format.js";
 
@@ -97,7 +97,7 @@ class AskView {
       replace(work, workView(live));
       if (live.answer && shown !== live.answer) {
         shown = live.answer;
-        replace(answer, answerView(live.answer, live.collection, addressOf(runId)));
+        replace(answer, answerView(live.answer, live.collection, addressOf(runId), (candidate) => choose(live, candidate)));
         if (number) this.openNumber(Number(number));
       }
       if (live.answer) return;

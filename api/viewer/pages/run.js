@@ -20,7 +20,7 @@ import {revisions} from "../parts/run/revisions.js";
 import {planSaver} from "../parts/run/save-plan.js";
 import {owner} from "../lib/session.js";
 import {eventView, stepView, vote} from "../parts/run/step.js";
-import {Thread} from "../parts/thread.js";
+import {choose, Thread} from "../parts/thread.js";
 import {timeline} from "../parts/run/timeline.js";
 import {waiting} from "../parts/run/waiting.js";
 import {pagerBar, pagerKeys} from "../parts/pager.js";
@@ -100,7 +100,7 @@ class RunView {
     this.thread.update(live);
     if (live.answer && this.answered !== live.answer) {
       this.answered = live.answer;
-      this.answer.replaceChildren(answerView(live.answer, live.collection, this.base));
+      this.answer.replaceChildren(answerView(live.answer, live.collection, this.base, (candidate) => choose(live, candidate)));
       this.drawQuote();
     }
     replace(this.plans, this.attempts());

@@ -83,8 +83,14 @@ function furtherForm(live, slash) {
   return form;
 }
 
+/** Ask the question of a candidate, after a run that asked back. */
+export async function choose(live, candidate) {
+  const {run_id: runId} = await api.ask({...nextRequest(live, candidate.question), complete: true});
+  location.hash = `#/ask/${encodeURIComponent(runId)}`;
+}
+
 /** Return the request for the next question. A saved plan applies only to the question for which it was chosen. */
 export function nextRequest(live, question) {
-  const {conversation, session, template, inputs, today, budget, ...options} = live.model.started?.request ?? {};
+  const {conversation, session, complete, template, inputs, today, budget, ...options} = live.model.started?.request ?? {};
   return {...options, collection: live.collection, question, continues: live.id};
 }

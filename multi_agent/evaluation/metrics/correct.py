@@ -33,10 +33,15 @@ class Correct:
     )
 
     async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
-        """Measure questions with accepted answers, or of type none. Abstaining from an answerable question is wrong."""
+        """Measure questions with accepted answers, or of type none or unclear.
+
+        Abstaining from an answerable question is wrong.
+        """
         question = case.question
         if question.type is AnswerType.NONE:
             return {"correct": float(case.abstained)}
+        if question.type is AnswerType.UNCLEAR:
+            return {"correct": float(case.asked_back)}
         if not question.accepted:
             return {}
         correct = {"correct": float(case.answered and _COMPARE[question.type](question, case))}

@@ -5,20 +5,21 @@ Only questions that need several steps require the planner's longer prompt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard
+from multi_agent.grounding.asking_back import UNCLEAR, AskBack
 from multi_agent.model import LLM
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import one_step_plan
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.values.bus import Publish
-from multi_agent.values.context import Understanding
+from multi_agent.values.context import Synthesis, Understanding
 from multi_agent.values.events import PlanMade, ResponseRepaired
 from multi_agent.values.plan import Plan
 from multi_agent.values.remembered import Remembered
@@ -51,13 +52,17 @@ class Triage:
         today: str,
         sources: str,
         change: Callable[[Plan], Plan],
+        ask_back: Callable[[AskBack], Awaitable[Synthesis | None]],
     ) -> None:
-        self._sources, self._change = sources, change
+        self._sources, self._change, self._ask_back = sources, change, ask_back
         self._llm, self._agents, self._documents, self._publish = llm, agents, documents, publish
         self._remembered, self._today = remembered, today
 
-    async def fast_plan(self, question: str, mode: Literal["auto", "fast"]) -> FastPlan | None:
-        """Return the plan of a fast question, or None if it needs the planner. Raises LLMError, StoreError."""
+    async def fast_plan(self, question: str, mode: Literal["auto", "fast"]) -> FastPlan | Synthesis | None:
+        """Return the plan of a fast question, or None if it needs the planner. An unclear question is asked back.
+
+        Raises LLMError, StoreError.
+        """
         remembered = show_remembered(self._remembered, "`requirements`")
         shape = triage_response(
             tuple(card.name for card in self._agents),
@@ -76,6 +81,8 @@ class Triage:
             question=question,
         )
         response: Any = (await self._llm.complete(messages, shape)).value
+        if response.ask_back and (asked := await self._ask_back(response.ask_back)):
+            return asked
         if getattr(response, "steps", "one") == "several":
             return None
         requirements = tuple(getattr(response, "requirements", ())) or (question,)
@@ -133,6 +140,7 @@ def triage_response(agents: tuple[str, ...], *, chooses_mode: bool, has_requirem
     if chooses_mode:
         fields["steps"] = (Literal["one", "several"], Field(description="how many steps the question takes"))
     fields["domain"] = (str, Field(default="", description="the field of the question, in one or two words"))
+    fields["ask_back"] = (AskBack | None, Field(default=None, description=UNCLEAR))
     return create_model("Triage", __config__=ConfigDict(extra="forbid"), **fields)
 
 

@@ -43,6 +43,12 @@ def test_answering_an_unanswerable_question_is_a_failure() -> None:
     assert find_failure(case(question(type="none"), answer("9")), right=False) is Place.ANSWERED_WRONGLY
 
 
+def test_asking_back_too_often_or_too_rarely_is_a_failure() -> None:
+    asked_back = answer(status=Status.NEEDS_CLARIFICATION)
+    assert find_failure(case(question(type="unclear"), answer("9")), right=False) is Place.NOT_ASKED_BACK
+    assert find_failure(case(question(accepted=["9"]), asked_back), right=False) is Place.ASKED_BACK_WRONGLY
+
+
 def test_a_right_answer_has_no_failure() -> None:
     assert find_failure(case(question(accepted=["9"]), answer("9")), right=True) is Place.RIGHT
 

@@ -13,8 +13,8 @@ from multi_agent.evaluation.errors import EvaluationError, MetricError
 from multi_agent.evaluation.metric import MetricKit, collect_figures, discover
 from multi_agent.evaluation.metrics.retrieval import compute_scores
 from multi_agent.llm.wrappers.meter import ResponseFaults
-from multi_agent.values.answer import Nearest, Status
-from multi_agent.values.context import Claim
+from multi_agent.values.answer import Answer, Nearest, Status
+from multi_agent.values.context import AnswerPart, Claim
 from support.cases import answer, case, cited, claimed, passage, question, refused
 
 SQUAD = json.loads((Path(__file__).parent / "squad_results.json").read_text(encoding="utf-8"))
@@ -258,3 +258,32 @@ def test_two_metrics_cannot_define_the_same_figure(tmp_path: Path, monkeypatch: 
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(EvaluationError, match="'f1'"):
         discover(("multi_agent.evaluation.metrics", "my_metrics"))
+
+
+ASKED_BACK = answer(status=Status.NEEDS_CLARIFICATION)
+
+
+@pytest.mark.parametrize(
+    ("known", "said", "correct", "figure"),
+    [
+        ({"type": "unclear"}, ASKED_BACK, 1.0, {"asked_back": 1.0}),
+        ({"type": "unclear"}, refused(), 0.0, {"asked_back": 0.0}),
+        ({"type": "unclear"}, answer("7"), 0.0, {"asked_back": 0.0}),
+        ({"accepted": ["7"]}, ASKED_BACK, 0.0, {"asked_back_wrongly": 1.0}),
+        ({"accepted": ["7"]}, answer("7"), 1.0, {"asked_back_wrongly": 0.0}),
+    ],
+)
+async def test_only_an_unclear_question_is_asked_back(
+    known: dict[str, Any], said: Answer, correct: float, figure: dict[str, float]
+) -> None:
+    asked = case(question(**known), said)
+    assert await measure("correct", asked) == {"correct": correct}
+    assert await measure("clarification", asked) == figure
+
+
+async def test_the_share_of_answered_parts() -> None:
+    parts = (AnswerPart(part="one", verdict="answered"), AnswerPart(part="two", verdict="not_found"))
+    assert await measure("parts", case(question(), answer("7", status=Status.PARTIAL, parts=parts))) == {
+        "parts_answered": 0.5
+    }
+    assert await measure("parts", case(question(), answer("7"))) == {}

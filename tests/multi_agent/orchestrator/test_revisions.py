@@ -25,7 +25,9 @@ from support.panel import (
     READING,
     REVISION,
     SYNTHESIS,
+    TRIAGE,
     Panel,
+    fast,
     plan,
     planned,
     reading,
@@ -265,3 +267,41 @@ async def test_modes_fast_and_direct_are_not_revised(panel: MakePanel, serve: Se
     answer = await panel(serve(script)).research(request)
     assert (answer.status, answer.summary.attempts) == (Status.INSUFFICIENT, 1)
     assert answer.usage.model_calls == (1 if mode == "direct" else 2)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"off_topic": True, "search": ["pump limits"]},
+        {"ask_back": {"question": "Which one?", "candidates": []}},
+    ],
+    ids=["off topic", "unnamed"],
+)
+async def test_no_other_plan_is_asked_for_where_none_can_help(
+    panel: MakePanel, serve: Serve, trace: Trace, said: dict[str, Any]
+) -> None:
+    roles: list[str] = []
+
+    def read(request: Request) -> str:
+        return json.dumps({**synthesis([], sufficient=False), **said})
+
+    def play(request: Request) -> Reply | str:
+        roles.append(role_of(request))
+        return Panel(roles={TRIAGE: fast, READING: read})(request)
+
+    answer = await panel(serve(play)).research(QUESTION)
+    assert answer.status is Status.INSUFFICIENT
+    assert REVISION not in roles
+    assert len(bodies(trace, answer.run_id, "revision_declined")) == 1
+
+
+async def test_another_plan_is_asked_for_if_something_came_close(panel: MakePanel, serve: Serve) -> None:
+    roles: list[str] = []
+
+    def play(request: Request) -> Reply | str:
+        roles.append(role_of(request))
+        missing = json.dumps(synthesis([], sufficient=False))
+        return Panel(roles={TRIAGE: fast, READING: lambda _: missing})(request)
+
+    await panel(serve(play)).research(QUESTION)
+    assert roles[-1] == REVISION

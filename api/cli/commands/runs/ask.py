@@ -17,6 +17,7 @@ from api.cli.common import (
     SourcesOption,
     command,
     make_candor,
+    make_console,
     require_text,
     selection,
 )
@@ -101,6 +102,9 @@ def ask(
 
     When a limit is reached, the run ends with what it has found so far.
 
+    If the question does not say whom or what it means, Candor asks back with what the documents show. At a terminal,
+    type the number of a candidate to go on.
+
     Exit code 0 if the question was answered, or if the documents do not contain the answer (`status` is insufficient).
     Exit code 1 if the run failed or was cancelled.
 
@@ -142,6 +146,14 @@ def ask(
 
         named = ingest_paths(candor, paths, named, model, progress=not as_json)
     answer = run_question(candor.panel, candor.collections, request, named, progress=not as_json)
+    while answer.clarification and not as_json:
+        from api.cli.ask.choice import choose
+        from api.cli.render.answers import show_answer
+
+        show_answer(make_console(), answer, home)
+        if not (chosen := choose(answer, request)):
+            return
+        answer = run_question(candor.panel, candor.collections, chosen, named, progress=True)
     sandbox = candor.tools.sandbox(answer.run_id)
     names = ", ".join(sandbox.names())
     written = f"Files written by the run, in {sandbox.root}: {names}" if names else ""

@@ -41,9 +41,9 @@ def chat(
 ) -> None:
     """Ask questions that build on each other, in the terminal or one per line of standard input.
 
-    A follow-up question such as "And his time?" is completed from the conversation. Commands: /new starts a new
-    conversation, /sources prints the sources of the last answer, /help lists the commands, /quit ends the chat. Ctrl-C
-    cancels the running question.
+    A follow-up question such as "And his time?" is completed from the conversation. If Candor asks back, type the
+    number of a candidate, or answer in your own words. Commands: /new starts a new conversation, /sources prints the
+    sources of the last answer, /help lists the commands, /quit ends the chat. Ctrl-C cancels the running question.
 
     Example: candor chat --collection papers
     """

@@ -29,7 +29,7 @@ from api.services.research.chat_models import chat_models
 from api.services.research.event_text import progress
 from multi_agent.settings.research import Source
 from multi_agent.storage.trace import Trace
-from multi_agent.values.answer import Answer, Status
+from multi_agent.values.answer import Answer
 from vectorstore.models import names_in
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -158,7 +158,8 @@ async def chat(
     """Ask a collection as if it were a chat model. The answer cites its sources and links to the evidence.
 
     The question is the last message with the role `user`. Earlier messages of `user` and `assistant` complete it, so
-    that "And his time?" becomes a question with a name. With `stream=true`, the progress is sent as
+    that "And his time?" becomes a question with a name. The answer to an unclear question is a question with numbered
+    candidates, which the next message may choose from. With `stream=true`, the progress is sent as
     `reasoning_content`, followed by the text.
     """
     if not _is_known(body, names(get_args(Source))):  # all sources: a run without usable sources reports that
@@ -208,6 +209,6 @@ def _model(name: str) -> ChatModel:
 
 def _failure(answer: Answer) -> str:
     """Return why a run failed. Empty if it succeeded, even without an answer in the documents."""
-    if answer.status in (Status.ANSWERED, Status.INSUFFICIENT):
+    if answer.status.is_result:
         return ""
     return f"The run {answer.run_id} {answer.status.value}: {answer.reasoning}"

@@ -2,6 +2,7 @@
 
 import {loadEvidence} from "./contexts.js";
 import {fold, h} from "../../lib/dom.js";
+import {choices} from "./choices.js";
 import {layoutOf} from "./copy.js";
 import {searchedInWords} from "../filters.js";
 import {openComputation, openQuote} from "./evidence.js";
@@ -15,9 +16,13 @@ import {firstSentence, placeIn, plural, remark, sourceName} from "../../lib/form
 
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
-/** The answer of a finished run with any status. `base` is the address of its page. An open quote appends its number. */
-export function answerView(answer, collection, base) {
-  const complete = answer.status === "answered";
+/**
+ * The answer of a finished run with any status. `base` is the address of its page. An open quote appends its number.
+ * `choose` asks the question of a candidate of a run that asked back.
+ */
+export function answerView(answer, collection, base, choose) {
+  const asked = answer.clarification;
+  const complete = ["answered", "partial"].includes(answer.status);
   if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
   return h("section", {class: "answer", "aria-label": "Answer"},
     h("p", {class: "facts"},
@@ -25,10 +30,12 @@ export function answerView(answer, collection, base) {
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),
     answer.nearest && h("p", {class: "nearest"}, `Closest: ${answer.nearest.answer}`),
-    claims(answer, layoutOf(answer), collection, base),
-    complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer),
+    asked ? choices(asked, choose, (at) => opener(answer, answer.claims[at].evidence[0], collection, base)())
+      : claims(answer, layoutOf(answer), collection, base),
+    answer.parts?.length > 0 && h("div", {class: "lacking"}, listed(partsHeading(answer), answer.parts.map(({part, verdict}) => `${part}: ${verdict.replaceAll("_", " ")}`))),
+    !asked && (complete && answer.claims.length > 0 ? leftOpen(answer) : gaps(answer)),
     answer.contradictions?.length > 0 && h("section", {"aria-label": "Other values"}, h("h3", {}, "Other values in what was read"), h("ul", {}, answer.contradictions.map((sides) => h("li", {}, sides.join(" – but: "))))),
-    answer.evidence.length > 0 && sources(answer, collection, base),
+    !asked && answer.evidence.length > 0 && sources(answer, collection, base),
     answer.claims.some((claim) => claim.checked) && fold("checks", "Checks of the claims", () => h("ul", {}, answer.claims.map((claim) => h("li", {}, `${claim.checked} — ${claim.text}`)))),
     complete && answer.reasoning && fold("why", "Reasoning", () => [
       answer.reasoning.split("\n").map((line) => h("p", {class: "text"}, line)),
@@ -37,7 +44,7 @@ export function answerView(answer, collection, base) {
     answer.on_the_way.length > 0 && fold("way", "Intermediate questions", () => intermediate(answer)),
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
     executionSummary(answer),
-    ["answered", "insufficient"].includes(answer.status) && ratingView(answer.run_id),
+    (complete || answer.status === "insufficient") && ratingView(answer.run_id),
     exportMenu(answer));
 }
 
@@ -112,6 +119,10 @@ function sourceOf(quote) {
 
 function listed(title, items) {
   return items.length > 0 && [h("h3", {}, title), h("ul", {}, items.map((each) => h("li", {}, each)))];
+}
+
+function partsHeading({parts}) {
+  return `${parts.filter(({verdict}) => verdict === "answered").length} of ${plural(parts.length, "part")} answered`;
 }
 
 /** What a complete answer leaves open. */

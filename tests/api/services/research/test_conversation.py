@@ -39,7 +39,7 @@ from support.replies import Reply, Request, hang
 from support.service import RunningService
 from support.waiting import LIMIT_S
 
-SUPERVISOR = {COMPLETION}
+READ_THE_CONVERSATION = {COMPLETION, READING}
 WITH_PREFERENCE = {PLANNER, REVISION}
 
 
@@ -95,7 +95,15 @@ class TestRest:
         assert (completed["asked"], completed["question"]) == (FOLLOW_UP, COMPLETED)
         callers = [each["caller"] for each in bodies if each["type"] == "model_called"]
         assert callers == ["Conversation", "Triage", "Reader"]
-        assert model.roles_that_saw(FOLLOW_UP) == model.roles_that_saw(f"Answer: {WINNER}") == SUPERVISOR
+        assert "Ben" in completed["added"]
+        assert "time" not in completed["added"], "it is the person's own word"
+        assert model.roles_that_saw(FOLLOW_UP) == READ_THE_CONVERSATION
+        [said] = [prompt for role, prompt in model.prompts if role == COMPLETION]
+        assert "(From: marathon.md)" in said
+        assert "The answers are from:\n- marathon.md (Vinterholm)" in said
+        [read] = [prompt for role, prompt in model.prompts if role == READING and FOLLOW_UP in prompt]
+        assert f"“{WHO}”" in read
+        assert WINNER in read.partition("What was said before")[2]
 
     def test_a_caller_can_bring_the_conversation(self, http: httpx.Client) -> None:
         brought = [{"question": WHO, "answer": "Ben Adler."}]
@@ -128,7 +136,8 @@ class TestRest:
         assert third["completed_question"] == COMPLETED
         earlier = http.get(f"/v1/runs/{third['run_id']}/conversation").json()["earlier"]
         assert [(each["question"], each["run_id"]) for each in earlier] == [(WHO, ""), (FOLLOW_UP, second["run_id"])]
-        assert earlier[0]["answer"] == first["short"]
+        assert earlier[0]["answer"].startswith(first["short"])
+        assert earlier[0]["answer"].endswith("(From: marathon.md)"), "what completes the next question"
 
     def test_a_conversation_that_cannot_be_continued_is_an_error(self, http: httpx.Client, candor: Candor) -> None:
         first = ask(http, WHO)["run_id"]
@@ -155,7 +164,7 @@ class TestRest:
         second = ask(http, FOLLOW_UP, session="monday", agent="Reader")
         assert (second["mode"], second["short"], second["completed_question"]) == ("direct", TIME, COMPLETED)
         assert [role for role, _ in model.prompts] == [COMPLETION, READING]
-        assert model.roles_that_saw(WHO) == model.roles_that_saw(FOLLOW_UP) == SUPERVISOR
+        assert model.roles_that_saw(WHO) == model.roles_that_saw(FOLLOW_UP) == READ_THE_CONVERSATION
 
 
 @pytest.mark.parametrize("chosen", ["races", "races:Reader"])
@@ -175,7 +184,7 @@ def test_the_earlier_messages_of_a_chat_client_complete_its_question(
     assert second.model_extra["candor"]["completed_question"] == COMPLETED
     progress = [(each.choices[0].delta.model_extra or {}).get("reasoning_content") for each in stream]
     assert f"Question: {COMPLETED}\n" in progress
-    assert model.roles_that_saw(FOLLOW_UP) == SUPERVISOR
+    assert model.roles_that_saw(FOLLOW_UP) == READ_THE_CONVERSATION
 
 
 class TestCommandLine:
