@@ -27,7 +27,7 @@ def read_separated_values(request: ReadRequest, into: DocumentBuilder) -> dict[s
     if declared:
         text = text[declared.end() :]
     csv.field_size_limit(_MAX_CELL)
-    into.table(list(_rows(text, declared[1] if declared else _delimiter(text), into)))
+    into.sheet([list(_rows(text, declared[1] if declared else _delimiter(text), into))], sheets=0)
     return {}
 
 

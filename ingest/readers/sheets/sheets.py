@@ -83,8 +83,7 @@ def _write_old_sheets(data: bytes, into: DocumentBuilder) -> bool:
 
 def _write_sheet(name: str, rows: Sequence[Sequence[str]], into: DocumentBuilder) -> None:
     into.heading(name, _SHEET_LEVEL)
-    for table in _tables(rows):
-        into.table(table)
+    into.sheet(list(_tables(rows)))
 
 
 def _has_parts(data: bytes) -> bool:
