@@ -85,7 +85,7 @@ class Analyst:
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         table = await asyncio.to_thread(build_table, context)
-        database = await asyncio.to_thread(RecordDatabase, table)
+        database = await asyncio.to_thread(RecordDatabase, table.columns)
         prompt = self._kit.require_prompt()
         messages = prompt.render(
             question=context.question,

@@ -229,11 +229,11 @@ class Run:
             return Understanding(intent=question, requirements=(question,)), self._change(chosen)
         if chosen:
             return await planner.follow(question, chosen, self._request.inputs)
-        agents = fast_agents(self._dependencies.registry)
-        if mode in ("auto", "fast") and agents:
+        registry = self._dependencies.registry
+        if mode in ("auto", "fast") and fast_agents(registry):
             llm = self._models.observed("Triage", self._bus.publish)
             sources = show_sources(self._request.sources)
-            triage = Triage(llm, agents, documents, self._bus.publish, remembered, self._today, sources, self._change)
+            triage = Triage(llm, registry, documents, self._bus.publish, remembered, self._today, sources, self._change)
             if fast := await triage.fast_plan(question, "fast" if mode == "fast" else "auto"):
                 return fast
         return await planner.plan(question, examples)
