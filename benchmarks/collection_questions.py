@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests python -m benchmarks.collection_questions [--documents 15 20000]
 
-Writes documents to the database, and a short passage of each of the first 2,000 to the store, with the default
+Writes documents to the database, and a short passage of each of the first 500 to the store, with the default
 embedding model. A scripted endpoint gives the responses of a careful reader. The tokens are an estimate that errs on
 the high side.
 """
@@ -36,7 +36,7 @@ from support.replies import Request
 from support.scripted_endpoint import ScriptedEndpoint
 from vectorstore.models import Chunk, CollectionSpec, PageSpan, SectionStart
 
-_NAME, _BATCH, _MOST_PASSAGES = "benchmark", 1_000, 2_000
+_NAME, _BATCH, _MOST_PASSAGES = "benchmark", 1_000, 500
 _TYPES = ("pdf", "docx", "pdf", "eml", "xlsx")
 _TOPICS = ("Offer", "Minutes", "Report", "Invoice", "Manual")
 

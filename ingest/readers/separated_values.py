@@ -83,7 +83,7 @@ def _is_open(lines: list[str], delimiter: str) -> bool:
 
 READER = Reader(
     name="separated_values",
-    version=2,
+    version=3,
     read=read_separated_values,
     mime_types=("text/csv", "text/tab-separated-values"),
 )

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field
 
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.agent import AgentCard, AgentKit
-from multi_agent.agents.analyst import AnalystOutput
+from multi_agent.agent import AgentCard, AgentKit, StepOutput
 from multi_agent.errors import QueryRefused
 from multi_agent.prompt import Prompt
 from multi_agent.records.catalogue import COLUMNS, DOCUMENTS, catalogue_columns
-from multi_agent.records.sql import RecordDatabase, Result
+from multi_agent.records.sql import RecordDatabase
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.context import Computation, ContextUpdate, ResearchContext
 from multi_agent.values.events import Computed
@@ -25,7 +24,7 @@ from multi_agent.values.tasks import TaskData
 def _require_runnable(sql: str) -> str:
     """Run the query over an empty table, so that a model that wrote an invalid one is asked again."""
     try:
-        _query(RecordDatabase(catalogue_columns(()), DOCUMENTS), sql, 1)
+        RecordDatabase(catalogue_columns(()), DOCUMENTS).query(sql, rows=1, seconds=ResearchSettings.sql_seconds)
     except QueryRefused as refusal:
         raise ValueError(str(refusal)) from None
     return sql
@@ -35,8 +34,19 @@ class CatalogueInputs(FrozenModel):
     # No docstring: the schema would show it.
     sql: Annotated[str, AfterValidator(_require_runnable)] = Field(
         min_length=1,
-        description=f"one SELECT for DuckDB over the table {DOCUMENTS}, a row for each: {', '.join(COLUMNS)}",
+        description=f"one SELECT for DuckDB from {DOCUMENTS}({', '.join(COLUMNS)})",
     )
+
+
+class CatalogueOutput(StepOutput):
+    """The output of a query for later steps."""
+
+    first: str = Field(description="the first value of the result, such as a name")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        values = (str(value) for each in update.computations for row in each.rows for value in row if value is not None)
+        return cls(first=next(values, ""))
 
 
 class Catalogue:
@@ -44,11 +54,11 @@ class Catalogue:
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Catalogue",
-        description="Names, counts and sorts the documents themselves, by SQL over their catalogue, without a model.",
+        description="Lists, counts and sorts the documents as such, by SQL over their catalogue.",
         writes=frozenset({"computations"}),
         instructed=False,
         inputs=CatalogueInputs,
-        outputs=AnalystOutput,
+        outputs=CatalogueOutput,
         searches=frozenset({"documents"}),
         lookup=Prompt.part("lookup_catalogue"),
     )
@@ -67,11 +77,8 @@ class Catalogue:
         indexed, unread = await asyncio.to_thread(lambda: (library.catalogue(), library.unread()))
         found = [*indexed, *unread]
         database = await asyncio.to_thread(RecordDatabase, catalogue_columns(found), DOCUMENTS)
-        try:
-            result = await asyncio.to_thread(_query, database, sql, self._kit.settings.sql_rows)
-        except asyncio.CancelledError:
-            database.interrupt()  # cancellation does not stop its thread
-            raise
+        settings = self._kit.settings
+        result = await database.ask(sql, rows=settings.sql_rows, seconds=settings.sql_seconds)
         seconds = time.monotonic() - started
         lost = f", {len(unread):,} of them not read," if unread else ""
         source = f"the catalogue of {count(len(found), 'document')}{lost}{on_day(context)}"
@@ -99,7 +106,3 @@ class Catalogue:
 def on_day(context: ResearchContext) -> str:
     """Return the day of the run for the source of a computation."""
     return f" on {context.today}" if context.today else ""
-
-
-def _query(database: RecordDatabase, sql: str, rows: int) -> Result:
-    return database.query(sql, rows=rows, seconds=ResearchSettings.sql_seconds)

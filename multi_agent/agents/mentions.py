@@ -32,15 +32,15 @@ _UNREAD = 8  # documents that were not read in full
 class MentionsInputs(FrozenModel):
     # No docstring: the schema would show it.
     words: tuple[str, ...] = Field(
-        min_length=1, max_length=8, description="the word, name or phrase, and its other spellings and translations"
+        min_length=1, max_length=8, description="the word, name or phrase, and its other spellings"
     )
-    documents: DocumentNames = Field(default=(), description="where to search; [] for all")
+    documents: DocumentNames = Field(default=(), description="[] for all")
 
 
 class MentionsOutput(StepOutput):
     """The output of a count of mentions for later steps."""
 
-    documents: tuple[str, ...] = Field(description="names of the documents that have the words, most mentions first")
+    documents: tuple[str, ...] = Field(description="their names, most mentions first")
     mentions: int = Field(description="how often they have them")
 
     @classmethod
@@ -72,8 +72,7 @@ class Mentions:
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Mentions",
-        description="Tells in which documents a word, name or phrase stands, and how often, from all passages and "
-        "without a model. That there is none is proof.",
+        description="Tells in which documents a word, name or phrase stands, and how often, from all passages.",
         writes=frozenset({"chunks", "evidence", "computations", "searched"}),
         instructed=False,
         inputs=MentionsInputs,

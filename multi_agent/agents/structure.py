@@ -28,8 +28,8 @@ _HEADINGS = 100
 
 class StructureInputs(FrozenModel):
     # No docstring: the schema would show it.
-    documents: DocumentNames = Field(min_length=1, max_length=5, description="names of documents")
-    pages: tuple[int, ...] = Field(max_length=20, description="numbers of the pages to read; [] for the headings")
+    documents: DocumentNames = Field(min_length=1, max_length=5, description="as listed")
+    pages: tuple[int, ...] = Field(max_length=20, description="numbers; [] for the headings")
 
 
 class Structure:
@@ -37,7 +37,7 @@ class Structure:
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Structure",
-        description="Reads the pages with given numbers, or lists all headings of documents, without a model.",
+        description="Reads the pages with given numbers, or lists all headings, of documents.",
         writes=frozenset({"chunks", "evidence", "computations", "scanned"}),
         instructed=False,
         inputs=StructureInputs,

@@ -18,7 +18,7 @@ from multi_agent.values.context import Claim, Computation, Evidence, Finding, Re
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _FLAWS_SHOWN = 5
-_TOKENS = 1200  # of the rows of one computation over the collection itself
+_TOKENS = 1000  # of the rows of one computation over the collection itself
 
 
 def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]:

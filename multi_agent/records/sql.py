@@ -11,6 +11,7 @@ environment, that are not deterministic, or that ignore an interrupt (edit dista
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import threading
@@ -121,6 +122,14 @@ class RecordDatabase:
             timer.cancel()
             timer.join()  # otherwise it could interrupt a later query
 
+    async def ask(self, sql: str, *, rows: int, seconds: float) -> Result:
+        """Run a query in a thread. Raises like ``query``."""
+        try:
+            return await asyncio.to_thread(self.query, sql, rows=rows, seconds=seconds)
+        except asyncio.CancelledError:
+            self.interrupt()  # cancellation does not stop its thread
+            raise
+
     def interrupt(self) -> None:
         """Stop the running query. Can be called from any thread."""
         self._connection.interrupt()
@@ -140,9 +149,10 @@ class RecordDatabase:
 
     def _count(self, sql: str) -> int:
         """Return the number of all rows of a valid query."""
-        counting = f"SELECT count(*) FROM ({sql.rstrip().rstrip(';')}\n)"
-        counted = self._connection.execute(counting).fetchone()
-        return int(counted[0]) if counted else 0
+        plain = "SELECT json_deserialize_sql(json_serialize_sql(?))"  # without comments and semicolon
+        [[inner]] = self._connection.execute(plain, [sql]).fetchall()
+        [[number]] = self._connection.execute(f"SELECT count(*) FROM ({inner})").fetchall()
+        return int(number)
 
     def _validate(self, sql: str) -> frozenset[str]:
         """Return the columns that a valid query names. Raises QueryRefused for an invalid one."""

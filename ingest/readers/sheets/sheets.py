@@ -252,7 +252,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=6,
+    version=7,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )
