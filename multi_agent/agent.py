@@ -108,6 +108,11 @@ class AgentCard(FrozenModel):
         default=None, description="returns its inputs when a person asks it directly; needed only if it has inputs"
     )
     outputs: type[StepOutput] = Field(default=StepOutput, description="what later steps may refer to")
+    lookup: str = Field(
+        default="",
+        description="the inputs and when triage chooses them, for an agent without a model whose results answer a "
+        "question about the collection itself; empty for other agents",
+    )
     model: str = Field(default="", description="named model endpoint; empty for the default")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None counts votes without weights")
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")

@@ -26,6 +26,16 @@ class CatalogueEntry(FrozenModel):
     path: str = Field(default="", description="path of the document as ingested")
     type: str = Field(default="", description="type of its file, such as pdf")
     dated: date | None = Field(default=None, description="stated date or period, otherwise date of last file change")
+    stated: date | None = Field(default=None, description="the date or period that it states")
+    changed: date | None = Field(default=None, description="date of the last file change")
+    author: str = ""
+    kind: str = ""
+    issuer: str = ""
+    period: str = ""
+    sheets: int | None = Field(default=None, description="None for formats without sheets")
+    rows: int | None = Field(default=None, description="of all tables of a spreadsheet or CSV file")
+    state: str = Field(default="indexed", description="as in the list of documents, such as indexed or failed")
+    reason: str = Field(default="", description="why it could not be read")
     tags: tuple[str, ...] = ()
     version: str = Field(default="", description="hash of the content; empty for passages that the caller gave")
     warnings: tuple[str, ...] = Field(default=(), description="what of it was not read, or read by a guess")
@@ -47,6 +57,10 @@ class Library(Protocol):
         """Return every document, sorted by name."""
         ...
 
+    def unread(self) -> Sequence[CatalogueEntry]:
+        """Return every file that searches cannot find, because it could not be read, sorted by name."""
+        ...
+
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         """Return the best ``limit`` chunks over all queries, best first.
 
@@ -60,6 +74,10 @@ class Library(Protocol):
 
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         """Return every chunk in reading order, optionally of these documents only, by name or id."""
+        ...
+
+    def mentions(self, words: Sequence[str], documents: Sequence[str] = ()) -> list[Chunk]:
+        """Return every chunk that has one of the words or phrases, in reading order."""
         ...
 
     def page_picture(self, chunk: Chunk, page: int) -> bytes:

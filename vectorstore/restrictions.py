@@ -32,8 +32,7 @@ class Restrictions(NamedTuple):
 
     def allow(self, chunk: Chunk) -> bool:
         """Return whether the text of the passage meets the restrictions."""
-        text = f"{chunk.header.text}\n{chunk.text}" if chunk.header else chunk.text
-        texts = [_normal(each) for each in dict.fromkeys((text, BROKEN.sub("-", text), BROKEN.sub("", text)))]
+        texts = normal_texts(f"{chunk.header.text}\n{chunk.text}" if chunk.header else chunk.text)
         return all(_contains(texts, each) for each in self.phrases) and not any(
             _contains(texts, each) for each in self.excluded
         )
@@ -41,9 +40,9 @@ class Restrictions(NamedTuple):
 
 def parse(query: str) -> Restrictions:
     """Return the restrictions of a query. An unbalanced quote, and a minus before a number, restrict nothing."""
-    phrases = tuple(_normal(found) for found in _PHRASE.findall(query))
+    phrases = tuple(normal(found) for found in _PHRASE.findall(query))
     outside = _PHRASE.sub(" ", query)
-    excluded = tuple(_normal(found) for found in _EXCLUDED.findall(outside))
+    excluded = tuple(normal(found) for found in _EXCLUDED.findall(outside))
     if not phrases and not excluded:
         return Restrictions(query, (), ())
     text = _PHRASE.sub(r"\1", query)
@@ -52,10 +51,20 @@ def parse(query: str) -> Restrictions:
     return Restrictions(" ".join(text.split()), phrases, excluded)
 
 
-def _normal(text: str) -> str:
+def normal(text: str) -> str:
+    """Return the text in normal form."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
+def normal_texts(text: str) -> list[str]:
+    """Return the text in normal form, in each way to read its hyphens at line ends."""
+    return [normal(each) for each in dict.fromkeys((text, BROKEN.sub("-", text), BROKEN.sub("", text)))]
+
+
+def places(phrase: str, text: str) -> list[str]:
+    """Return each place of the phrase in the text, both in normal form, where no letter or digit touches it."""
+    return re.findall(rf"(?<!\w){re.escape(phrase)}(?!\w)", text)
+
+
 def _contains(texts: Sequence[str], phrase: str) -> bool:
-    """Return whether the phrase stands in one of the texts, and no letter or digit touches it."""
-    return any(re.search(rf"(?<!\w){re.escape(phrase)}(?!\w)", text) for text in texts)
+    return any(places(phrase, text) for text in texts)

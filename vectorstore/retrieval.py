@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 
 from vectorstore.embedding.embedder import QueryEmbedder
+from vectorstore.mentions import WantedWords
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.quoted_mail import quotes, writers_first
 from vectorstore.ranking import DEPTH
@@ -75,6 +76,10 @@ class Retriever:
             if len(allowed) >= limit or len(hits) < depth or depth >= MOST_CHECKED:
                 return allowed[:limit]
             depth = min(4 * depth, MOST_CHECKED)
+
+    def mentions(self, words: Sequence[str], where: ChunkFilter = EVERYTHING) -> list[Chunk]:
+        """Return every selected chunk that has one of the words or phrases, in order of document name and position."""
+        return self.collection.consistent_read(lambda view: WantedWords(words).find(view, where))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Yield every selected chunk, in order of document name and position."""

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Engine,
     Select,
     Text,
@@ -296,13 +297,19 @@ class Ledger:
             query = query.where(or_(columns.name > name, and_(columns.name == name, columns.id > after)))
         return self._records(query.order_by(columns.name, columns.id).limit(limit))
 
-    def catalogue(self, collection: str) -> Iterator[IndexedDocument]:
-        """Iterate over the searchable documents of a collection, sorted by name."""
-        columns = DOCUMENTS.c
-        language = columns["metadata"][LANGUAGE].as_string()
+    def catalogue(self, collection: str, *, unread: bool = False) -> Iterator[IndexedDocument]:
+        """Iterate over the searchable documents of a collection, or those that are not searchable, sorted by name."""
+        columns, metadata = DOCUMENTS.c, DOCUMENTS.c["metadata"]
+        parts: dict[str, ColumnElement[Any]] = {
+            "language": metadata[LANGUAGE].as_string(),
+            "authors": metadata["authors"].as_string(),
+            "sheets": metadata["sheets"].as_integer(),
+            "rows": metadata["rows"].as_integer(),
+        }
+        wanted = (columns.chunks == 0, columns.state != DocumentState.REMOVED) if unread else (columns.chunks > 0,)
         query = (
-            select(*(language if name == "language" else columns[name] for name in IndexedDocument._fields[:-1]))
-            .where(columns.collection == collection, columns.chunks > 0)
+            select(*(parts[name] if name in parts else columns[name] for name in IndexedDocument._fields[:-1]))
+            .where(columns.collection == collection, *wanted)
             .order_by(columns.name, columns.id)
         )
         with database(), self._engine.connect() as connection:

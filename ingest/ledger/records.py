@@ -126,7 +126,7 @@ class DocumentSummary(NamedTuple):
 
 
 class IndexedDocument(NamedTuple):
-    """A searchable document in a list of all documents: some fields of its ``DocumentRecord``."""
+    """A document in a list of all documents: some fields of its ``DocumentRecord``, and of its metadata."""
 
     id: str
     name: str
@@ -138,8 +138,13 @@ class IndexedDocument(NamedTuple):
     modified: float
     mime_type: str
     language: str | None
+    authors: str | None
+    sheets: int | None
+    rows: int | None
     facts: dict[str, dict[str, str]]
     warnings: tuple[str, ...]
+    state: str
+    reason: str
     tags: tuple[str, ...]
 
     @property
@@ -150,9 +155,17 @@ class IndexedDocument(NamedTuple):
     @property
     def dated(self) -> date | None:
         """The date of the document, as in ``DocumentRecord``."""
-        return document_date(
-            [self.facts[name]["value"] for name in (DATE, PERIOD) if name in self.facts], self.modified
-        )
+        return self.stated or self.changed
+
+    @property
+    def stated(self) -> date | None:
+        """The date or period that the document states."""
+        return document_date([self.facts[name]["value"] for name in (DATE, PERIOD) if name in self.facts], 0.0)
+
+    @property
+    def changed(self) -> date | None:
+        """The day (UTC) of the last file change."""
+        return document_date((), self.modified)
 
 
 class Publication(NamedTuple):

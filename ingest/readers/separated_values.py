@@ -27,7 +27,7 @@ def read_separated_values(request: ReadRequest, into: DocumentBuilder) -> dict[s
     if declared:
         text = text[declared.end() :]
     csv.field_size_limit(_MAX_CELL)
-    into.table(list(_rows(text, declared[1] if declared else _delimiter(text), into)))
+    into.sheet([list(_rows(text, declared[1] if declared else _delimiter(text), into))], sheets=0)
     return {}
 
 
@@ -83,7 +83,7 @@ def _is_open(lines: list[str], delimiter: str) -> bool:
 
 READER = Reader(
     name="separated_values",
-    version=2,
+    version=3,
     read=read_separated_values,
     mime_types=("text/csv", "text/tab-separated-values"),
 )

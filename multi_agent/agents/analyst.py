@@ -85,7 +85,7 @@ class Analyst:
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         table = await asyncio.to_thread(build_table, context)
-        database = await asyncio.to_thread(RecordDatabase, table)
+        database = await asyncio.to_thread(RecordDatabase, table.columns)
         prompt = self._kit.require_prompt()
         messages = prompt.render(
             question=context.question,
@@ -126,20 +126,15 @@ class Analyst:
     async def _query(self, database: RecordDatabase, purpose: str, sql: str, rows: int) -> Result | str:
         """Run a query and publish it. Return the result, or the fault."""
         started = time.monotonic()
-        answer = await self._run(database, sql, rows)
+        answer: Result | str
+        try:
+            answer = await database.ask(sql, rows=rows, seconds=self._kit.settings.sql_seconds)
+        except QueryRefused as refusal:
+            answer = str(refusal)
         count, error = (len(answer.rows), "") if isinstance(answer, Result) else (0, answer)
         seconds = time.monotonic() - started
         await self._kit.publish(Computed(purpose=purpose, sql=sql, rows=count, seconds=seconds, error=error))
         return answer
-
-    async def _run(self, database: RecordDatabase, sql: str, rows: int) -> Result | str:
-        try:
-            return await asyncio.to_thread(database.query, sql, rows=rows, seconds=self._kit.settings.sql_seconds)
-        except QueryRefused as refusal:
-            return str(refusal)
-        except asyncio.CancelledError:
-            database.interrupt()  # cancellation does not stop its thread
-            raise
 
 
 def _text(value: Scalar | None) -> str:

@@ -102,10 +102,17 @@ def describe_basis(signal: Signal, judged: Sequence[Judged], computations: Seque
     if signal is Signal.UNCHECKED:
         return f"Names and figures found in its quotes; {share} not checked further"
     used = {each.number for claim in judged for each in claim.statement.computations}
-    if rows := sum(len(each.evidence) for each in computations if each.number in used):
-        return f"Computed from {count(rows, 'row')}"
+    if computed := [each for each in computations if each.number in used]:
+        return describe_computed(computed)
     places = {item.place: item for each in judged for item in each.statement.evidence}
     pages = sorted({page for item in places.values() for page in item.pages})
     if all(each.shown == WORD_FOR_WORD for each in judged):
         return f"Word for word{f' on page {pages[0]}' if len(pages) == 1 else ''}"
     return f"Follows from {count(len(places), 'quote')}"
+
+
+def describe_computed(computations: Sequence[Computation]) -> str:
+    """Return what an answer was computed from: "Computed from 3 rows"."""
+    rows = sum(len(each.evidence) for each in computations)
+    sources = dict.fromkeys(each.source for each in computations if each.source)
+    return f"Computed from {' and '.join(([count(rows, 'row')] if rows or not sources else []) + list(sources))}"

@@ -16,6 +16,7 @@ from typing import Self
 
 from base.counts import count
 from multi_agent.grounding.arithmetic import derivation, total
+from multi_agent.grounding.confidence import describe_computed
 from multi_agent.grounding.judged import CHECKED, WORD_FOR_WORD, Judged, Statement
 from multi_agent.grounding.meaning.checking import check, follows_by_clauses
 from multi_agent.grounding.meaning.comparing import Comparison
@@ -25,7 +26,7 @@ from multi_agent.prompts.show_outside import show_words
 from multi_agent.prompts.show_passages import show_location, show_proof
 from multi_agent.records.numbers_and_dates import find_amounts
 from multi_agent.values.context import Evidence
-from vectorstore.models import Chunk, ChunkKind
+from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
 _COMMON = 3  # passages; a word in this many passages proves little about one claim
@@ -95,8 +96,11 @@ class SupportRules:
     def _lacks_answer(self, statement: Statement) -> bool:
         """Return whether the claim adds no figure or name, although its evidence has those of the short answer.
 
-        A small model copies the label of a table row, such as "Heat pumps delivered", and omits the value.
+        A small model copies the label of a table row, such as "Heat pumps delivered", and omits the value. In a list
+        of documents, each name is complete.
         """
+        if any(each.source for each in statement.computations):
+            return False
         own = [term for term in _exact_terms(statement.text) if term not in self._asked]
         answer = [term for term in _exact_terms(self._short) if term not in self._asked]
         if own or not answer:
@@ -188,9 +192,9 @@ class SupportRules:
 
     def _comparison(self, statement: Statement) -> Comparison | None:
         quotes = [item.quote for item in statement.evidence]
-        rows = [f"| {' | '.join(map(str, row))} |" for each in statement.computations for row in each.rows]
+        rows = [f"| {' | '.join(map(_cell, row))} |" for each in statement.computations for row in each.rows]
         around = [self._around(item) for item in statement.evidence]
-        around += [f"{each.purpose}\n{' '.join(each.columns)}" for each in statement.computations]
+        around += [f"{each.purpose}\n{each.source}\n{' '.join(each.columns)}" for each in statement.computations]
         return check(
             statement.text,
             [*quotes, *rows],
@@ -306,7 +310,9 @@ class SupportRules:
     def _evidence_text(self, statement: Statement) -> str:
         quotes = [f"{self._around(item)}\n{item.quote}" for item in statement.evidence]
         results = [
-            "\n".join((each.purpose, " ".join(each.columns), *(" ".join(map(str, row)) for row in each.rows)))
+            "\n".join(
+                (each.purpose, each.source, " ".join(each.columns), *(" ".join(map(_cell, row)) for row in each.rows))
+            )
             for each in statement.computations
         ]
         return "\n".join((*quotes, *results))
@@ -350,7 +356,7 @@ def _joins(statement: Statement) -> bool:
 def _follows(statement: Statement, found: Comparison) -> str:
     """Return in words what a supported statement follows from."""
     if statement.computations:
-        return f"Computed from {count(sum(len(each.evidence) for each in statement.computations), 'row')}"
+        return describe_computed(statement.computations)
     return CHECKED if found.sentences < 2 else f"Follows from {count(len(statement.evidence), 'quote')}"
 
 
@@ -379,6 +385,10 @@ def _add_up(missing: Sequence[Term], statement: Statement) -> list[str]:
 def _exact_terms(text: str) -> list[Term]:
     """Return the figures and names of a text."""
     return [term for term in find_terms(text) if term.kind != "word"]
+
+
+def _cell(value: Scalar | None) -> str:
+    return "" if value is None else str(value)
 
 
 def _show(quotes: Sequence[Evidence]) -> str:

@@ -19,6 +19,7 @@ class FilteredLibrary:
         self._library = library
         catalogue = library.catalogue()
         self._documents = wanted.choose(catalogue, library.collection)
+        self._unread = wanted.matching(library.unread())
         self.selection = Selection(filter=wanted, documents=len(self._documents), total=len(catalogue))
 
     @property
@@ -31,6 +32,9 @@ class FilteredLibrary:
     def catalogue(self) -> Sequence[CatalogueEntry]:
         return self._documents
 
+    def unread(self) -> Sequence[CatalogueEntry]:
+        return self._unread
+
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         ids = self._ids(documents)
         return self._library.search(queries, limit, ids) if ids else []
@@ -41,6 +45,10 @@ class FilteredLibrary:
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         ids = self._ids(documents)
         return self._library.scan(ids) if ids else []
+
+    def mentions(self, words: Sequence[str], documents: Sequence[str] = ()) -> list[Chunk]:
+        ids = self._ids(documents)
+        return self._library.mentions(words, ids) if ids else []
 
     def page_picture(self, chunk: Chunk, page: int) -> bytes:
         return self._library.page_picture(chunk, page)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from multi_agent.library import CatalogueEntry, Library
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.values.request import RagResult, Request
 from multi_agent.values.sources import given_passages
+from vectorstore.mentions import WantedWords
 from vectorstore.models import Chunk, Hit
 
 _QUERY = 1_000  # characters of a given passage that are used as a query
@@ -59,6 +60,9 @@ class GivenLibrary:
         ]
         return sorted([*documents, *entries], key=lambda entry: entry.name)
 
+    def unread(self) -> Sequence[CatalogueEntry]:
+        return self._library.unread() if self._searches else ()
+
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         """Return the given passages, regardless of queries and documents, then the best ones of the collection."""
         given = self._passages[:limit]
@@ -75,10 +79,22 @@ class GivenLibrary:
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         """Return all given passages and all chunks of the collection, optionally of the named documents only."""
         given = [chunk for chunk in self._passages if not documents or chunk.name in documents]
-        if not self._searches:
-            return given
+        return self._with_collection(given, lambda: self._library.scan(documents))
+
+    def mentions(self, words: Sequence[str], documents: Sequence[str] = ()) -> list[Chunk]:
+        """Return the given passages and the chunks of the collection that have one of the words."""
+        wanted = WantedWords(words)
+        given = [
+            chunk
+            for chunk in self._passages
+            if (not documents or chunk.name in documents) and wanted.mentioned_in(chunk)
+        ]
+        return self._with_collection(given, lambda: self._library.mentions(words, documents))
+
+    def _with_collection(self, given: list[Chunk], read: Callable[[], list[Chunk]]) -> list[Chunk]:
+        """Return the given passages, followed by the other ones of the collection if it may be searched."""
         known = {chunk.id for chunk in given}
-        return [*given, *(chunk for chunk in self._library.scan(documents) if chunk.id not in known)]
+        return [*given, *(chunk for chunk in (read() if self._searches else ()) if chunk.id not in known)]
 
     def page_picture(self, chunk: Chunk, page: int) -> bytes:
         return self._library.page_picture(chunk, page)

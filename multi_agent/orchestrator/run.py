@@ -264,13 +264,14 @@ class Run:
             return Understanding(intent=question, requirements=(question,)), self._change(chosen)
         if chosen:
             return await planner.follow(question, chosen, self._request.inputs)
-        agents = fast_agents(self._dependencies.registry, self._builder.not_asked)
-        if mode in ("auto", "fast") and agents:
+        registry = self._dependencies.registry
+        registry = registry.without({name: why for name, why in self._builder.not_asked.items() if name in registry})
+        if mode in ("auto", "fast") and fast_agents(registry):
             llm = self._models.observed("Triage", self._bus.publish)
             sources = show_sources(self._request.sources)
             triage = Triage(
                 llm,
-                agents,
+                registry,
                 documents,
                 self._bus.publish,
                 remembered,

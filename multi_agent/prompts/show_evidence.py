@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
+from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.prompts.show_dates import show_dates
 from multi_agent.prompts.show_outside import OUTSIDE, show_words
 from multi_agent.prompts.show_passages import show_location
@@ -17,6 +19,7 @@ from multi_agent.values.context import Claim, Computation, Evidence, Finding, Re
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _FLAWS_SHOWN = 5
+_TOKENS = 1000  # of the rows of one computation over the collection itself
 
 
 def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
@@ -67,6 +70,10 @@ def show_computations(context: ResearchContext) -> str:
     if not context.computations:
         return ""
     shown = "\n".join(map(_show_computation, renumber_computations(context)))
+    if any(each.source for each in context.computations):
+        return (
+            f"\nComputations over all that is named after 'from' (no rows, or 0, proves that there is none):\n{shown}\n"
+        )
     return f"\nComputations over the records:\n{shown}\n"
 
 
@@ -103,6 +110,8 @@ def _columns(chunk: Chunk) -> str:
 
 def _show_computation(computation: Computation) -> str:
     rows = [" | ".join(computation.columns), *(" | ".join(map(_show_value, row)) for row in computation.rows)]
+    if computation.source:
+        return _show_sourced(computation, rows)
     lines = [f"SQL: {' '.join(computation.sql.split())}", "Result:", *(f"  {row}" for row in rows)]
     lines += ["  (no rows)"] if not computation.rows else []
     lines += ["  (and more rows, which are not kept)"] if computation.truncated else []
@@ -110,6 +119,18 @@ def _show_computation(computation: Computation) -> str:
     if flaws := computation.flaws:
         more = f"; and {len(flaws) - _FLAWS_SHOWN} more" if len(flaws) > _FLAWS_SHOWN else ""
         lines.append(f"Left out, as they do not fit: {'; '.join(flaws[:_FLAWS_SHOWN])}{more}")
+    return f"[C{computation.number}] {computation.purpose}\n" + "\n".join(f"    {line}" for line in lines)
+
+
+def _show_sourced(computation: Computation, rows: Sequence[str]) -> str:
+    """Return a computation over everything that its source holds, with as many rows as ``_TOKENS`` allow."""
+    used = list(accumulate(map(estimate_tokens, rows)))
+    fitting = [row for row, tokens in zip(rows, used, strict=True) if tokens <= _TOKENS] or rows[:1]
+    lines = [f"{' '.join(computation.sql.split())}, from {computation.source}:", *(f"  {row}" for row in fitting)]
+    lines += ["  (no rows)"] if not computation.rows else []
+    lines += ["  (more rows are not shown)"] if computation.truncated or len(fitting) < len(rows) else []
+    if computation.flaws:
+        lines.append(f"Not covered: {'; '.join(computation.flaws)}")
     return f"[C{computation.number}] {computation.purpose}\n" + "\n".join(f"    {line}" for line in lines)
 
 

@@ -1,7 +1,7 @@
-"""Runs SQL that a model wrote over the extracted records, in an isolated in-memory DuckDB.
+"""Runs SQL that a model wrote over one table, in an isolated in-memory DuckDB.
 
 There are four layers of protection, each sufficient against most attacks. DuckDB's own parser must find one SELECT that
-names only ``records`` and the functions listed here. The database has no access to files, network and extensions, and
+names only this table and the functions listed here. The database has no access to files, network and extensions, and
 its configuration is locked. Every query runs in a read-only transaction. Time, memory and the size of results are
 limited.
 
@@ -11,6 +11,7 @@ environment, that are not deterministic, or that ignore an interrupt (edit dista
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import threading
@@ -23,10 +24,9 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.errors import QueryRefused
-from multi_agent.records.table import RecordTable
+from multi_agent.records.table import Column
 from vectorstore.models import Scalar
 
-TABLE = "records"
 _MAX_QUERY = 8_000
 _MAX_RESULT = 20_000
 _MAX_MESSAGE = 400
@@ -71,19 +71,25 @@ class Result(FrozenModel):
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
-    truncated: bool
+    total: int = Field(description="number of all rows, of which ``rows`` are the first")
     reads: frozenset[str] = Field(description="columns of the table in the query")
+
+    @property
+    def truncated(self) -> bool:
+        """Whether there are more rows."""
+        return self.total > len(self.rows)
 
 
 class RecordDatabase:
-    """A database with the table ``records``. Runs one query at a time. Its memory is freed with the object."""
+    """A database with one table. Runs one query at a time. Its memory is freed with the object."""
 
-    def __init__(self, table: RecordTable) -> None:
+    def __init__(self, columns: Sequence[Column], table: str = "records") -> None:
         import duckdb
 
         self._connection = duckdb.connect(":memory:", config=_CONFIGURATION)
-        self._columns = frozenset(column.name for column in table.columns)
-        self._fill(table)
+        self._columns = frozenset(column.name for column in columns)
+        self._table = table
+        self._fill(columns)
         found = self._connection.execute(
             "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
         ).fetchall()
@@ -91,12 +97,12 @@ class RecordDatabase:
         """Reserved words, which need double quotes as names in SQL."""
         self._connection.execute("SET lock_configuration = true")
 
-    def _fill(self, table: RecordTable) -> None:
-        columns = table.columns
+    def _fill(self, columns: Sequence[Column]) -> None:
         kinds = ", ".join(f'"{column.name}" {column.type}' for column in columns)
         values = ", ".join(f"CAST(unnest(CAST(? AS VARCHAR[])) AS {column.type})" for column in columns)
-        self._connection.execute(f"CREATE TABLE {TABLE} ({kinds})")
-        self._connection.execute(f"INSERT INTO {TABLE} SELECT {values}", [list(column.values) for column in columns])
+        self._connection.execute(f"CREATE TABLE {self._table} ({kinds})")
+        rows = [list(column.values) for column in columns]
+        self._connection.execute(f"INSERT INTO {self._table} SELECT {values}", rows)
 
     def query(self, sql: str, *, rows: int, seconds: float) -> Result:
         """Run a query and return at most ``rows`` rows. Raises QueryRefused with a message for the model."""
@@ -116,6 +122,14 @@ class RecordDatabase:
             timer.cancel()
             timer.join()  # otherwise it could interrupt a later query
 
+    async def ask(self, sql: str, *, rows: int, seconds: float) -> Result:
+        """Run a query in a thread. Raises like ``query``."""
+        try:
+            return await asyncio.to_thread(self.query, sql, rows=rows, seconds=seconds)
+        except asyncio.CancelledError:
+            self.interrupt()  # cancellation does not stop its thread
+            raise
+
     def interrupt(self) -> None:
         """Stop the running query. Can be called from any thread."""
         self._connection.interrupt()
@@ -126,11 +140,19 @@ class RecordDatabase:
             cursor = self._connection.execute(sql)
             columns = tuple(name for name, *_ in cursor.description or ())
             found = cursor.fetchmany(limit + 1)
+            total = len(found) if len(found) <= limit else self._count(sql)
         finally:
             self._connection.execute("ROLLBACK")
         rows = tuple(tuple(_to_scalar(value) for value in row) for row in found[:limit])
         _require_small(rows)
-        return Result(columns=columns, rows=rows, truncated=len(found) > limit, reads=reads)
+        return Result(columns=columns, rows=rows, total=total, reads=reads)
+
+    def _count(self, sql: str) -> int:
+        """Return the number of all rows of a valid query."""
+        plain = "SELECT json_deserialize_sql(json_serialize_sql(?))"  # without comments and semicolon
+        [[inner]] = self._connection.execute(plain, [sql]).fetchall()
+        [[number]] = self._connection.execute(f"SELECT count(*) FROM ({inner})").fetchall()
+        return int(number)
 
     def _validate(self, sql: str) -> frozenset[str]:
         """Return the columns that a valid query names. Raises QueryRefused for an invalid one."""
@@ -143,7 +165,7 @@ class RecordDatabase:
             kinds = ", ".join(statement.type.name for statement in statements) or "nothing"
             raise QueryRefused(f"Give exactly one SELECT, or WITH … SELECT, and nothing else; this is {kinds}.")
         nodes = list(_nodes(self._parse(sql)))
-        _require_allowed(nodes)
+        _require_allowed(nodes, self._table)
         named = {node["column_names"][-1].lower() for node in nodes if node.get("class") == "COLUMN_REF"}
         return self._columns if any(node.get("class") == "STAR" for node in nodes) else self._columns & named
 
@@ -158,9 +180,9 @@ class RecordDatabase:
         return tree
 
 
-def _require_allowed(nodes: Sequence[dict[str, Any]]) -> None:
-    """Raise QueryRefused with all errors, unless the query only reads allowed tables through allowed functions."""
-    named = {TABLE, *(node["key"].lower() for node in nodes if "key" in node and "value" in node)}
+def _require_allowed(nodes: Sequence[dict[str, Any]], table: str) -> None:
+    """Raise QueryRefused with all errors, unless the query only reads this table through allowed functions."""
+    named = {table, *(node["key"].lower() for node in nodes if "key" in node and "value" in node)}
     errors = []
     for node in nodes:
         kind, function = node.get("type", ""), node.get("function_name", "")
@@ -168,7 +190,7 @@ def _require_allowed(nodes: Sequence[dict[str, Any]]) -> None:
             errors.append(f"It may only read: {kind} is not allowed.")
         if kind == "BASE_TABLE" and (node["schema_name"] or node["table_name"].lower() not in named):
             path = ".".join(filter(None, (node["catalog_name"], node["schema_name"], node["table_name"])))
-            errors.append(f"There is no table {path!r}: read from {TABLE}, or from what WITH names.")
+            errors.append(f"There is no table {path!r}: read from {table}, or from what WITH names.")
         if function and function.lower() not in _FUNCTIONS:
             errors.append(
                 f"The function {function!r} is not available. {_ALTERNATIVES.get(function.lower(), '')}".rstrip()

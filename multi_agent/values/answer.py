@@ -88,6 +88,7 @@ class Computed(FrozenModel):
     truncated: bool
     evidence: tuple[Quote, ...]
     flaws: tuple[str, ...]
+    source: str = Field(default="", description="what it was computed from, if not from quotes")
 
     @classmethod
     def of(cls, computation: Computation, names: Mapping[str, str]) -> Computed:

@@ -124,7 +124,7 @@ class Record(FrozenModel):
 
 
 class Computation(FrozenModel):
-    """The result of a query over the extracted records, with the evidence of the records it used."""
+    """The result of a query over the extracted records, with the evidence of the records it used, or over a source."""
 
     number: int = Field(default=1, ge=1, description="number in the answer, in the order of computation")
     purpose: str = Field(description="what was computed, in a few words")
@@ -133,7 +133,13 @@ class Computation(FrozenModel):
     rows: tuple[tuple[Scalar | None, ...], ...]
     truncated: bool = Field(default=False, description="whether rows beyond the limit were dropped")
     evidence: tuple[Evidence, ...] = Field(description="the quotes of the records that it used")
-    flaws: tuple[str, ...] = Field(default=(), description="values that did not fit their type and were left as text")
+    flaws: tuple[str, ...] = Field(
+        default=(),
+        description="values that did not fit their type and were left as text; with a source, what it did not cover",
+    )
+    source: str = Field(
+        default="", description="what it was computed from instead of records, such as the catalogue of 15 documents"
+    )
 
 
 Verdict = Literal["supported", "contradicted", "not_checked"]

@@ -53,19 +53,22 @@ class DocumentFilter(FrozenModel):
 
     def choose(self, catalogue: Sequence[CatalogueEntry], collection: str) -> tuple[CatalogueEntry, ...]:
         """Return the documents that meet every condition. Raises NoDocumentMatches, which names the condition."""
-        left = catalogue
         for condition in self._conditions():
             if not any(map(condition.is_met, catalogue)):
                 raise NoDocumentMatches(
                     f"No document of {collection!r} meets the condition '{condition.text}'.{condition.known(catalogue)}"
                 )
-            left = [entry for entry in left if condition.is_met(entry)]
-        if not left:
+        if not (left := self.matching(catalogue)):
             raise NoDocumentMatches(
                 f"No document of {collection!r} meets all conditions: {self}. Each condition alone matches some "
                 "documents. Remove one of them."
             )
-        return tuple(left)
+        return left
+
+    def matching(self, catalogue: Sequence[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
+        """Return the documents that meet every condition."""
+        conditions = tuple(self._conditions())
+        return tuple(entry for entry in catalogue if all(condition.is_met(entry) for condition in conditions))
 
     def _conditions(self) -> Iterator[_Condition]:
         if self.documents:

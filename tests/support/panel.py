@@ -155,7 +155,7 @@ def _point(request: Request, item: dict[str, Any], quotes: Sequence[dict[str, An
 def triage(request: Request, mode: str = "fast", **more: Any) -> dict[str, Any]:
     """Return a triage response with the fields of the requested schema."""
     response = {
-        "requirements": ["the fact"], "queries": [], "documents": "all", "agent": "Reader",
+        "requirements": ["the fact"], "queries": [], "documents": "all", "agent": "Reader", "lookup": None,
         "steps": "one" if mode == "fast" else "several", "domain": "pumps", "ask_back": None, **more,
     }  # fmt: skip
     assert request.schema is not None

@@ -68,6 +68,10 @@ class Bm25Encoder:
         text = _prepared(text)
         return _model(STEMMERS.get(language)).embed_document(" ".join((_with_bigrams(text), *forms(text, language))))
 
+    def stems(self, word: str, language: str) -> frozenset[int]:
+        """Return the terms of a word in a passage of this language. Empty for a stop word, which is not indexed."""
+        return frozenset(_model(STEMMERS.get(language)).embed_query(_with_bigrams(_prepared(word))).indices)
+
     def words(self, text: str, passages: Mapping[str, int]) -> list[QueryWord]:
         """Return the words of a query with their terms in all languages of ``passages`` (number by language).
 
@@ -156,6 +160,11 @@ def _model(stemmer: str | None) -> qdrant.Bm25:
 def _prepared(text: str) -> str:
     """Return the text with composed and narrow characters, and with the marks of notes apart: ``500 [1]``."""
     return _NOTE_MARK.sub(r" \g<0>", unicodedata.normalize("NFC", text).translate(_NARROW))
+
+
+def is_unspaced(text: str) -> bool:
+    """Return whether the text has a script without spaces between words."""
+    return bool(_UNSPACED.search(text))
 
 
 def _with_bigrams(text: str) -> str:

@@ -81,8 +81,9 @@ def _show_computed(console: Console, computed: Computed) -> None:
     if (rest := len(computed.rows) - MAX_ROWS) > 0 or computed.truncated:
         more = count(max(rest, 0), "more row")
         show_paragraph(console, f"… and {more}" + (" (truncated)" if computed.truncated else ""))
-    sources = ", ".join(sorted({quote.name for quote in computed.evidence}))
-    show_paragraph(console, f"from {count(len(computed.evidence), 'quote')} in {sources}")
+    names = ", ".join(sorted({quote.name for quote in computed.evidence}))
+    quotes = f"{count(len(computed.evidence), 'quote')} in {names}"
+    show_paragraph(console, f"from {computed.source or quotes}")
     for flaw in computed.flaws:
         show_paragraph(console, f"! {flaw}")
 

@@ -174,19 +174,20 @@ class Collections:
             lambda chunk, page: self.draw_page(part_of(selection, chunk.name), chunk, page),
             None if SEPARATOR in selection else partial(self.ledger.searchable, selection),
             partial(self.ledger.file_days, names_in(selection)),
+            lambda: self.catalogue(selection, unread=True),
         )
 
-    def catalogue(self, selection: str) -> list[CatalogueEntry]:
-        """Return the searchable documents of collections. With several, names begin with the collection."""
+    def catalogue(self, selection: str, *, unread: bool = False) -> list[CatalogueEntry]:
+        """Return the searchable or unread documents of collections. With several, names begin with the collection."""
         from api.services.research.library import list_catalogue
 
         names = names_in(selection)
         if len(names) == 1:
-            return list_catalogue(self.ledger, selection)
+            return list_catalogue(self.ledger, selection, unread=unread)
         return [
             entry.model_copy(update={"name": f"{name}/{entry.name}"})
             for name in names
-            for entry in list_catalogue(self.ledger, name)
+            for entry in list_catalogue(self.ledger, name, unread=unread)
         ]
 
     def drop(self, name: str, release: Callable[[], None] = lambda: None) -> None:

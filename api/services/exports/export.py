@@ -246,6 +246,7 @@ def _calculation(computed: Computed) -> Calculation:
         rows=tuple(tuple(_cell(value) for value in row) for row in computed.rows),
         notes=(
             *((f"From {count(len(computed.evidence), 'quote')} of {', '.join(made_from)}.",) if made_from else ()),
+            *((f"From {_plain(computed.source)}.",) if computed.source else ()),
             *cut,
             *map(_plain, computed.flaws),
         ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
 from ingest.ledger.ledger import Ledger
+from ingest.ledger.records import IndexedDocument
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import FILE_DATE, Chunk, ChunkFilter, Hit
@@ -34,6 +35,8 @@ class CollectionLibrary:
     """Returns the ids of the searchable documents with these names or ids. None looks through the catalogue."""
     file_days: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda _: {})
     """Returns the days of the last changes of the documents' files, by id."""
+    unread: Callable[[], Sequence[CatalogueEntry]] = tuple
+    """Returns the files that could not be read."""
 
     def index(self) -> Mapping[str, str]:
         spec = self.retriever.spec
@@ -52,6 +55,10 @@ class CollectionLibrary:
     def scan(self, documents: Sequence[str] = ()) -> list[Chunk]:
         where = self._filter(documents)
         return [] if where is None else self._with_days(list(self.retriever.scan(where)))
+
+    def mentions(self, words: Sequence[str], documents: Sequence[str] = ()) -> list[Chunk]:
+        where = self._filter(documents)
+        return [] if where is None else self.retriever.mentions(words, where)
 
     def page_picture(self, chunk: Chunk, page: int) -> bytes:
         return self.draw(chunk, page)
@@ -80,23 +87,38 @@ class CollectionLibrary:
         return [entry.id for entry in self.catalogue() if entry.name in named or entry.id in named]
 
 
-def list_catalogue(ledger: Ledger, collection: str) -> list[CatalogueEntry]:
-    """Return the searchable documents of a collection. A failed new version does not hide the indexed one."""
-    return [
-        CatalogueEntry(
-            name=document.name,
-            id=document.id,
-            title=document.title,
-            chunks=document.chunks,
-            pages=document.pages,
-            facts=tuple(document.facts[name]["value"] for name in _LISTED if name in document.facts),
-            language=document.language or "",
-            path=document.path,
-            type=document.type,
-            dated=document.dated,
-            tags=document.tags,
-            version=document.version[:16],
-            warnings=tuple(document.warnings),
-        )
-        for document in ledger.catalogue(collection)
-    ]
+def list_catalogue(ledger: Ledger, collection: str, *, unread: bool = False) -> list[CatalogueEntry]:
+    """Return the searchable documents of a collection, or those that are not searchable.
+
+    A failed new version does not hide the indexed one.
+    """
+    return [_entry(document) for document in ledger.catalogue(collection, unread=unread)]
+
+
+def _entry(document: IndexedDocument) -> CatalogueEntry:
+    facts = {name: fact["value"] for name, fact in document.facts.items()}
+    return CatalogueEntry(
+        name=document.name,
+        id=document.id,
+        title=document.title,
+        chunks=document.chunks,
+        pages=document.pages,
+        facts=tuple(facts[name] for name in _LISTED if name in facts),
+        language=document.language or "",
+        path=document.path,
+        type=document.type,
+        dated=document.dated,
+        stated=document.stated,
+        changed=document.changed,
+        author=document.authors or "",
+        kind=facts.get(KIND, ""),
+        issuer=facts.get(ISSUER, ""),
+        period=facts.get(PERIOD, ""),
+        sheets=document.sheets,
+        rows=document.rows,
+        state=document.state,
+        reason=document.reason,
+        tags=document.tags,
+        version=document.version[:16],
+        warnings=tuple(document.warnings),
+    )

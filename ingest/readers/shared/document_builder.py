@@ -7,6 +7,7 @@ Owns the text format: blocks are separated by a blank line, headings are plain l
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -39,6 +40,7 @@ class DocumentBuilder:
         self._page_starts: list[tuple[int, int]] = []
         self._labels: dict[int, str] = {}
         self._warnings: list[str] = []
+        self._counts: Counter[str] = Counter()
 
     @property
     def is_empty(self) -> bool:
@@ -49,6 +51,13 @@ class DocumentBuilder:
     def text(self) -> str:
         """The text of all blocks so far."""
         return "".join(self._parts)
+
+    def sheet(self, tables: Sequence[Sequence[Sequence[str]]], *, sheets: int = 1) -> None:
+        """Add the tables of a sheet, and count their rows without the headers for the metadata of the document."""
+        for table in tables:
+            self.table(table)
+        rows = sum(max(sum(any(map(str.strip, row)) for row in table) - 1, 0) for table in tables)
+        self._counts.update({"sheets": sheets, "rows": rows} if sheets else {"rows": rows})
 
     def warn(self, warning: str) -> None:
         """Add a warning for the user about how the document was read."""
@@ -164,7 +173,7 @@ class DocumentBuilder:
             blocks=tuple(self._blocks),
             pages=self._pages(),
             title=" ".join(title.split()),
-            metadata=metadata or {},
+            metadata={**(metadata or {}), **self._counts},
             mime_type=mime_type,
             parser=parser,
             warnings=(*warnings, *self._warnings),

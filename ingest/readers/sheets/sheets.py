@@ -83,8 +83,7 @@ def _write_old_sheets(data: bytes, into: DocumentBuilder) -> bool:
 
 def _write_sheet(name: str, rows: Sequence[Sequence[str]], into: DocumentBuilder) -> None:
     into.heading(name, _SHEET_LEVEL)
-    for table in _tables(rows):
-        into.table(table)
+    into.sheet(list(_tables(rows)))
 
 
 def _has_parts(data: bytes) -> bool:
@@ -253,7 +252,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=6,
+    version=7,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

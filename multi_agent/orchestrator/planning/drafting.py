@@ -144,7 +144,7 @@ class _Drafter:
 
     def _answering_step(self, steps: Sequence[Step]) -> list[Step]:
         writers = [agent.card.name for agent in self._registry if "synthesis" in agent.card.writes]
-        found = any(self._written(step) & {"evidence", "findings", "notes"} for step in steps)
+        found = any(self._written(step) & {"evidence", "computations", "findings", "notes"} for step in steps)
         if not found or len(writers) != 1 or not all(self._cards(step) for step in steps):
             return []
         step_id = next(name for name in ("answer", "write_answer", "final_answer") if name not in {s.id for s in steps})

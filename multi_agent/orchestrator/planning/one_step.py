@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from multi_agent.agent import AgentCard
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
@@ -69,6 +71,20 @@ def one_step_plan(
     agents = tuple(card.name for card in cards)
     step = Step(id="answer", agents=agents, instruction=question, inputs=inputs, final=answers)
     return Plan(goal=question, mode=mode, steps=(step,))
+
+
+def lookup_plan(card: AgentCard, inputs: BaseModel, question: str, registry: AgentRegistry) -> Plan:
+    """Return a plan in which an agent without a model looks something up, and another one answers from it."""
+    writer = next(agent.card.name for agent in registry if "synthesis" in agent.card.writes)
+    look = Step(id="look_up", agents=(card.name,), instruction="", inputs=inputs.model_dump(mode="json"))
+    answer = Step(id="answer", agents=(writer,), instruction=question, needs=(look.id,), final=True)
+    return Plan(goal=question, mode="fast", steps=(look, answer))
+
+
+def lookup_agents(registry: AgentRegistry) -> tuple[AgentCard, ...]:
+    """Return the agents that look things up in a run with documents, if there is one that writes an answer."""
+    can_answer = any("synthesis" in agent.card.writes for agent in registry)
+    return tuple(agent.card for agent in registry if agent.card.lookup) if can_answer else ()
 
 
 def can_be_asked(card: AgentCard) -> bool:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Union
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from multi_agent.agent import AgentCard
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.grounding.asking_back import UNCLEAR, AskBack
 from multi_agent.model import LLM
 from multi_agent.orchestrator.planning.document_list import DocumentList
-from multi_agent.orchestrator.planning.one_step import one_step_plan
+from multi_agent.orchestrator.planning.drafting import with_documents
+from multi_agent.orchestrator.planning.one_step import fast_agents, lookup_agents, lookup_plan, one_step_plan
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.values.bus import Publish
@@ -39,13 +41,13 @@ class FastPlan(NamedTuple):
 class Triage:
     """Chooses the mode of a question, its search queries, and the documents that it names.
 
-    ``agents`` contains one or more agents that can answer a question in mode ``fast``.
+    One or more agents of the registry can answer a question in mode ``fast``.
     """
 
     def __init__(
         self,
         llm: LLM,
-        agents: Sequence[AgentCard],
+        registry: AgentRegistry,
         documents: DocumentList,
         publish: Publish,
         remembered: Remembered,
@@ -55,7 +57,8 @@ class Triage:
         ask_back: Callable[[AskBack], Awaitable[Synthesis | None]],
     ) -> None:
         self._sources, self._change, self._ask_back = sources, change, ask_back
-        self._llm, self._agents, self._documents, self._publish = llm, agents, documents, publish
+        self._llm, self._registry, self._documents, self._publish = llm, registry, documents, publish
+        self._agents, self._lookups = fast_agents(registry), lookup_agents(registry)
         self._remembered, self._today = remembered, today
 
     async def fast_plan(self, question: str, mode: Literal["auto", "fast"]) -> FastPlan | Synthesis | None:
@@ -66,6 +69,7 @@ class Triage:
         remembered = show_remembered(self._remembered, "`requirements`")
         shape = triage_response(
             tuple(card.name for card in self._agents),
+            tuple(card.inputs for card in self._lookups),
             chooses_mode=mode == "auto",
             has_requirements=bool(remembered),
         )
@@ -83,17 +87,31 @@ class Triage:
         response: Any = (await self._llm.complete(messages, shape)).value
         if response.ask_back and (asked := await self._ask_back(response.ask_back)):
             return asked
-        if getattr(response, "steps", "one") == "several":
+        lookup = getattr(response, "lookup", None)
+        if lookup is None and getattr(response, "steps", "one") == "several":
             return None
         requirements = tuple(getattr(response, "requirements", ())) or (question,)
-        name = getattr(response, "agent", self._agents[0].name)
-        card = next(card for card in self._agents if card.name == name)
-        documents = await self._known(() if response.documents == "all" else response.documents)
-        plan = one_step_plan((card,), question, "fast", _further(response.queries, question), documents)
-        plan = self._change(plan)
+        plan = self._change(
+            await (self._search(response, question) if lookup is None else self._look_up(lookup, question))
+        )
         understanding = Understanding(intent=question, domain=response.domain.strip(), requirements=requirements)
         await self._publish(PlanMade(understanding=understanding, plan=plan))
         return FastPlan(understanding, plan)
+
+    async def _search(self, response: Any, question: str) -> Plan:
+        name = getattr(response, "agent", self._agents[0].name)
+        card = next(card for card in self._agents if card.name == name)
+        documents = await self._known(() if response.documents == "all" else response.documents)
+        return one_step_plan((card,), question, "fast", _further(response.queries, question), documents)
+
+    async def _look_up(self, inputs: BaseModel, question: str) -> Plan:
+        card = next(card for card in self._lookups if card.inputs is type(inputs))
+        plan, repairs = with_documents(
+            lookup_plan(card, inputs, question, self._registry), self._registry, self._documents.find
+        )
+        if repairs:
+            await self._publish(ResponseRepaired(caller="Triage", repairs=repairs))
+        return plan
 
     def _example(self, steps: str, mode: Literal["auto", "fast"]) -> str:
         """Return the end of an example: the agent that searches documents, and the number of steps."""
@@ -104,6 +122,8 @@ class Triage:
 
     def _rules(self, mode: Literal["auto", "fast"]) -> str:
         rules = [Prompt.part("triage_mode")] if mode == "auto" else []
+        lookups = "\n".join(f"  - {card.lookup}" for card in self._lookups)
+        rules += [Prompt.part("triage_lookup", lookups=lookups)] if lookups else []
         rules += [Prompt.part("triage_agent")] if len(self._agents) > 1 else []
         rules += [Prompt.part("triage_tools")] if mode == "auto" and any(card.tools for card in self._agents) else []
         return "\n".join(rules)
@@ -122,7 +142,9 @@ class Triage:
 
 
 @lru_cache(maxsize=32)
-def triage_response(agents: tuple[str, ...], *, chooses_mode: bool, has_requirements: bool) -> type[BaseModel]:
+def triage_response(
+    agents: tuple[str, ...], lookups: tuple[type[BaseModel], ...], *, chooses_mode: bool, has_requirements: bool
+) -> type[BaseModel]:  # fmt: skip
     """Return the response model, without fields that the arguments make unnecessary."""
     fields: dict[str, Any] = {}
     if has_requirements:
@@ -135,6 +157,11 @@ def triage_response(agents: tuple[str, ...], *, chooses_mode: bool, has_requirem
         Literal["all"] | Annotated[list[str], Field(json_schema_extra={"maxItems": _DOCUMENTS})],
         Field(description="where to search"),
     )
+    if lookups:
+        described = Field(
+            default=None, description="what to look up in the collection itself; null for other questions"
+        )
+        fields["lookup"] = (Union[(*lookups, None)], described)
     if len(agents) > 1:
         fields["agent"] = (Literal[agents], Field(description="who answers"))
     if chooses_mode:

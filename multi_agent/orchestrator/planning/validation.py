@@ -151,8 +151,12 @@ def _answer_faults(plan: Plan, registry: AgentRegistry) -> Iterator[str]:
                 yield f"Step {step.id!r} is final, but {agent} writes no answer; that does {able}."
     if len(finals) > 1:
         yield f"Only one step can be final, not {', '.join(step.id for step in finals)}."
-    if plan.mode == "fast" and (len(plan.steps) > 1 or not finals):
-        yield "A plan of mode 'fast' is a single step, marked final; for more steps the mode is 'high'."
+    looks_up = all(registry.get(name).card.lookup for step in plan.steps if not step.final for name in step.agents)
+    if plan.mode == "fast" and not (looks_up and finals):
+        yield (
+            "A plan of mode 'fast' is a single step, marked final, after steps that only look something up; for more "
+            "steps the mode is 'high'."
+        )
         return
     answering = answering_step(plan, registry)
     if answering is None:

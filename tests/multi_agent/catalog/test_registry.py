@@ -177,13 +177,13 @@ def test_the_error_names_a_missing_package() -> None:
 
 
 def test_the_error_for_an_unknown_agent_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownAgent, match="'Oracle' does not exist; there are Analyst, DataInspector, Extractor"):
+    with pytest.raises(UnknownAgent, match="'Oracle' does not exist; there are Analyst, Catalogue, DataInspector"):
         AgentRegistry.discover().get("Oracle")
 
 
-def test_only_the_retriever_has_no_prompt() -> None:
+def test_agents_without_a_model_have_no_prompt() -> None:
     without = [agent.card.name for agent in AgentRegistry.discover() if agent.prompt is None]
-    assert without == ["Retriever"]
+    assert without == ["Catalogue", "Mentions", "Retriever", "Structure"]
 
 
 def test_a_prompt_rejects_missing_and_unknown_values() -> None:

@@ -28,7 +28,7 @@ RACE = fields(runner="text", time="text", prize="number", day="date", record_set
 
 @pytest.fixture(scope="module")
 def database() -> RecordDatabase:
-    return RecordDatabase(build_table(table_context(RACE, {"races.csv": RACES})))
+    return RecordDatabase(build_table(table_context(RACE, {"races.csv": RACES})).columns)
 
 
 def ask(database: RecordDatabase, sql: str, *, rows: int = 10, seconds: float = 60) -> Result:
@@ -163,7 +163,7 @@ def test_other_statements_than_queries_are_rejected(database: RecordDatabase, sq
 def test_the_database_rejects_what_the_parser_might_accept(
     database: RecordDatabase, sql: str, secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(computing, "_require_allowed", lambda nodes: None)
+    monkeypatch.setattr(computing, "_require_allowed", lambda *_: None)
     with pytest.raises(QueryRefused, match=r"DuckDB says: .*(disabled|does not exist|locked|read-only)"):
         ask(database, sql.format(path=secret))
 
@@ -246,7 +246,7 @@ def test_a_refusal_says_what_to_change(database: RecordDatabase, sql: str, hint:
 
 def test_texts_too_long_to_read_on_are_refused() -> None:
     rows: list[dict[str, Scalar | None]] = [{"x": f"{number} " + "word " * 100} for number in range(60)]
-    database = RecordDatabase(build_table(table_context(fields(x="text"), {"a.md": rows})))
+    database = RecordDatabase(build_table(table_context(fields(x="text"), {"a.md": rows})).columns)
     with pytest.raises(QueryRefused, match="Give fewer rows or columns"):
         ask(database, "SELECT x FROM records", rows=100)
 

@@ -137,5 +137,5 @@ def test_every_value_is_in_the_table_typed_or_as_text(values: list[Scalar | None
 @given(st.lists(st.decimals(-(10**9), 10**9, places=2), min_size=1, max_size=20))
 def test_a_sum_of_amounts_is_exact(amounts: list[Decimal]) -> None:
     table = typed("number", *(float(amount) for amount in amounts))
-    result = RecordDatabase(table).query("SELECT sum(x) FROM records", rows=1, seconds=5)
+    result = RecordDatabase(table.columns).query("SELECT sum(x) FROM records", rows=1, seconds=5)
     assert result.rows == ((float(sum(amounts)),),)

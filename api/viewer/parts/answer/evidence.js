@@ -149,6 +149,7 @@ export function computation(computed) {
     h("pre", {class: "sql"}, computed.sql),
     table(computed.columns, computed.rows),
     computed.truncated && h("p", {class: "note"}, "The result was truncated."),
-    computed.flaws.length > 0 && h("p", {class: "note"}, `Ignored values: ${computed.flaws.join("; ")}`),
+    computed.source && h("p", {class: "note"}, `From ${computed.source}.`),
+    computed.flaws.length > 0 && h("p", {class: "note"}, `${computed.source ? "Not covered" : "Ignored values"}: ${computed.flaws.join("; ")}`),
   ].filter(Boolean);
 }

@@ -52,7 +52,7 @@ def test_a_short_plan_has_no_faults() -> None:
     ("steps", "fault"),
     [
         ((*GOOD, step("find", "Retriever", "queries", **SEARCH)), "The id 'find' is used by 2 steps"),
-        ((*GOOD, step("x", "Oracle")), "Step 'x': there is no agent 'Oracle'; choose from Analyst, DataInspector"),
+        ((*GOOD, step("x", "Oracle")), "Step 'x': there is no agent 'Oracle'; choose from Analyst, Catalogue"),
         ((*GOOD, step("x", "QueryPlanner", "nowhere")), "Step 'x' names 'nowhere', which is no step"),
         ((step("a", "QueryPlanner", "b"), step("b", "QueryPlanner", "a")), "wait for each other in a circle: a, b"),
         ((step("a", "QueryPlanner", "a"),), "wait for each other in a circle: a"),

@@ -1,0 +1,201 @@
+"""Mentions, which finds every passage that has certain words, without a model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple, Self
+
+from pydantic import Field
+
+from base.counts import count
+from base.models import FrozenModel
+from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
+from multi_agent.agents.catalogue import on_day
+from multi_agent.grounding.citations import cite
+from multi_agent.library import CatalogueEntry, Library
+from multi_agent.prompt import Prompt
+from multi_agent.prompts.show_passages import Unit, number_units
+from multi_agent.values.context import Computation, ContextUpdate, ResearchContext, Wording
+from multi_agent.values.evidence_events import Searched
+from multi_agent.values.tasks import TaskData
+from vectorstore.mentions import WantedWords
+from vectorstore.models import Hit
+from vectorstore.qdrant_schema import chunk_language
+
+_QUOTES = 10  # sentences, of as many documents as possible
+_FORMS = 8
+_UNREAD = 8  # documents that were not read in full
+
+
+class MentionsInputs(FrozenModel):
+    # No docstring: the schema would show it.
+    words: tuple[str, ...] = Field(
+        min_length=1, max_length=8, description="the word, name or phrase, and its other spellings"
+    )
+    documents: DocumentNames = Field(default=(), description="[] for all")
+
+
+class MentionsOutput(StepOutput):
+    """The output of a count of mentions for later steps."""
+
+    documents: tuple[str, ...] = Field(description="their names, most mentions first")
+    mentions: int = Field(description="how often they have them")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        rows = [row for by_document in update.computations[1:] for row in by_document.rows]
+        return cls(documents=tuple(str(name) for name, *_ in rows), mentions=sum(int(row[1] or 0) for row in rows))
+
+
+class _Found(NamedTuple):
+    """The sentences that have the words, with the forms in each."""
+
+    units: tuple[Unit, ...]
+    forms: dict[int, list[str]]
+    """By number of the unit."""
+    passages: Counter[str]
+    """By document."""
+
+    @property
+    def mentions(self) -> Counter[str]:
+        """The number of mentions by document. A mention across two sentences of a passage counts once."""
+        counted = Counter(dict.fromkeys(self.passages, 0))
+        for number, forms in self.forms.items():
+            counted[self.units[number - 1].chunk.name] += len(forms)
+        return Counter({name: number or self.passages[name] for name, number in counted.items()})
+
+
+class Mentions:
+    """Counts words in all passages, by document, and quotes some of the sentences. Needs no model."""
+
+    card: ClassVar[AgentCard] = AgentCard(
+        name="Mentions",
+        description="Tells in which documents a word, name or phrase stands, and how often, from all passages.",
+        writes=frozenset({"chunks", "evidence", "computations", "searched"}),
+        instructed=False,
+        inputs=MentionsInputs,
+        outputs=MentionsOutput,
+        searches=frozenset({"documents"}),
+        lookup=Prompt.part("lookup_mentions"),
+    )
+
+    def __init__(self, kit: AgentKit) -> None:
+        self._kit = kit
+        self._reasoning = ""
+
+    async def should_activate(self, context: ResearchContext) -> bool:
+        return True
+
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        inputs = MentionsInputs.model_validate(task.inputs.model_dump())
+        library = self._kit.library
+        chunks = await asyncio.to_thread(library.mentions, inputs.words, inputs.documents)
+        found = _in_units(number_units(chunks), WantedWords(inputs.words), Counter(chunk.name for chunk in chunks))
+        await self._kit.publish(
+            Searched.of(inputs.words, inputs.documents, [Hit(chunk=chunk, score=0.0) for chunk in chunks])
+        )
+        searched = await asyncio.to_thread(_searched, library, inputs.documents)
+        quoted = [unit.number for unit in _spread(found)]
+        evidence = tuple(item for number in quoted for item in cite([number], found.units).evidence)
+        cited = {item.chunk_id for item in evidence}
+        computations = _computations(inputs.words, found, searched, on_day(context), self._kit.settings.sql_rows)
+        self._reasoning = f"{computations[0].rows[0][0]}: {computations[0].source}."
+        return ContextUpdate(
+            chunks=tuple(chunk for chunk in chunks if chunk.id in cited),
+            evidence=evidence,
+            computations=computations,
+            searched=tuple(Wording(words=word, documents=inputs.documents) for word in inputs.words),
+        )
+
+    def explain_reasoning(self) -> str:
+        return self._reasoning
+
+
+def _in_units(units: tuple[Unit, ...], wanted: WantedWords, passages: Counter[str]) -> _Found:
+    forms = {unit.number: wanted.forms_in(unit.text, chunk_language(unit.chunk)) for unit in units}
+    return _Found(units, {number: found for number, found in forms.items() if found}, passages)
+
+
+def _spread(found: _Found) -> list[Unit]:
+    """Return the first sentences with the words, of as many documents as possible."""
+    turns: Counter[str] = Counter()
+    ranked = []
+    for number in found.forms:
+        name = found.units[number - 1].chunk.name
+        ranked.append((turns[name], number))
+        turns[name] += 1
+    return [found.units[number - 1] for _, number in sorted(ranked)[:_QUOTES]]
+
+
+class _Range(NamedTuple):
+    """The documents that were searched, and what of them could not be."""
+
+    documents: Sequence[CatalogueEntry]
+    unread: Sequence[CatalogueEntry]
+
+    def __str__(self) -> str:
+        return f"{count(self.passages, 'passage')} of {count(len(self.documents), 'document')}"
+
+    @property
+    def passages(self) -> int:
+        return sum(each.chunks for each in self.documents)
+
+
+def _searched(library: Library, documents: Sequence[str]) -> _Range:
+    known = [entry for entry in library.catalogue() if not documents or entry.name in documents]
+    return _Range(known, library.unread() if not documents else ())
+
+
+def _computations(
+    words: Sequence[str], found: _Found, searched: _Range, day: str, most: int
+) -> tuple[Computation, ...]:
+    """Return what was found in all, in words that claims can be compared with, and the numbers by document."""
+    mentions, wanted = found.mentions, " or ".join(f'"{word}"' for word in words)
+    rows = tuple((name, number, found.passages[name]) for name, number in mentions.most_common())
+    summary = (_stated(wanted, mentions), len(searched.documents), searched.passages, _written(found))
+    whole = Computation(
+        purpose=f"documents that mention {wanted} in any inflection",
+        sql=f"mentions({wanted})",
+        columns=("documents", "mentions", "documents searched", "passages searched", "forms found"),
+        rows=((*summary[0], *summary[1:]),),
+        evidence=(),
+        flaws=tuple(_not_read(searched)),
+        source=f"a search of all {searched}{day}",
+    )
+    by_document = {
+        "purpose": f"mentions of {wanted} by document ({count(len(rows), 'document')})",
+        "columns": ("document", "mentions", "passages"),
+        "rows": rows[:most],
+        "truncated": len(rows) > most,
+        "flaws": (),
+    }
+    return (whole, whole.model_copy(update=by_document)) if rows else (whole,)
+
+
+def _stated(wanted: str, mentions: Counter[str]) -> tuple[str, str]:
+    """Return the result in two plain statements, because rules compare claims with words."""
+    if not mentions:
+        return f"No document mentions {wanted}", f"{wanted} is not mentioned"
+    verb = "mentions" if len(mentions) == 1 else "mention"
+    return (
+        f"{count(len(mentions), 'document')} {verb} {wanted}",
+        f"{wanted} is mentioned {count(mentions.total(), 'time')}",
+    )
+
+
+def _written(found: _Found) -> str:
+    """Return the most common forms of the words in the text."""
+    forms = Counter(form for each in found.forms.values() for form in each)
+    return ", ".join(form for form, _ in forms.most_common(_FORMS))
+
+
+def _not_read(searched: _Range) -> Iterator[str]:
+    """Yield what was not searched: files that could not be read, and parts of documents."""
+    failed = [f"{entry.name}: not read{f' ({entry.reason})' if entry.reason else ''}" for entry in searched.unread]
+    partly = [f"{entry.name}: {'; '.join(entry.warnings)}" for entry in searched.documents if entry.warnings]
+    unread = failed + partly
+    yield from unread[:_UNREAD]
+    if len(unread) > _UNREAD:
+        yield f"and {count(len(unread) - _UNREAD, 'more file')}"

@@ -1,0 +1,46 @@
+"""The documents of a collection as a table for SQL: what is known of each file, without its contents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+
+from multi_agent.library import CatalogueEntry
+from multi_agent.records.table import Column
+
+DOCUMENTS = "documents"
+"""Name of the table."""
+
+COLUMNS: dict[str, tuple[str, Callable[[CatalogueEntry], object]]] = {
+    "name": ("VARCHAR", lambda entry: entry.name),
+    "folder": ("VARCHAR", lambda entry: str(PurePath(entry.path).parent) if entry.path else ""),
+    "type": ("VARCHAR", lambda entry: entry.type),
+    "title": ("VARCHAR", lambda entry: entry.title),
+    "author": ("VARCHAR", lambda entry: entry.author),
+    "kind": ("VARCHAR", lambda entry: entry.kind),
+    "issuer": ("VARCHAR", lambda entry: entry.issuer),
+    "period": ("VARCHAR", lambda entry: entry.period),
+    "date": ("DATE", lambda entry: entry.stated),
+    "file_date": ("DATE", lambda entry: entry.changed),
+    "pages": ("BIGINT", lambda entry: entry.pages or None),
+    "sheets": ("BIGINT", lambda entry: entry.sheets),
+    "rows": ("BIGINT", lambda entry: entry.rows),
+    "passages": ("BIGINT", lambda entry: entry.chunks),
+    "tags": ("VARCHAR", lambda entry: ", ".join(entry.tags)),
+    "language": ("VARCHAR", lambda entry: entry.language),
+    "state": ("VARCHAR", lambda entry: entry.state),
+    "warnings": ("VARCHAR", lambda entry: "; ".join(filter(None, (entry.reason, *entry.warnings)))),
+}
+"""The type and the value of each column. An empty text is null. ``date`` is what the document states."""
+
+
+def catalogue_columns(entries: Sequence[CatalogueEntry]) -> tuple[Column, ...]:
+    """Return the columns of the table, with a row for each document."""
+    return tuple(
+        Column(name=name, type=kind, meaning="", values=tuple(_text(value(entry)) for entry in entries))
+        for name, (kind, value) in COLUMNS.items()
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value in ("", None) else str(value)

@@ -1,0 +1,73 @@
+"""Finding every passage that has a word or a phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import vectorstore.mentions as module
+from support.chunks import SPEC, make_chunk, make_vectors
+from vectorstore.edge.store import EdgeStore
+from vectorstore.mentions import WantedWords
+from vectorstore.models import ChunkFilter
+from vectorstore.retrieval import Retriever
+
+TEXTS = (
+    "The heat pumps are asbestos-free.",
+    "A HEAT\nPUMP heats.",
+    "Pump heat into the house.",
+    "The com-\npressor is new.",
+    "Will it work? Ask Will.",
+    "使用热泵系统。",
+    "Nothing of the kind.",
+)
+
+
+@pytest.fixture(scope="module")
+def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
+    chunks = [
+        make_chunk(text, document=f"/docs/{at}.md", metadata={"language": "zh" if "热" in text else "en"})
+        for at, text in enumerate(TEXTS)
+    ]
+    with EdgeStore(tmp_path_factory.mktemp("store")).create(SPEC) as collection:
+        collection.upsert(chunks, make_vectors(len(chunks)))
+        yield Retriever(collection, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["asbestos"], [0]),
+        (["Pump"], [0, 1, 2]),
+        (["heat pump"], [1]),
+        (["heat pump", "Heat pumps"], [0, 1]),
+        (["compressor"], [3]),
+        (["com-pressor"], [3]),
+        (["will"], [4]),
+        (["Will"], [4]),
+        (["热泵"], [5]),
+        (["asbest"], []),
+        (["the pump"], []),
+        ([" "], []),
+    ],
+)
+@pytest.mark.parametrize("most", [5_000, 1])
+def test_every_passage_is_found(
+    retriever: Retriever, words: list[str], found: list[int], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With more passages than a search returns, all are read."""
+    monkeypatch.setattr(module, "_MOST_FOUND", most)
+    assert [chunk.name for chunk in retriever.mentions(words)] == [f"{at}.md" for at in found]
+
+
+def test_other_documents_are_not_searched(retriever: Retriever) -> None:
+    where = ChunkFilter(documents=("id of /docs/1.md",))
+    assert [chunk.name for chunk in retriever.mentions(["pump"], where)] == ["1.md"]
+
+
+def test_forms_are_given_as_they_stand() -> None:
+    wanted = WantedWords(["pump", "heat pump"])
+    assert wanted.forms_in("Pumps and a Heat\nPump, pump by pump", "en") == [
+        "pumps", "pump", "pump", "pump", "heat pump"
+    ]  # fmt: skip

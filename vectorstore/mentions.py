@@ -1,0 +1,75 @@
+"""Finds every passage that has one of several words or phrases, not only the best ones.
+
+A single word is found in all inflections of the passage's language ("pump" also finds "pumps"), a phrase as it is
+written. Upper and lower case, white space, hyphens at line ends and compatibility forms make no difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from vectorstore.models import Chunk, ChunkFilter, SearchMode
+from vectorstore.qdrant_schema import chunk_language
+from vectorstore.restrictions import normal, normal_texts, places
+from vectorstore.store import EVERYTHING, Searchable
+from vectorstore.text.bm25 import Bm25Encoder, is_unspaced
+
+_MOST_FOUND = 5_000
+"""Passages. If more have a word, all passages are read, because a search returns only the best of them."""
+_WORD = re.compile(r"[^\W_]+")
+
+
+class WantedWords:
+    """Words and phrases to find in passages. Remembers the stems of the words that it compared."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._wanted = tuple(dict.fromkeys(filter(None, map(normal, words))))
+        self._encoder = Bm25Encoder()
+        self._stems: dict[tuple[str, str], frozenset[int]] = {}
+
+    def forms_in(self, text: str, language: str) -> list[str]:
+        """Return each place of a word or phrase in the text, as the text has it, in lower case."""
+        texts = normal_texts(text)
+        return [form for wanted in self._wanted for form in self._forms(wanted, texts, language)]
+
+    def mentioned_in(self, chunk: Chunk) -> bool:
+        """Return whether the passage has one of the words."""
+        text = f"{chunk.header.text}\n{chunk.text}" if chunk.header else chunk.text
+        return bool(self.forms_in(text, chunk_language(chunk)))
+
+    def _forms(self, wanted: str, texts: Sequence[str], language: str) -> list[str]:
+        if is_unspaced(wanted):
+            return max(([wanted] * text.count(wanted) for text in texts), key=len)
+        stems = self._stems_of(wanted, language) if _WORD.fullmatch(wanted) else frozenset()
+        if not stems:
+            return max((places(wanted, text) for text in texts), key=len)
+        words = ([word for word in _WORD.findall(text) if stems & self._stems_of(word, language)] for text in texts)
+        return max(words, key=len)
+
+    def _stems_of(self, word: str, language: str) -> frozenset[int]:
+        if (word, language) not in self._stems:
+            self._stems[word, language] = self._encoder.stems(word, language)
+        return self._stems[word, language]
+
+    def find(self, collection: Searchable, where: ChunkFilter = EVERYTHING) -> list[Chunk]:
+        """Return every selected passage that has one of the words, in order of document name and position."""
+        found: dict[str, Chunk] = {}
+        for wanted in self._wanted:
+            alone = WantedWords([wanted])
+            passages = self._candidates(collection, wanted, where)
+            found.update({chunk.id: chunk for chunk in passages if alone.mentioned_in(chunk)})
+        return sorted(found.values(), key=lambda chunk: (chunk.name, chunk.document_id, chunk.index))
+
+    def _candidates(self, collection: Searchable, wanted: str, where: ChunkFilter) -> Iterable[Chunk]:
+        """Return the passages that have the rarest indexed word of a phrase, or all if there is none."""
+        languages = collection.languages(exact=False)
+        words = [
+            word for word in _WORD.findall(wanted) if all(self._encoder.stems(word, language) for language in languages)
+        ]
+        rankings = [
+            collection.search(SearchMode.WORDS, text=word, vector=None, limit=_MOST_FOUND, where=where)
+            for word in words
+        ]
+        complete = [hits for hits in rankings if len(hits) < _MOST_FOUND]
+        return [hit.chunk for hit in min(complete, key=len)] if complete else collection.scan(where)
