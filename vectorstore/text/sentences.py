@@ -31,6 +31,8 @@ _RAGGED = 0.1
 """Share of the width that a wrapped line may be shorter: in proportional fonts, characters differ in width."""
 _LONGEST_CELL, _CELL_WORDS, _FEWEST_CELLS = 12, 2, 4
 """Characters and words of a cell, and cells of a row. Fewer short lines may be headings or list entries."""
+_FIELDS = re.compile(r"[|,;=\t]")
+"""Signs between fields. A line that has several is a row itself."""
 _LONGEST_WORD = 20
 """Characters. In scripts without spaces, a whole line is one word."""
 
@@ -103,7 +105,7 @@ def _joined(run: Sequence[Span]) -> Sequence[Span]:
 
 def _is_cell(text: str, span: Span) -> bool:
     words = text[span.start : span.end]
-    return len(words) <= _LONGEST_CELL and words.count(" ") < _CELL_WORDS and not words.startswith(_ROW)
+    return len(words) <= _LONGEST_CELL and words.count(" ") < _CELL_WORDS and not _FIELDS.search(words)
 
 
 def _is_next_line(text: str, previous: Span, line: Span) -> bool:

@@ -67,7 +67,7 @@ async def test_the_question_says_what_to_answer_if_nothing_is_found(panel: MakeP
     assert (answer.status, answer.short, answer.answer) == (Status.ANSWERED, "N/A", "N/A")
     assert (answer.claims, answer.evidence, answer.nearest) == ((), (), None)
     assert answer.confidence == SHARE_RIGHT[Signal.ABSENT]
-    assert answer.looked_for == (OTHERWISE,)
+    assert answer.looked_for == ("Who signed the lease of the office?",)
     assert answer.found.startswith("Read ")
     assert answer.missing == ("who signed the lease",)
 
