@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from multi_agent.llm.context_window import estimate_tokens
+from base.tokens import estimate_tokens
 from multi_agent.prompts.show_outside import mark_outside, show_lines, show_origin, show_words
 from vectorstore.models import Chunk, ToolOutput, WebPage
 from vectorstore.text.sentences import units_of

@@ -10,6 +10,7 @@ from ingest.ledger.ledger import Ledger
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, ChunkFilter, Hit
+from vectorstore.reranking import Reranker
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 
@@ -32,6 +33,7 @@ class CollectionLibrary:
     """Returns a page of the chunk's document as PNG."""
     find_ids: Callable[[Sequence[str]], Sequence[str]] | None = None
     """Returns the ids of the searchable documents with these names or ids. None looks through the catalogue."""
+    reranker: Reranker | None = None
 
     def index(self) -> Mapping[str, str]:
         spec = self.retriever.spec
@@ -40,7 +42,7 @@ class CollectionLibrary:
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         if (where := self._filter(documents)) is None:
             return []
-        return self.retriever.search(queries, limit, where)
+        return self.retriever.search(queries, limit, where, reranker=self.reranker)
 
     def around(self, chunks: Sequence[Chunk], reach: int) -> list[Chunk]:
         return self.retriever.around(chunks, reach)
