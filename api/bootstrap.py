@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from multi_agent.toolbox.toolbox import Toolbox
     from vectorstore.embedding.embedder import Embedder, QueryEmbedder
     from vectorstore.remote.process import SearchProcess
+    from vectorstore.reranking import Reranker
     from vectorstore.store import Vectors, VectorStore
 
 
@@ -149,11 +150,18 @@ class Candor:
     @part
     def queries(self) -> QueryEmbedder:
         """The embedding model of queries."""
-        if not self._search_process:
+        if not self._embeds_elsewhere:
             return self.embedder
         from vectorstore.remote.queries import RemoteQueries
 
         return RemoteQueries(self._collections_folder, self.settings.store.embedding)
+
+    @part
+    def reranker(self) -> Reranker | None:
+        """The model that reranks found passages. None unless the settings name one."""
+        from vectorstore.reranking import make_reranker
+
+        return make_reranker(self.settings.research.rerank)
 
     @part
     def ledger(self) -> Ledger:
@@ -229,14 +237,14 @@ class Candor:
         """Saved plans, and plans that worked."""
         from multi_agent.memory.plans import PlanMemory
 
-        return PlanMemory(self.engine, self.embed_query, self.settings.store.embedding.model)
+        return PlanMemory(self.engine, self.embed_query, self.settings.store.embedding.identity)
 
     @part
     def memories(self) -> Memories:
         """Preferences, how-to notes, conversations and tool use."""
         from multi_agent.memory.memories import Memories
 
-        return Memories(self.engine, self.embed_query, self.settings.store.embedding.model)
+        return Memories(self.engine, self.embed_query, self.settings.store.embedding.identity)
 
     @part
     def tools(self) -> Toolbox:
@@ -317,7 +325,7 @@ class Candor:
         """List, open, change and delete collections."""
         from api.services.documents.collections import Collections
 
-        model = self.settings.store.embedding.model
+        model = self.settings.store.embedding.identity
         return Collections(
             self.store,
             self.aliases,
@@ -328,11 +336,17 @@ class Candor:
             self._load_queries,
             lambda *page: self.page_pictures.draw(*page),
             self.suggestions,
+            self.reranker,
         )
 
     def _load_queries(self) -> QueryEmbedder | None:
         """Return the model of queries. None if the search process embeds the query of each search."""
-        return None if self._search_process and self.settings.store.url is None else self.queries
+        return None if self._embeds_elsewhere and self.settings.store.url is None else self.queries
+
+    @property
+    def _embeds_elsewhere(self) -> bool:
+        """Whether the search process embeds queries. It has no use for a model behind an endpoint."""
+        return self._search_process and self.settings.store.embedding.provider == "local"
 
     @part
     def suggestions(self) -> Suggestions:

@@ -13,7 +13,7 @@ import os
 import tomllib
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import platformdirs
 from pydantic import (
@@ -34,13 +34,12 @@ from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.settings.tools import ToolSettings
-from vectorstore.settings import SettingsGroup, VectorStoreSettings, without_password
+from vectorstore.settings import ModelSettings, SettingsGroup, VectorStoreSettings, without_password
 
 PREFIX = "CANDOR_"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FILE = "candor.toml"
-
-
+AnyModel = TypeVar("AnyModel", bound=ModelSettings)
 EndpointName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
 
@@ -208,10 +207,16 @@ class Settings(BaseSettings):
     @classmethod
     def _set_amounts_read(cls, value: ResearchSettings, found: ValidationInfo) -> ResearchSettings:
         """Derive the amounts that a call reads from the smallest context window of the panel's models."""
+        value = value.model_copy(update={"rerank": _with_variables(value.rerank)})
         if not {"llm", "llms"} <= found.data.keys():  # missing if invalid
             return value
         named = (found.data["llms"].get(name) for name in value.agent_models.values())
         return value.for_window(min(each.context_window for each in (found.data["llm"], *named) if each))
+
+    @field_validator("store")
+    @classmethod
+    def _read_embedding_key(cls, value: VectorStoreSettings) -> VectorStoreSettings:
+        return value.model_copy(update={"embedding": _with_variables(value.embedding)})
 
     @field_validator("keys")
     @classmethod
@@ -289,18 +294,31 @@ def _config_file(home: Path) -> Path | None:
 def _reject_paired_key(settings: Settings, config: Path) -> None:
     """Raise SettingsError if a key from another source would be sent to an address from the file."""
     written = tomllib.loads(config.read_text(encoding="utf-8"))
-    tables = [(written.get("llm", {}), settings.llm)]
-    tables += [(table, settings.llms[name]) for name, table in written.get("llms", {}).items()]
-    for table, endpoint in tables:
+    tables: list[tuple[str, dict[str, Any], EndpointSettings | ModelSettings]]
+    tables = [("llm", written.get("llm", {}), settings.llm)]
+    tables += [(f"llms.{name}", table, settings.llms[name]) for name, table in written.get("llms", {}).items()]
+    tables.append(("store.embedding", written.get("store", {}).get("embedding", {}), settings.store.embedding))
+    tables.append(("research.rerank", written.get("research", {}).get("rerank", {}), settings.research.rerank))
+    for name, table, endpoint in tables:
         if (
             endpoint.api_key
             and "api_key" not in table
-            and str(table.get("base_url", "")).rstrip("/") == endpoint.base_url.rstrip("/")
+            and str(table.get("base_url", "")).rstrip("/") == (endpoint.base_url or "-").rstrip("/")
         ):
             raise SettingsError(
-                f"The `base_url` under [{endpoint.table}] is set in {config}, but its API key is set elsewhere. Candor "
+                f"The `base_url` under [{name}] is set in {config}, but its API key is set elsewhere. Candor "
                 "sends a key only to an address from the same source. Set both in one file, or both in variables."
             )
+
+
+def _with_variables(settings: AnyModel) -> AnyModel:
+    """Replace `env:NAME` in the key and in the arguments of a model by the value of the variable."""
+    arguments = {
+        name: _from_variable(SecretStr(each)) if isinstance(each, str) and each.startswith("env:") else each
+        for name, each in settings.arguments.items()
+    }
+    key = settings.api_key and _from_variable(settings.api_key)
+    return settings.model_copy(update={"api_key": key, "arguments": arguments})
 
 
 def _from_variable(key: SecretStr) -> SecretStr:

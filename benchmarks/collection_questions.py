@@ -24,10 +24,10 @@ from rich.table import Table
 
 from api.bootstrap import Candor
 from api.settings import Settings
+from base.tokens import estimate_tokens
 from ingest.document import DATE, ISSUER, Block, BlockKind, Fact, FactSource, ParsedDocument
 from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentState, Publication, Stage, document_id
 from ingest.pipeline.chunks import chunk_id
-from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.models import Models
 from multi_agent.values.request import Request as Asked

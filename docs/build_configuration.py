@@ -124,7 +124,15 @@ def _type(annotation: Any) -> str:
         return f"table of {_type(arguments[1])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "tables"
-    names = {str: "string", int: "integer", float: "number", bool: "boolean", Path: "path", SecretStr: "secret"}
+    names = {
+        Any: "any value",
+        str: "string",
+        int: "integer",
+        float: "number",
+        bool: "boolean",
+        Path: "path",
+        SecretStr: "secret",
+    }
     if annotation in names:
         return names[annotation]
     return ", ".join(f"`{value.value}`" for value in annotation)  # an enum

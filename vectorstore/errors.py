@@ -10,12 +10,15 @@ StoreError
 ├── PassagesLost            ingest again
 ├── CollectionClosed        retry: the collection was deleted or the program is ending
 ├── StoreUnavailable        start the server, free disk space, correct the folder
-└── EmbeddingModelError     name an existing model, or install one
+├── EmbeddingModelError     name an existing model, or install one
+├── EndpointError           start the endpoint, or correct its settings
+└── RerankError             name an existing reranker, or search without one
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from base.errors import Explained
 
@@ -68,3 +71,22 @@ class StoreUnavailable(StoreError):
 
 class EmbeddingModelError(StoreError):
     """The embedding model cannot be loaded, or its weights are not the expected ones."""
+
+
+class EndpointError(StoreError):
+    """The endpoint of an embedding model or a reranker does not answer, or not as it should.
+
+    ``away`` is whether the same request may succeed later, ``retry_after`` the seconds that the endpoint asks to wait.
+    """
+
+    def __init__(self, message: str, *, status: int = 0, away: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status, self.away, self.retry_after = status, away, retry_after
+        self.embedded: Mapping[str, Any] = {}
+        """The vectors of the texts of the same call that were embedded nevertheless."""
+        self.wait_s = 0.0
+        """Seconds that an ingest waits until the endpoint is back."""
+
+
+class RerankError(StoreError):
+    """The reranker cannot be loaded, or does not return a score for each passage."""

@@ -17,6 +17,7 @@ from vectorstore.mentions import WantedWords
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.quoted_mail import quotes, writers_first
 from vectorstore.ranking import DEPTH
+from vectorstore.reranking import Reranker, rerank
 from vectorstore.restrictions import parse
 from vectorstore.store import EVERYTHING, Searchable
 from vectorstore.text.bm25 import Bm25Encoder
@@ -49,12 +50,26 @@ class Retriever:
         limit: int,
         where: ChunkFilter = EVERYTHING,
         mode: SearchMode = SearchMode.HYBRID,
+        reranker: Reranker | None = None,
     ) -> list[Hit]:
         """Return the best ``limit`` chunks over all queries, best first.
 
-        Equal scores are ordered by document name and position. Scores of several queries are fused scores.
+        Equal scores are ordered by document name and position. Scores of several queries are fused scores. With
+        ``reranker``, each query's best chunks are reranked. Raises StoreError.
         """
-        return self.collection.consistent_read(lambda view: self._search_all(view, queries, limit, where, mode))
+        queries = list(dict.fromkeys(queries))
+        depth = max(limit, reranker.candidates) if reranker else limit
+        read = self.collection.consistent_read
+        rankings = read(lambda view: [self._search(view, query, depth, where, mode) for query in queries])
+        if reranker:
+            ranked = zip(queries, rankings, strict=True)
+            rankings = [self.rerank(reranker, query, hits)[:limit] for query, hits in ranked]
+        return rankings[0] if len(rankings) == 1 else merge(rankings, limit)
+
+    def rerank(self, reranker: Reranker, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        """Return the hits of a query in the order of the reranker. Raises StoreError."""
+        words = Bm25Encoder().words(query, self.collection.languages(exact=False))
+        return rerank(reranker, query, hits, {word.text for word in words if word.is_code})
 
     def find(
         self, query: str, limit: int, where: ChunkFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID
@@ -107,13 +122,6 @@ class Retriever:
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         """Count the selected documents and chunks."""
         return self.collection.count(where)
-
-    def _search_all(
-        self, view: Searchable, queries: Sequence[str], limit: int, where: ChunkFilter, mode: SearchMode
-    ) -> list[Hit]:
-        if len(queries) == 1:
-            return self._search(view, queries[0], limit, where, mode)
-        return merge([self._search(view, query, limit, where, mode) for query in dict.fromkeys(queries)], limit)
 
     def _search(self, view: Searchable, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         embedder = self._embedder

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from vectorstore.embedding.known_models import known_model
 
 _CREDENTIALS = re.compile(r"""(://|^['"]?(?=[^/\s'"]*:[^/\s'"]*@))[^/\s'"]*@""")
 """The scheme and credentials before the host of a URL. The scheme is optional."""
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1", "local": ""}
+_DEFAULT_TOKENS = 384
+"""Tokens of a passage for an endpoint, as ``estimate_tokens`` counts them: at most 400 for the tokenizers of models
+that read 512."""
+_NAMING = ("model", "model_name", "dimensions")  # arguments of a class that determine its vectors
 
 
 class SettingsGroup(BaseModel):
@@ -54,16 +63,51 @@ def without_password(text: str) -> str:
     return _CREDENTIALS.sub(r"\1***@", text)
 
 
-class EmbeddingSettings(SettingsGroup):
+def check_http_url(value: str) -> str:
+    """Return a URL without a slash at its end. Raises ValueError."""
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{without_password(value)!r} is not a URL such as http://127.0.0.1:11434")
+    return value.rstrip("/")
+
+
+HttpUrl = Annotated[str, AfterValidator(check_http_url)]
+
+
+class ModelSettings(SettingsGroup):
+    """An embedding model or a reranker: on this machine, behind an endpoint, or a class of LlamaIndex."""
+
+    base_url: HttpUrl | None = Field(default=None, description="address of the endpoint, usually up to `/v1`")
+    api_key: SecretStr | None = Field(
+        default=None, description="API key of the endpoint; `env:NAME` reads it from an environment variable"
+    )
+    timeout_s: float = Field(default=60, gt=0, description="maximum seconds of one request to the endpoint")
+    retries: int = Field(default=3, ge=0, description="retries of a request after a broken connection, 429 or 5xx")
+    arguments: dict[str, Any] = Field(
+        default={}, description="arguments of the `llama_index` class; `env:NAME` reads one from a variable"
+    )
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+
+class EmbeddingSettings(ModelSettings):
     """The model that embeds passages and queries, and its options."""
 
     constants: ClassVar[tuple[str, ...]] = ("batch_size",)
     batch_size: ClassVar[int] = 16
     """Passages per batch. Larger batches are faster only on a GPU."""
 
+    provider: Literal["local", "ollama", "openai", "llama_index"] = Field(
+        default="local",
+        description="`local` computes the model on this machine, `ollama` asks an Ollama server, `openai` any server "
+        "with OpenAI's `/embeddings`, `llama_index` an embedding class of LlamaIndex",
+    )
     model: str = Field(
         default=DEFAULT_MODEL,
-        description="hub id or folder of a sentence-transformers model; by default, the bundled all-MiniLM-L6-v2",
+        min_length=1,
+        description="hub id or folder of a sentence-transformers model (by default, the bundled all-MiniLM-L6-v2), "
+        "name of the endpoint's model, or import path of the class",
     )
     precision: Literal["auto", "bfloat16", "float32"] = Field(
         default="auto",
@@ -78,11 +122,94 @@ class EmbeddingSettings(SettingsGroup):
     device: str = Field(
         default="cpu", description="PyTorch device, such as cpu, cuda or mps; OpenVINO computes on the CPU only"
     )
+    dimensions: int | None = Field(
+        default=None, ge=1, description="dimensions that the endpoint's model shortens its vectors to (Matryoshka)"
+    )
+    query_prefix: str | None = Field(
+        default=None, description="text before each query sent to the endpoint; by default, what its model expects"
+    )
+    passage_prefix: str | None = Field(default=None, description="text before each passage sent to the endpoint")
+    max_tokens: int = Field(
+        default_factory=lambda given: min(_DEFAULT_TOKENS, known_model(given["model"]).max_tokens),
+        ge=32,
+        description="maximum tokens of a passage for an endpoint, estimated on the high side; by default 384, or less "
+        "if its model is known to read less",
+    )
+    encoding_format: Literal["float", "base64"] = Field(
+        default="float", description="form in which an `openai` endpoint is asked for vectors; both are read"
+    )
+    keep_alive: str = Field(default="5m", description="how long Ollama keeps the model loaded")
+    parallel: int = Field(default=4, ge=1, le=64, description="maximum concurrent requests of an ingest")
+    batch_passages: int = Field(default=16, ge=1, description="maximum passages of one request")
+    batch_tokens: int = Field(default=8192, ge=1, description="maximum tokens of one request")
+    wait_s: float = Field(
+        default=600, ge=0, description="seconds that an ingest waits for an endpoint that is away or overloaded"
+    )
+    price: float = Field(default=0.0, ge=0, description="price per million tokens, for the estimate of `candor doctor`")
 
     @model_validator(mode="after")
     def _check_device(self) -> Self:
         if self.backend == "openvino" and self.device != "cpu":
             raise ValueError('backend = "openvino" computes on the CPU only: set device = "cpu", or backend = "torch"')
+        if self.provider != "local" and self.model == DEFAULT_MODEL:
+            raise ValueError(f"provider = {self.provider!r} needs the name of its model: set model")
+        return self
+
+    @property
+    def url(self) -> str:
+        """The address of the endpoint."""
+        return self.base_url or DEFAULT_URLS[self.provider]
+
+    @property
+    def prefixes(self) -> tuple[str, str]:
+        """The texts before queries and before passages. A class of LlamaIndex has its own."""
+        known = known_model("" if self.provider == "llama_index" else self.model)
+        query = known.query if self.query_prefix is None else self.query_prefix
+        return query, known.passage if self.passage_prefix is None else self.passage_prefix
+
+    @property
+    def identity(self) -> str:
+        """The name of the model in a collection. Models with the same name compute the same vectors of passages."""
+        if self.provider == "local":
+            return self.model
+        options = {name: self.arguments[name] for name in _NAMING if name in self.arguments}
+        options |= {"dimensions": self.dimensions} if self.dimensions else {}
+        options |= {"passage": self.prefixes[1]} if self.prefixes[1] else {}
+        return f"{self.provider}:{self.model}" + (f" {json.dumps(options, default=str)}" if options else "")
+
+
+def settings_for(identity: str) -> str:
+    """Return the settings that choose the embedding model with this ``identity``, for a message."""
+    provider, _, name = identity.partition(":")
+    if provider not in ("ollama", "openai", "llama_index"):
+        return f"CANDOR_STORE__EMBEDDING__MODEL={identity}"
+    model, _, options = name.partition(" ")
+    return f'`provider = "{provider}"` and `model = "{model}"` in [store.embedding]' + f" with {options}" * bool(
+        options
+    )
+
+
+class RerankSettings(ModelSettings):
+    """The model that orders found passages again by reading each with the query."""
+
+    provider: Literal["none", "local", "endpoint", "llama_index"] = Field(
+        default="none",
+        description="`local` computes a cross-encoder on this machine, `endpoint` asks a server for `/rerank`, "
+        "`llama_index` a node postprocessor of LlamaIndex",
+    )
+    model: str = Field(
+        default="",
+        description="hub id or folder of a cross-encoder, name of the endpoint's model, or import path of the class",
+    )
+    candidates: int = Field(default=40, ge=1, le=1000, description="passages that are reranked, for each query")
+    device: str = Field(default="cpu", description="PyTorch device of a `local` model")
+
+    @model_validator(mode="after")
+    def _check_complete(self) -> Self:
+        if self.provider == "endpoint" and not self.base_url:
+            raise ValueError('provider = "endpoint" needs the address of the server: set base_url')
+        if self.provider in ("local", "llama_index") and not self.model:
+            raise ValueError(f"provider = {self.provider!r} needs a model: set model")
         return self
 
 

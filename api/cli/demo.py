@@ -31,6 +31,7 @@ from multi_agent.llm.wrappers.replay import DriftedCall, ReplayingLLM
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.answer import Answer
 from multi_agent.values.request import Request
+from vectorstore.settings import EmbeddingSettings
 
 T = TypeVar("T")
 COLLECTION = "sample_docs"
@@ -160,8 +161,7 @@ def _settings(home: Path | None, *, check_claims: bool) -> Any:
     recording and its replay, because the recorded model is capable.
     """
     base = load_settings(home)
-    embedding = base.store.embedding.model_copy(update={"precision": "float32", "backend": "auto", "device": "cpu"})
-    store = base.store.model_copy(update={"embedding": embedding})
+    store = base.store.model_copy(update={"embedding": EmbeddingSettings(precision="float32")})
     return base.model_copy(
         update={
             "home": home.absolute() if home else base.home / "demo",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 _SECRET = "set, not shown"
 _RESTORE = "`candor ingest --retry-failed --collection {name}` repairs it."
+_PAGE = "The annual report of the company describes its sales, costs and staff in every region. " * 35
+"""3,000 characters."""
+_MEASURED = 8  # passages
 _UNKNOWN = " Passages of documents that the database never listed remain. To delete them, drop the collection."
 
 
@@ -85,7 +89,8 @@ class Doctor:
     def diagnose(self) -> Diagnosis:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
         models = asyncio.run(_check_models(self.settings))
-        checks = (*self.check_parts(), *self._check_collections(), *self._check_languages(), *models)
+        speed = self._measure_embedding()
+        checks = (*self.check_parts(), *speed, *self._check_collections(), *self._check_languages(), *models)
         settings = _without_secrets(self.settings.model_dump())
         return Diagnosis(settings=settings, settings_file=str(self.settings.home / FILE), checks=checks)
 
@@ -192,14 +197,34 @@ class Doctor:
     def _check_embedder(self) -> Check:
         try:
             embedder = self.embedder()
+            dimension = embedder.dimension
         except StoreError as error:
-            model = self.settings.store.embedding.model
+            model = self.settings.store.embedding.identity
             return Check(name="embedding model", ok=False, detail=model, remedy=str(error))
         known = f", knows {name_languages(embedder.languages)}" if embedder.languages else ""
-        detail = (
-            f"{embedder.model}: {embedder.dimension} dimensions, reads {embedder.max_tokens} tokens of a passage{known}"
-        )
+        detail = f"{embedder.model}: {dimension} dimensions, reads {embedder.max_tokens} tokens of a passage{known}"
         return Check(name="embedding model", ok=True, detail=detail)
+
+    def _measure_embedding(self) -> Iterator[Check]:
+        """Yield the speed of a small batch of passages, and what it means for 1,000 pages."""
+        settings = self.settings.store.embedding
+        try:
+            embedder = self.embedder()
+            [tokens] = embedder.count_tokens([_PAGE])
+            passages = math.ceil(tokens / embedder.max_tokens)
+            text = _PAGE[: len(_PAGE) // passages]
+            started = time.perf_counter()
+            embedder.embed_passages([f"{number} {text}" for number in range(_MEASURED)])
+        except StoreError as error:
+            yield Check(name="embedding speed", ok=False, detail=settings.identity, remedy=str(error))
+            return
+        speed = _MEASURED / (time.perf_counter() - started)
+        minutes, price = 1000 * passages / speed / 60, 1000 * tokens * settings.price / 1e6
+        detail = (
+            f"{speed:,.1f} passages a second in a small batch ({settings.provider}); 1,000 pages take about "
+            f"{minutes:,.0f} min" + (f" and cost {price:.2f}" if price else "")
+        )
+        yield Check(name="embedding speed", ok=True, detail=detail)
 
 
 async def _check_models(settings: Settings) -> list[Check]:

@@ -48,6 +48,7 @@ class Stage(StrEnum):
     ASKING = "asking the model"
     CHUNKING = "chunking"
     EMBEDDING = "embedding"
+    WAITING = "waiting for the embedding model"
     STORING = "storing"
 
 

@@ -7,6 +7,8 @@ stored them), of the same chunk of a document whose file was moved, or of any ch
 from __future__ import annotations
 
 import hashlib
+import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -17,10 +19,15 @@ from ingest.ledger.records import INDEX_VERSION, Publication, Stage
 from ingest.pipeline.chunks import chunk_id
 from ingest.pipeline.tally import Tally
 from vectorstore.embedding.embedder import Embedder
+from vectorstore.errors import EndpointError
 from vectorstore.models import Chunk, ChunkFilter
 from vectorstore.store import Collection, Vectors
 
 _UNINTERRUPTED = 64  # texts that are embedded between two checks whether the ingest was cancelled: about a second
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0  # between requests to an endpoint that is away
+_CHECK_S = 0.5  # between two checks for a cancellation in a pause
+
+log = logging.getLogger(__name__)
 
 
 class Publisher:
@@ -87,37 +94,99 @@ class Publisher:
     def _store(self, chunks: Sequence[Chunk], moved: Mapping[str, str]) -> list[int]:
         """Store the chunks with their vectors. Return the tokens of each.
 
-        ``moved`` has the former ids of chunks of moved documents. Raises IngestCancelled before anything is stored.
+        ``moved`` has the former ids of chunks of moved documents. Raises IngestCancelled before anything is stored. If
+        an endpoint fails, what it has embedded is stored, so that the next ingest does not embed it again.
         """
         if not chunks:
             return []
         self._tally.report_progress(chunks[0].name, Stage.EMBEDDING)
         digests = {chunk.id: hashlib.sha256(chunk.embedded_text.encode()).hexdigest() for chunk in chunks}
-        with self._tally.timed(Stage.EMBEDDING):
-            vectors = self._vectors(chunks, digests, moved)
-        with self._tally.timed(Stage.STORING):
-            self._collection.upsert(chunks, vectors)
-            # The vector of a moved chunk may include its document's former title, so other chunks must not reuse it.
-            own = {digest: identity for identity, digest in digests.items() if identity not in moved}
-            self._ledger.note_embedded(self._name, own)
+        vectors: dict[str, Vectors] = {}
+        try:
+            with self._tally.timed(Stage.EMBEDDING):
+                self._embed(chunks, digests, moved, vectors)
+        except EndpointError:
+            self._keep([chunk for chunk in chunks if chunk.id in vectors], vectors, digests, moved)
+            raise
+        self._keep(chunks, vectors, digests, moved)
         tokens = self._embedder.count_tokens([chunk.embedded_text for chunk in chunks])
         self._tally.chunks += len(chunks)
         self._tally.tokens += sum(tokens)
         self._tally.report_progress(chunks[-1].name, Stage.STORING)
         return tokens
 
-    def _vectors(self, chunks: Sequence[Chunk], digests: Mapping[str, str], moved: Mapping[str, str]) -> Vectors:
-        """Return a row per chunk. Each text that the collection has no vector of is embedded once."""
+    def _keep(
+        self,
+        chunks: Sequence[Chunk],
+        vectors: Mapping[str, Vectors],
+        digests: Mapping[str, str],
+        moved: Mapping[str, str],
+    ) -> None:
+        """Store chunks, and note whose vectors other chunks with the same text can reuse."""
         import numpy as np
 
-        stored = self._stored_vectors(digests, moved)
-        missing = dict.fromkeys(chunk.embedded_text for chunk in chunks if chunk.id not in stored)
-        computed: dict[str, Vectors] = {}
+        if not chunks:
+            return
+        with self._tally.timed(Stage.STORING):
+            self._collection.upsert(chunks, np.stack([vectors[chunk.id] for chunk in chunks]).astype(np.float32))
+            # The vector of a moved chunk may include its document's former title, so other chunks must not reuse it.
+            own = {digests[chunk.id]: chunk.id for chunk in chunks if chunk.id not in moved}
+            self._ledger.note_embedded(self._name, own)
+
+    def _embed(
+        self,
+        chunks: Sequence[Chunk],
+        digests: Mapping[str, str],
+        moved: Mapping[str, str],
+        vectors: dict[str, Vectors],
+    ) -> None:
+        """Add the vector of each chunk to ``vectors``. A text that the collection has no vector of is embedded once."""
+        vectors.update(self._stored_vectors(digests, moved))
+        missing: dict[str, list[str]] = {}
+        for chunk in chunks:
+            if chunk.id not in vectors:
+                missing.setdefault(chunk.embedded_text, []).append(chunk.id)
         for texts in self._parts(sorted(missing, key=len)):  # texts of similar length are embedded faster together
-            computed.update(zip(texts, self._embedder.embed_passages(texts), strict=True))
-        self._tally.embedded += len(missing)
-        rows = [stored[chunk.id] if chunk.id in stored else computed[chunk.embedded_text] for chunk in chunks]
-        return np.stack(rows).astype(np.float32)
+            failure = None
+            try:
+                embedded = self._embed_patiently(texts)
+            except EndpointError as error:
+                embedded, failure = error.embedded, error
+            self._tally.embedded += len(embedded)
+            vectors.update((identity, row) for text, row in embedded.items() for identity in missing[text])
+            if failure:
+                raise failure
+
+    def _embed_patiently(self, texts: Sequence[str]) -> Mapping[str, Vectors]:
+        """Return the vector of each text. Wait for an endpoint that is away, within its limit.
+
+        Raises IngestCancelled, and EndpointError with the vectors of the texts that were embedded.
+        """
+        embedded: dict[str, Vectors] = {}
+        last, pause = time.monotonic(), _FIRST_PAUSE_S
+        while True:
+            left = [text for text in texts if text not in embedded]
+            try:
+                return embedded | dict(zip(left, self._embedder.embed_passages(left), strict=True))
+            except EndpointError as error:
+                if error.embedded:
+                    last, pause = time.monotonic(), _FIRST_PAUSE_S
+                error.embedded = embedded = embedded | dict(error.embedded)
+                if not error.away or time.monotonic() - last >= error.wait_s:
+                    raise
+                wait, failure = max(pause, error.retry_after or 0.0), error
+            log.warning("%s The ingest waits %.0f s and then goes on.", failure, wait)
+            self._pause(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait, as long as the ingest is not cancelled."""
+        self._tally.report_progress("", Stage.WAITING)
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if self._tally.check_cancelled():
+                raise IngestCancelled("The ingest was cancelled while it waited for the embedding model.")
+            time.sleep(min(left, _CHECK_S))
 
     def _parts(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
         for start in range(0, len(texts), _UNINTERRUPTED):

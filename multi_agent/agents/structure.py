@@ -10,10 +10,10 @@ from pydantic import Field
 
 from base.counts import count
 from base.models import FrozenModel
+from base.tokens import estimate_tokens
 from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
 from multi_agent.grounding.citations import cite
 from multi_agent.library import CatalogueEntry
-from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import Unit, number_units
 from multi_agent.values.context import Computation, ContextUpdate, ResearchContext

@@ -1,32 +1,16 @@
-"""Rejects prompts that exceed the context window before they are sent. Owns the token estimate."""
+"""Rejects prompts that exceed the context window before they are sent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import ceil
 
+from base.tokens import estimate_tokens
 from multi_agent.errors import PromptTooLong
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Message
 
-_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz "
-_BEYOND_ASCII = bytes(range(128, 256))
 _MESSAGE_TOKENS = 8  # the markers of a chat template around a message
-
-
-def estimate_tokens(text: str) -> int:
-    """Return an estimate of the number of tokens in ``text`` that errs on the high side.
-
-    The tokenizer of the user's model is not available. The estimate counts one token per 3.5 ASCII letters or spaces,
-    one per digit or punctuation mark (some models split numbers into digits), and one per two bytes outside ASCII.
-    Against OpenAI's cl100k on eight corpora (English, German, Arabic, Chinese, tables, documentation) it is 16 % to
-    62 % too high. For one sentence of long German compounds it was 2 % too low.
-    """
-    data = text.encode("utf-8", errors="surrogatepass")
-    letters = len(data) - len(data.translate(None, _LETTERS))
-    beyond = len(data) - len(data.translate(None, _BEYOND_ASCII))
-    return ceil(letters / 3.5 + beyond / 2 + (len(data) - letters - beyond))
 
 
 def estimate_prompt(messages: Iterable[Message]) -> int:

@@ -63,9 +63,3 @@ class EndpointWrapper:
 
     def __init__(self, inner: Endpoint) -> None:
         self._inner = inner
-
-
-def excerpt(text: str, most: int = 60) -> str:
-    """Return the first ``most`` characters of a model's or server's text, in one line, for a message."""
-    folded = " ".join(text.split())
-    return folded if len(folded) <= most else folded[:most] + "…"

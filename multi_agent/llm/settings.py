@@ -7,13 +7,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, PrivateAttr, SecretStr, field_validator, model_validator
 
-from vectorstore.settings import SettingsGroup, without_password
+from vectorstore.settings import DEFAULT_URLS, SettingsGroup, check_http_url, without_password
 
 Provider = Literal["ollama", "openai", "local"]
 Engine = Literal["auto", "openvino", "llama_cpp"]
 Vision = Literal["auto", "on", "off"]
 ResponseForm = Literal["json_schema", "guided_json", "tools", "json_object", "none"]
-DEFAULT_URLS: dict[str, str] = {"ollama": "http://127.0.0.1:11434", "openai": "https://api.openai.com/v1", "local": ""}
 SAMPLING_TEMPERATURE = 0.7
 
 
@@ -93,10 +92,7 @@ class EndpointSettings(SettingsGroup):
     @field_validator("base_url")
     @classmethod
     def _is_http(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{without_password(value)!r} is not a URL such as http://127.0.0.1:11434")
-        return value.rstrip("/")
+        return check_http_url(value)
 
     @model_validator(mode="after")
     def _may_see(self) -> Self:

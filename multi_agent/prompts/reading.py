@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from base.tokens import estimate_tokens
 from multi_agent.library import Library
-from multi_agent.llm.context_window import estimate_tokens
 from vectorstore.models import Chunk
 
 _REACH = 12

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from multi_agent.llm.context_window import estimate_tokens
+from base.tokens import estimate_tokens
 from multi_agent.prompts.show_dates import show_dates
 from multi_agent.prompts.show_outside import OUTSIDE, show_words
 from multi_agent.prompts.show_passages import show_location

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from html import unescape
 from typing import NamedTuple, TypeVar
 
-from multi_agent.llm.context_window import estimate_tokens
+from base.tokens import estimate_tokens
 from multi_agent.prompts.show_dates import show_dates
 from multi_agent.prompts.show_outside import mark_outside, show_lines, show_origin, show_words
 from vectorstore.models import Chunk, ToolOutput, WebPage

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from vectorstore.settings import SettingsGroup
+from vectorstore.settings import RerankSettings, SettingsGroup
 
 Source = Literal["documents", "web", "tools"]
 """The kinds of sources for an answer: documents of the collection, web pages and downloads, other tool results."""
@@ -98,6 +98,7 @@ class ResearchSettings(SettingsGroup):
     reactions: bool = Field(default=True, description="let agents react to reports of others, with a second search for "
         "missing information or a second reading after a rejected quote")  # fmt: skip
     budget: Budget = Budget()
+    rerank: RerankSettings = RerankSettings()
 
     def for_window(self, context_window: int) -> Self:
         """Return a copy that derives the unset limits per call from the model's context window, in tokens."""

@@ -28,3 +28,20 @@ def write_model(folder: Path, *, dimension: int = 32, max_tokens: int = 128, see
     transformer = Transformer(str(bare), max_seq_length=max_tokens)
     SentenceTransformer(modules=[transformer, Pooling(dimension)], device="cpu").save(str(model))
     return model
+
+
+def write_cross_encoder(folder: Path, *, outputs: int = 1) -> Path:
+    """Write a random cross-encoder, and return its folder."""
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(bundled_model())
+    tokenizer.save_pretrained(folder)
+    BertForSequenceClassification(
+        BertConfig(
+            vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
+            intermediate_size=32, max_position_embeddings=128, num_labels=outputs,
+        )
+    ).save_pretrained(folder)  # fmt: skip
+    return folder

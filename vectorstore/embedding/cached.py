@@ -21,8 +21,12 @@ class CachedEmbedder:
     def __init__(self, inner: Embedder, cache_size: int = CACHE_SIZE) -> None:
         self._inner = inner
         self._cached = lru_cache(cache_size)(self._embed)
-        self.model, self.dimension = inner.model, inner.dimension
-        self.max_tokens, self.languages = inner.max_tokens, inner.languages
+        self.model, self.max_tokens, self.languages = inner.model, inner.max_tokens, inner.languages
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of the vectors. An endpoint is asked for it on first use."""
+        return self._inner.dimension
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         return self._inner.embed_passages(texts)

@@ -3,7 +3,8 @@
     embedder = make_embedder(EmbeddingSettings())
     vectors = embedder.embed_passages(["A heat pump warms a house."])
 
-Implementations: ``bundled.py`` (all-MiniLM-L6-v2) and ``sentence_transformers.py`` (any other model).
+Implementations: ``bundled.py`` (all-MiniLM-L6-v2), ``sentence_transformers.py`` (any other local model) and
+``endpoint.py`` (models of a server, classes of LlamaIndex).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from vectorstore.embedding.bundled import BundledEmbedder
+from vectorstore.embedding.endpoint import EndpointEmbedder
 from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbedder
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
 from vectorstore.store import Vectors
@@ -31,15 +33,19 @@ class QueryEmbedder(Protocol):
 class Embedder(QueryEmbedder, Protocol):
     """Also turns passages into vectors of length 1.
 
-    Passages are truncated after ``max_tokens`` tokens, as ``count_tokens`` counts them.
+    A local model truncates passages after ``max_tokens`` tokens, as ``count_tokens`` counts them.
     """
 
     model: str
-    dimension: int
     max_tokens: int
 
+    @property
+    def dimension(self) -> int:
+        """The dimension of the vectors. Raises EndpointError."""
+        ...
+
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return one row per text, in the same order: shape (len(texts), dimension)."""
+        """Return one row per text, in the same order: shape (len(texts), dimension). Raises EndpointError."""
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -48,7 +54,9 @@ class Embedder(QueryEmbedder, Protocol):
 
 
 def make_embedder(settings: EmbeddingSettings) -> Embedder:
-    """Load the model named in the settings. Raises EmbeddingModelError."""
+    """Load the model named in the settings. Sends no request to an endpoint. Raises EmbeddingModelError."""
+    if settings.provider != "local":
+        return EndpointEmbedder(settings)
     if settings.model == DEFAULT_MODEL:
         return BundledEmbedder(settings)
     return SentenceTransformerEmbedder(settings)

@@ -149,7 +149,8 @@ def main(connection: Connection, folder: str, embedding: str) -> None:
 
 
 def _load_model(settings: EmbeddingSettings) -> Embedder:
-    """Return the model that embeds queries, with its weights loaded."""
+    """Return the model that embeds queries, with its weights loaded. The service itself asks an endpoint."""
     embedder = CachedEmbedder(make_embedder(settings))
-    embedder.embed_query("")
+    if settings.provider == "local":
+        embedder.embed_query("")
     return embedder

@@ -17,7 +17,7 @@ class RemoteQueries:
 
     def __init__(self, folder: Path, settings: EmbeddingSettings) -> None:
         self._folder = folder
-        self.languages = BUNDLE_LANGUAGES if settings.model == DEFAULT_MODEL else None
+        self.languages = BUNDLE_LANGUAGES if settings.identity == DEFAULT_MODEL else None
 
     def embed_query(self, text: str) -> Vectors:
         """Return a vector of shape (dimension,). Raises StoreUnavailable, EmbeddingModelError."""

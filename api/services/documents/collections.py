@@ -16,6 +16,7 @@ from api.errors import CollectionNotNamed
 from base.counts import count
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost
 from vectorstore.models import SEPARATOR, CollectionSpec, names_in, select
+from vectorstore.settings import settings_for
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from multi_agent.memory.suggestions import Suggestions
     from vectorstore.embedding.embedder import QueryEmbedder
     from vectorstore.models import Chunk, UnreadableCollection
+    from vectorstore.reranking import Reranker
     from vectorstore.store import Collection, Searchable, VectorStore
 
 
@@ -51,6 +53,7 @@ class Collections:
     load_embedder: Callable[[], QueryEmbedder | None]
     draw_page: Callable[[str, Chunk, int], bytes]
     suggestions: Suggestions
+    reranker: Reranker | None = None
 
     def resolve(self, name: str | None, among: Set[str] | None = None) -> str:
         """Return the selection ``name``, such as ``papers+mail``; ``*`` means all collections (in ``among``).
@@ -102,8 +105,8 @@ class Collections:
         if existing.embedding_model != self.embedding_model and not any_model:
             raise CollectionMismatch(
                 f"Collection {name!r} was embedded with {existing.embedding_model!r}, but the configured model is "
-                f"{self.embedding_model!r}. Set CANDOR_STORE__EMBEDDING__MODEL={existing.embedding_model} to search "
-                "it, or ingest it again to embed it with the configured model."
+                f"{self.embedding_model!r}. Set {settings_for(existing.embedding_model)} to search it, or ingest it "
+                "again to embed it with the configured model."
             ).with_command(f"`candor ingest FOLDER --collection {name}` embeds it again.")
         return existing.name
 
@@ -175,6 +178,7 @@ class Collections:
             None if SEPARATOR in selection else partial(self.ledger.searchable, selection),
             partial(self.ledger.file_days, names_in(selection)),
             lambda: self.catalogue(selection, unread=True),
+            self.reranker,
         )
 
     def catalogue(self, selection: str, *, unread: bool = False) -> list[CatalogueEntry]:

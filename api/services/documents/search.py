@@ -16,6 +16,7 @@ from multi_agent.values.document_filter import DocumentFilter
 from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode
 
 if TYPE_CHECKING:
+    from vectorstore.reranking import Reranker
     from vectorstore.retrieval import Retriever
 
 _ANY: Mapping[str, Scalar] = {}
@@ -28,7 +29,7 @@ class Found(NamedTuple):
     note: str = ""
     """What the person should know: another language than the documents', or a search by words alone."""
     seconds: Mapping[str, float] = MappingProxyType({})
-    """The duration of each stage, on the command line."""
+    """The duration of each stage."""
 
 
 def search(
@@ -39,15 +40,17 @@ def search(
     where: Mapping[str, Scalar] = _ANY,
     wanted: DocumentFilter | None = None,
     mode: SearchMode = SearchMode.HYBRID,
+    reranker: Reranker | None = None,
 ) -> Found:
     """Search collections of the pool. Hits are best first. ``where`` filters by metadata and facts.
 
     Raises StoreError, NoDocumentMatches, ServiceEnding.
     """
+    clock = _Clock()
     library = pool.library(selection)
     chunks = _chunk_filter(library.catalogue() if wanted else (), selection, where, wanted)
-    hits = _find(library.retriever, query, limit, chunks, mode)
-    return Found(hits, _join_notes(pool.words_alone(selection), library.retriever.language_note(query)))
+    hits = _find(library.retriever, query, limit, chunks, mode, reranker, clock)
+    return Found(hits, _join_notes(pool.words_alone(selection), library.retriever.language_note(query)), clock.laps)
 
 
 def search_document(
@@ -57,7 +60,7 @@ def search_document(
     if not document.chunks:
         return []
     retriever = pool.get(document.collection).library.retriever
-    return _find(retriever, query, limit, ChunkFilter(documents=(document.id,)), mode)
+    return _find(retriever, query, limit, ChunkFilter(documents=(document.id,)), mode, None, _Clock())
 
 
 def timed_search(
@@ -68,6 +71,7 @@ def timed_search(
     where: Mapping[str, Scalar] = _ANY,
     wanted: DocumentFilter | None = None,
     mode: SearchMode = SearchMode.HYBRID,
+    reranker: Reranker | None = None,
 ) -> Found:
     """Open collections, search them and close them. Hits are best first.
 
@@ -83,8 +87,7 @@ def timed_search(
         embedder = None if mode is SearchMode.WORDS else collections.load_embedder()
         clock.lap("load embedding model")
         retriever = Retriever(opened, embedder)
-        hits = _find(retriever, query, limit, chunks, mode)
-        clock.lap("embed query and search")
+        hits = _find(retriever, query, limit, chunks, mode, reranker, clock)
         note = _join_notes(collections.words_alone(name), retriever.language_note(query))
     return Found(hits, note, clock.laps)
 
@@ -93,11 +96,33 @@ def _join_notes(*notes: str) -> str:
     return " ".join(filter(None, notes))
 
 
-def _find(retriever: Retriever, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
+def _find(
+    retriever: Retriever,
+    query: str,
+    limit: int,
+    where: ChunkFilter,
+    mode: SearchMode,
+    reranker: Reranker | None,
+    clock: _Clock,
+) -> list[Hit]:
     try:
-        return retriever.find(query, limit, where, mode)
+        hits = retriever.find(query, max(limit, reranker.candidates) if reranker else limit, where, mode)
     except ValueError as error:
         raise UsageError(str(error)) from error
+    clock.lap("embed query and search")
+    if reranker:
+        hits = retriever.rerank(reranker, query, hits)[:limit]
+        clock.lap("rerank")
+    return hits
+
+
+def require_reranker(reranker: Reranker | None) -> Reranker:
+    """Return the reranker. Raises UsageError if the settings name none."""
+    if reranker is None:
+        raise UsageError(
+            "No reranker is configured. Set `provider` and `model` in `[research.rerank]`, or search without one."
+        )
+    return reranker
 
 
 def _chunk_filter(

@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from base.tokens import estimate_tokens
 from ingest.errors import IngestError
 from ingest.settings import IngestSettings
 from multi_agent.errors import ToolError
-from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.values.sources import readable
 from vectorstore.models import Chunk, WebPage
 

@@ -11,6 +11,7 @@ from ingest.ledger.records import IndexedDocument
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import FILE_DATE, Chunk, ChunkFilter, Hit
+from vectorstore.reranking import Reranker
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
 
@@ -37,6 +38,7 @@ class CollectionLibrary:
     """Returns the days of the last changes of the documents' files, by id."""
     unread: Callable[[], Sequence[CatalogueEntry]] = tuple
     """Returns the files that could not be read."""
+    reranker: Reranker | None = None
 
     def index(self) -> Mapping[str, str]:
         spec = self.retriever.spec
@@ -45,7 +47,7 @@ class CollectionLibrary:
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         if (where := self._filter(documents)) is None:
             return []
-        hits = self.retriever.search(queries, limit, where)
+        hits = self.retriever.search(queries, limit, where, reranker=self.reranker)
         chunks = self._with_days([hit.chunk for hit in hits])
         return [hit.model_copy(update={"chunk": chunk}) for hit, chunk in zip(hits, chunks, strict=True)]
 

@@ -21,8 +21,9 @@ from multi_agent.llm.endpoints.transport import (
     transport_errors,
     wrong_protocol,
 )
-from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings, ResponseForm
+from multi_agent.llm.settings import EndpointSettings, ResponseForm
 from multi_agent.model import Message, OnText
+from vectorstore.settings import DEFAULT_URLS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

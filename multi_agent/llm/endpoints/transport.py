@@ -6,18 +6,13 @@ Only this module translates ``httpx`` errors and HTTP status codes into subclass
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import json
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
+from base.http import error_message, excerpt, is_loopback, retry_after
 from multi_agent.errors import LLMError, LLMRateLimited, LLMRefused, LLMTimeout, LLMUnavailable, LLMUnreachable
-from multi_agent.llm.endpoint import excerpt
 from multi_agent.llm.settings import EndpointSettings
 
 if TYPE_CHECKING:
@@ -37,7 +32,7 @@ def client_options(settings: EndpointSettings) -> dict[str, Any]:
         "limits": httpx.Limits(max_connections=None, keepalive_expiry=4.0),
         "follow_redirects": True,
         # A proxy cannot reach a model on localhost.
-        "trust_env": not _is_loopback(settings.base_url),
+        "trust_env": not is_loopback(settings.base_url),
     }
 
 
@@ -112,9 +107,9 @@ def error_for_status(
     settings: EndpointSettings, status: int, body: str, headers: Mapping[str, str], *, streaming: bool = False
 ) -> LLMError:
     """Return the error for an HTTP status of 4xx or 5xx. ``streaming`` is whether the request asked for a stream."""
-    details = f"HTTP {status}: {_message_in(body)}"
+    details = f"HTTP {status}: {error_message(body)}"
     if status == 429:
-        wait = _retry_after(headers)
+        wait = retry_after(headers)
         pause = f" The endpoint asks to wait {wait:.0f} s." if wait else ""
         return LLMRateLimited(
             f"The {settings.name} is overloaded ({details}).{pause} Try again later, or lower "
@@ -124,7 +119,7 @@ def error_for_status(
     if status >= 500:
         return LLMUnavailable(
             f"The {settings.name} failed ({details}). Check the log of the endpoint, or try again later.",
-            retry_after=_retry_after(headers),
+            retry_after=retry_after(headers),
         )
     return LLMRefused(f"The {settings.name} rejected the request ({details}). {_remedy(settings, status, streaming)}")
 
@@ -142,35 +137,3 @@ def _remedy(settings: EndpointSettings, status: int, streaming: bool) -> str:
     check = f"Check that the model supports JSON schemas, and its settings, such as {model}."
     stream = settings.setting("stream")
     return f"{check} If it cannot stream, or not with token counts, set {stream} to false." if streaming else check
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait. The header is a number of seconds or a date."""
-    value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None
-
-
-def _message_in(body: str) -> str:
-    """Return the message of an error body. OpenAI nests it, Ollama does not, and proxies may send anything."""
-    try:
-        error = json.loads(body)["error"]
-    except (ValueError, KeyError, TypeError):
-        return _excerpt(body)
-    return _excerpt(str(error.get("message", error) if isinstance(error, dict) else error))
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from multi_agent.llm.endpoint import JsonSchema, excerpt
+from base.http import excerpt
+from multi_agent.llm.endpoint import JsonSchema
 from multi_agent.llm.responses.schema import schema_of
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from multi_agent.llm.context_window import estimate_tokens
-from multi_agent.llm.endpoint import EndpointRequest, EndpointWrapper, Reply, excerpt
+from base.http import excerpt
+from base.tokens import estimate_tokens
+from multi_agent.llm.endpoint import EndpointRequest, EndpointWrapper, Reply
 from multi_agent.model import OnText
 
 _BLANK = 200

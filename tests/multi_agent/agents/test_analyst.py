@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from base.tokens import estimate_tokens
 from multi_agent.agents.analyst import Analyst, AnalystOutput
 from multi_agent.errors import QueryRefused
-from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.records.sql import RecordDatabase
 from multi_agent.settings.research import ResearchSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from multi_agent.llm.context_window import estimate_tokens
+from base.tokens import estimate_tokens
 
 
 @pytest.mark.parametrize(

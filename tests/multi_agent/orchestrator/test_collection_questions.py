@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from api.services.research.library import CollectionLibrary
+from base.tokens import estimate_tokens
 from multi_agent.library import CatalogueEntry
-from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.models import Models
 from multi_agent.memory.plans import PlanMemory

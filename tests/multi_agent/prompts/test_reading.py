@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from base.tokens import estimate_tokens
 from multi_agent.library import Library
-from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.prompts.reading import read_around
 from support.chunks import make_chunk
 from vectorstore.models import Chunk, PageSpan, TableHeader

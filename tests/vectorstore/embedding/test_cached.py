@@ -11,7 +11,7 @@ from vectorstore.embedding.cached import CachedEmbedder
 from vectorstore.embedding.embedder import Embedder, QueryEmbedder
 from vectorstore.store import Vectors
 
-ATTRIBUTES = (*QueryEmbedder.__annotations__, *Embedder.__annotations__)
+ATTRIBUTES = (*QueryEmbedder.__annotations__, *Embedder.__annotations__, "dimension")
 
 
 class CountingEmbedder:

@@ -42,6 +42,9 @@ def search(
         Literal["words", "meaning", "hybrid"],
         typer.Option("--mode", help="Search by words, by meaning, or by both (hybrid)."),
     ] = "hybrid",
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Order the best passages again with the reranker of the settings.")
+    ] = False,
     timings: Annotated[
         bool, typer.Option("--timings", help="Print the duration of each stage to standard error.")
     ] = False,
@@ -55,19 +58,21 @@ def search(
 
     Example: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01
     """
-    from api.services.documents.search import timed_search
+    from api.services.documents.search import require_reranker, timed_search
     from vectorstore.models import SearchMode
 
     given = dict(_named_value(each) for each in where or ())
     wanted = filters.make_filter(documents, folder, types, since, tags)
+    candor = make_candor(home)
     found = timed_search(
-        make_candor(home).collections,
+        candor.collections,
         selection(collection),
         require_text(query, "query"),
         limit,
         given,
         wanted,
         SearchMode(mode),
+        require_reranker(candor.reranker) if rerank else None,
     )
     if as_json:
         print_json(
@@ -79,7 +84,7 @@ def search(
         show_hits(make_console(), found.hits)
     if found.note:
         print_message(found.note)
-    if timings:
+    if timings or rerank:
         print_message(" · ".join(f"{name} {seconds:.2f} s" for name, seconds in found.seconds.items()))
 
 

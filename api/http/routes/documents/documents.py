@@ -13,6 +13,7 @@ from api.http.deps import CandorDep, CollectionQuery, CollectionsField, CurrentC
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
+from api.services.documents.search import require_reranker
 from api.services.documents.search import search as search_pool
 from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord, DocumentState
@@ -80,6 +81,7 @@ class SearchRequest(FrozenModel):
         examples=[{"issuer": "Apple Inc.", "period": "2023-07-01"}, {"kind": "quarterly report"}],
     )
     filter: DocumentFilter | None = Field(default=None, description="Filter for documents. Null: all documents.")
+    rerank: bool = Field(default=False, description="Order the best passages again with the configured reranker.")
 
 
 class TagChange(FrozenModel):
@@ -207,8 +209,12 @@ def search(
     """Search passages by keywords and by meaning, best first, without a language model.
 
     The header `Candor-Note` says if the query is in another language than the documents, or if collections with
-    different embedding models were searched by words alone.
+    different embedding models were searched by words alone. With `rerank`, `Server-Timing` says how long it took.
     """
     name = candor.collections.resolve_for(caller, Right.READ, body.collection)
-    found = search_pool(parts.pool, name, body.query, body.limit, body.where, body.filter, body.mode)
-    return respond(found.hits, found.note)
+    reranker = require_reranker(candor.reranker) if body.rerank else None
+    found = search_pool(parts.pool, name, body.query, body.limit, body.where, body.filter, body.mode, reranker)
+    response = respond(found.hits, found.note)
+    if reranker:
+        response.headers["Server-Timing"] = f"rerank;dur={1000 * found.seconds['rerank']:.0f}"
+    return response

@@ -24,13 +24,14 @@ from multi_agent.errors import (
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.factory import build_client, build_llm
 from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.settings import DEFAULT_URLS, EndpointSettings
+from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.retry import RetryingEndpoint
 from multi_agent.model import LLM, Message
 from support import replies
 from support.replies import PROTOCOLS, Protocol, Reply, Request, always, in_turn, say
 from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import advance_clock, wait_for
+from vectorstore.settings import DEFAULT_URLS
 
 PUMP = '{"kind": "heat pump", "coldest": -25}'
 QUESTION = [Message.system("You know pumps."), Message.user("Which pump works below -20 °C?")]

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
+from base.tokens import estimate_tokens
 from multi_agent.errors import BudgetReached, InvalidResponse
-from multi_agent.llm.context_window import estimate_tokens
 from multi_agent.llm.factory import build_llm
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.wrappers.budget import BudgetUsage

@@ -1,0 +1,117 @@
+"""Embedding models behind an endpoint, and embedding classes of LlamaIndex.
+
+``clients.py`` sends the requests. This module adds the texts that the model expects, batches, concurrent requests and
+the checks of what comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+
+import numpy as np
+
+from base.counts import count
+from base.tokens import estimate_tokens
+from vectorstore.embedding.clients import TABLE, make_client
+from vectorstore.errors import EndpointError
+from vectorstore.settings import EmbeddingSettings
+from vectorstore.store import Vectors
+
+_PROBE = "dimension"
+
+
+class EndpointEmbedder:
+    """Implements ``Embedder``. The texts of a call that fails are not lost: the error has the vectors of the others."""
+
+    languages: frozenset[str] | None = None
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self.model, self.max_tokens = settings.identity, settings.max_tokens
+        self._settings = settings
+        self._client = make_client(settings)
+        self._query_prefix, self._passage_prefix = settings.prefixes
+        self._threads = ThreadPoolExecutor(settings.parallel, thread_name_prefix="embedding")
+
+    @cached_property
+    def dimension(self) -> int:
+        """The dimension of the vectors, found with a request."""
+        found = len(self._rows([_PROBE], query=True)[0])
+        if self._settings.dimensions not in (None, found):
+            raise self._wrong(f"{found} dimensions, not the {self._settings.dimensions} of `dimensions`")
+        return found
+
+    def embed_query(self, text: str) -> Vectors:
+        vectors = self._checked(self._rows([self._query_prefix + text], query=True))
+        return vectors.reshape(-1)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        batches = list(self._batches(texts))
+        requests = [self._threads.submit(self._embed, batch) for batch in batches]
+        failures = [error for each in requests if isinstance(error := each.exception(), EndpointError)]
+        if failures:
+            raise self._with_others(min(failures, key=lambda error: error.away), batches, requests)
+        return np.concatenate([each.result() for each in requests])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [estimate_tokens(text) for text in texts]
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        tokens = 0
+        for text in texts:
+            added = estimate_tokens(self._passage_prefix + text)
+            full = len(batch) >= self._settings.batch_passages or tokens + added > self._settings.batch_tokens
+            if batch and full:
+                yield batch
+                batch, tokens = [], 0
+            batch.append(text)
+            tokens += added
+        yield batch
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of a batch. If it is too large for the endpoint, send it in halves."""
+        try:
+            return self._checked(self._rows([self._passage_prefix + text for text in texts], query=False))
+        except EndpointError as error:
+            if error.status not in (413, 422) or len(texts) == 1:
+                raise
+        middle = len(texts) // 2
+        return np.concatenate([self._embed(texts[:middle]), self._embed(texts[middle:])])
+
+    def _rows(self, texts: Sequence[str], *, query: bool) -> Vectors:
+        """Return a row per text, of length 1. Raises EndpointError unless the endpoint sent exactly that."""
+        rows = self._client(texts, query)
+        if len(rows) != len(texts):
+            raise self._wrong(f"{count(len(rows), 'vector')} for {count(len(texts), 'text')}")
+        if not all(map(len, rows)) or len({len(row) for row in rows}) > 1:
+            raise self._wrong(f"vectors with {sorted({len(row) for row in rows})} numbers")
+        vectors: Vectors = np.asarray(rows, np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.isfinite(lengths).all() or not lengths.all():
+            raise self._wrong("a vector with numbers that are not finite, or all zero")
+        vectors /= lengths
+        return vectors
+
+    def _checked(self, vectors: Vectors) -> Vectors:
+        if vectors.shape[1] != self.dimension:
+            raise self._wrong(f"vectors with {vectors.shape[1]} numbers, but {self.dimension} at first")
+        return vectors
+
+    def _wrong(self, what: str) -> EndpointError:
+        return EndpointError(
+            f"The embedding model {self.model!r} returned {what}. Check that it is an embedding model, and look at the "
+            f"log of its endpoint. Its settings are in `[{TABLE}]`."
+        )
+
+    def _with_others(
+        self, error: EndpointError, batches: Sequence[Sequence[str]], requests: Sequence[Future[Vectors]]
+    ) -> EndpointError:
+        """Return the error with the vectors of the batches that succeeded."""
+        error.wait_s = self._settings.wait_s
+        done = ((batch, each.result()) for batch, each in zip(batches, requests, strict=True) if not each.exception())
+        error.embedded = {text: row for batch, rows in done for text, row in zip(batch, rows, strict=True)}
+        return error
