@@ -52,7 +52,7 @@ class Retriever:
         "by a scan of whole documents.",
         capabilities=("search", "scan"),
         reads=frozenset({"queries", "searched"}),
-        writes=frozenset({"chunks", "ranking", "searched", "scanned"}),
+        writes=frozenset({"chunks", "ranking", "searched", "scanned", "passed_over"}),
         instructed=False,
         inputs=RetrieverInputs,
         asked=lambda _: RetrieverInputs(method="search", documents=(), queries=()),
@@ -113,7 +113,8 @@ class Retriever:
         how = f"Read all of {', '.join(documents) or 'the collection'}"
         await self._report(how, Searched.of_scan(documents, chunks))
         names = tuple(dict.fromkeys(chunk.name for chunk in chunks))
-        return ContextUpdate(chunks=tuple(chunks), scanned=names, ranking=tuple(ranking))
+        others = tuple(dict.fromkeys(hit.chunk.name for hit in nearest if hit.chunk.id not in scanned))
+        return ContextUpdate(chunks=tuple(chunks), scanned=names, passed_over=others, ranking=tuple(ranking))
 
     async def _report(self, how: str, searched: Searched) -> None:
         await self._kit.publish(searched)

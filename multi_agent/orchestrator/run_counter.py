@@ -104,7 +104,7 @@ def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry
         chunks_considered=len(chunks),
         chunks_total=sum(entry.chunks for entry in entries),
         scanned=len(scanned),
-        partial=len(scanned) < sum(entry.chunks > 0 for entry in entries)
+        partial=bool(context and {*context.passed_over} - {*context.scanned})
         and not all(_is_named(each, asked) for each in scanned),
         warnings=tuple(f"{each.name}: {text}" for each in entries if each.id in considered for text in each.warnings),
     )

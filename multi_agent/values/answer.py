@@ -56,7 +56,10 @@ class Coverage(FrozenModel):
     chunks_considered: int = 0
     chunks_total: int = 0
     scanned: int = Field(default=0, description="documents that were read completely")
-    partial: bool = Field(default=False, description="whether a scan left documents out, which the answer says")
+    partial: bool = Field(
+        default=False,
+        description="whether a scan left out documents in which a search finds passages, which the answer says",
+    )
     warnings: tuple[str, ...] = Field(
         default=(), description="what was not read, or read by a guess, of the documents considered, with their names"
     )

@@ -300,6 +300,9 @@ class Contents(FrozenModel):
     queries: tuple[str, ...] = Field(default=(), description="search queries")
     searched: tuple[Wording, ...] = Field(default=(), description="queries that were searched")
     scanned: tuple[str, ...] = Field(default=(), description="names of documents that were read completely")
+    passed_over: tuple[str, ...] = Field(
+        default=(), description="names of documents in which a search found passages, but which a scan left out"
+    )
     chunks: tuple[Chunk, ...] = Field(default=(), description="retrieved passages, by document and position")
     ranking: tuple[str, ...] = Field(default=(), description="ids of the chunks that a search found, best first")
     inspection: Inspection | None = Field(default=None, description="format, structure and quality of the passages")
