@@ -314,11 +314,16 @@ def _reject_paired_key(settings: Settings, config: Path) -> None:
 def _with_variables(settings: AnyModel) -> AnyModel:
     """Replace `env:NAME` in the key and in the arguments of a model by the value of the variable."""
     arguments = {
-        name: _from_variable(SecretStr(each)) if isinstance(each, str) and each.startswith("env:") else each
+        name: _from_variable(SecretStr(each)) if isinstance(each, str) and _is_secret(name, each) else each
         for name, each in settings.arguments.items()
     }
     key = settings.api_key and _from_variable(settings.api_key)
     return settings.model_copy(update={"api_key": key, "arguments": arguments})
+
+
+def _is_secret(argument: str, value: str) -> bool:
+    """Return whether an argument of a class must not be shown."""
+    return value.startswith("env:") or any(part in argument for part in ("key", "token", "secret", "password"))
 
 
 def _from_variable(key: SecretStr) -> SecretStr:

@@ -37,7 +37,7 @@ class Reranker:
     """Loads the model on first use. Threads may share it. ``candidates`` is the number of passages to rerank."""
 
     def __init__(self, settings: RerankSettings) -> None:
-        self.candidates = settings.candidates
+        self.name, self.candidates = f"{settings.provider}:{settings.model}", settings.candidates
         self._settings = settings
         self._lock = threading.Lock()
         self._score: Score | None = None

@@ -222,7 +222,7 @@ class Doctor:
         minutes, price = 1000 * passages / speed / 60, 1000 * tokens * settings.price / 1e6
         detail = (
             f"{speed:,.1f} passages a second in a small batch ({settings.provider}); 1,000 pages take about "
-            f"{minutes:,.0f} min" + (f" and cost {price:.2f}" if price else "")
+            f"{minutes:,.1f} min" + (f" and cost {price:.2f}" if price else "")
         )
         yield Check(name="embedding speed", ok=True, detail=detail)
 

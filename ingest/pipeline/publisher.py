@@ -94,54 +94,39 @@ class Publisher:
     def _store(self, chunks: Sequence[Chunk], moved: Mapping[str, str]) -> list[int]:
         """Store the chunks with their vectors. Return the tokens of each.
 
-        ``moved`` has the former ids of chunks of moved documents. Raises IngestCancelled before anything is stored. If
-        an endpoint fails, what it has embedded is stored, so that the next ingest does not embed it again.
+        ``moved`` has the former ids of chunks of moved documents. If the ingest is cancelled or an endpoint fails, what
+        is embedded is stored, so that the next ingest does not embed it again. Raises IngestCancelled, EndpointError.
         """
         if not chunks:
             return []
         self._tally.report_progress(chunks[0].name, Stage.EMBEDDING)
         digests = {chunk.id: hashlib.sha256(chunk.embedded_text.encode()).hexdigest() for chunk in chunks}
-        vectors: dict[str, Vectors] = {}
+        with self._tally.timed(Stage.EMBEDDING):
+            vectors = dict(self._stored_vectors(digests, moved))
         try:
             with self._tally.timed(Stage.EMBEDDING):
-                self._embed(chunks, digests, moved, vectors)
-        except EndpointError:
-            self._keep([chunk for chunk in chunks if chunk.id in vectors], vectors, digests, moved)
-            raise
-        self._keep(chunks, vectors, digests, moved)
+                self._embed(chunks, vectors)
+        finally:
+            # The vector of a moved chunk may include its document's former title, so other chunks must not reuse it.
+            own = {digest: identity for identity, digest in digests.items() if identity in vectors.keys() - moved}
+            self._keep([chunk for chunk in chunks if chunk.id in vectors], vectors, own)
         tokens = self._embedder.count_tokens([chunk.embedded_text for chunk in chunks])
         self._tally.chunks += len(chunks)
         self._tally.tokens += sum(tokens)
         self._tally.report_progress(chunks[-1].name, Stage.STORING)
         return tokens
 
-    def _keep(
-        self,
-        chunks: Sequence[Chunk],
-        vectors: Mapping[str, Vectors],
-        digests: Mapping[str, str],
-        moved: Mapping[str, str],
-    ) -> None:
-        """Store chunks, and note whose vectors other chunks with the same text can reuse."""
+    def _keep(self, chunks: Sequence[Chunk], vectors: Mapping[str, Vectors], own: Mapping[str, str]) -> None:
+        """Store chunks, and note by digest which vectors other chunks with the same text can reuse."""
         import numpy as np
 
-        if not chunks:
-            return
-        with self._tally.timed(Stage.STORING):
-            self._collection.upsert(chunks, np.stack([vectors[chunk.id] for chunk in chunks]).astype(np.float32))
-            # The vector of a moved chunk may include its document's former title, so other chunks must not reuse it.
-            own = {digests[chunk.id]: chunk.id for chunk in chunks if chunk.id not in moved}
-            self._ledger.note_embedded(self._name, own)
+        if chunks:
+            with self._tally.timed(Stage.STORING):
+                self._collection.upsert(chunks, np.stack([vectors[chunk.id] for chunk in chunks]).astype(np.float32))
+                self._ledger.note_embedded(self._name, own)
 
-    def _embed(
-        self,
-        chunks: Sequence[Chunk],
-        digests: Mapping[str, str],
-        moved: Mapping[str, str],
-        vectors: dict[str, Vectors],
-    ) -> None:
-        """Add the vector of each chunk to ``vectors``. A text that the collection has no vector of is embedded once."""
-        vectors.update(self._stored_vectors(digests, moved))
+    def _embed(self, chunks: Sequence[Chunk], vectors: dict[str, Vectors]) -> None:
+        """Add the vectors that are missing in ``vectors``, by chunk id. Each text is embedded once."""
         missing: dict[str, list[str]] = {}
         for chunk in chunks:
             if chunk.id not in vectors:

@@ -35,7 +35,9 @@ class Environment(FrozenModel):
     candor: str = Field(description="version of Candor")
     prompts: dict[str, str] = Field(description="hash of each prompt, by the path of its file or the name of its agent")
     settings: dict[str, JsonValue] = Field(description="the settings below `research`")
-    index: dict[str, str] = Field(description="settings of the collection: its embedding model and its chunking")
+    index: dict[str, str] = Field(
+        description="settings of searches: embedding model, chunking, reranker"
+    )
     documents: dict[str, DocumentVersion] = Field(description="the documents that the run could read, by id")
 
 

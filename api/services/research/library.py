@@ -42,7 +42,8 @@ class CollectionLibrary:
 
     def index(self) -> Mapping[str, str]:
         spec = self.retriever.spec
-        return {"embedding model": spec.embedding_model, "chunking": spec.chunking}
+        reranker = {"reranker": self.reranker.name} if self.reranker else {}
+        return {"embedding model": spec.embedding_model, "chunking": spec.chunking, **reranker}
 
     def search(self, queries: Sequence[str], limit: int, documents: Sequence[str] = ()) -> list[Hit]:
         if (where := self._filter(documents)) is None:

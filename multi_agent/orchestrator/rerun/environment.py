@@ -25,7 +25,7 @@ def observe_environment(dependencies: RunDependencies, catalogue: Sequence[Catal
     return Environment(
         candor=version("candor"),
         prompts={**_hash_files(), **own},
-        settings=dependencies.settings.model_dump(mode="json"),
+        settings=dependencies.settings.model_dump(mode="json", exclude={"rerank"}),  # it may contain secrets
         index=dict(dependencies.library.index()),
         documents=documents,
     )

@@ -102,5 +102,5 @@ def test_progress_reports_files_stages_and_counts(workplace: Workplace) -> None:
     workplace.write("empty.md", "")
     seen: list[Progress] = []
     workplace.ingest(progress=seen.append)
-    assert {progress.stage for progress in seen} == set(Stage) - {Stage.ASKING}
+    assert {progress.stage for progress in seen} == set(Stage) - {Stage.ASKING, Stage.WAITING}
     assert (seen[-1].files_done, seen[-1].files_total, seen[-1].failed, seen[-1].chunks) == (2, 2, 1, 1)
