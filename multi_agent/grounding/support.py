@@ -22,6 +22,7 @@ from multi_agent.grounding.meaning.checking import check, follows_by_clauses
 from multi_agent.grounding.meaning.comparing import Comparison
 from multi_agent.grounding.quotes import fold, has_spaceless
 from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
+from multi_agent.prompts.show_dates import show_date
 from multi_agent.prompts.show_outside import show_words
 from multi_agent.prompts.show_passages import show_location, show_proof
 from multi_agent.records.numbers_and_dates import find_amounts
@@ -318,7 +319,9 @@ class SupportRules:
         return "\n".join((*quotes, *results))
 
     def _around(self, item: Evidence) -> str:
-        return f"{self._location(item, show_proof)}\n{self._header(item)}"
+        chunk = self._chunks.get(item.chunk_id)
+        date = show_date(chunk) if chunk else ""
+        return f"{self._location(item, show_proof)}\n{date}\n{self._header(item)}"
 
     def _location(self, item: Evidence, show: Callable[[Chunk, Sequence[int]], str]) -> str:
         chunk = self._chunks.get(item.chunk_id)

@@ -52,6 +52,11 @@ def show_dates(chunks: Sequence[Chunk]) -> Mapping[str, str]:
     }
 
 
+def show_date(chunk: Chunk) -> str:
+    """Return the date of the passage's document as prompts show it, such as "saved 2024-05-20", or an empty text."""
+    return str(_date_of(chunk, with_file=True))
+
+
 def _date_of(chunk: Chunk, *, with_file: bool) -> _Date:
     for name, word in (*_STATED, *_SAVED):
         value = str(chunk.metadata.get(name, ""))

@@ -35,9 +35,7 @@ class Environment(FrozenModel):
     candor: str = Field(description="version of Candor")
     prompts: dict[str, str] = Field(description="hash of each prompt, by the path of its file or the name of its agent")
     settings: dict[str, JsonValue] = Field(description="the settings below `research`")
-    index: dict[str, str] = Field(
-        description="settings of searches: embedding model, chunking, reranker"
-    )
+    index: dict[str, str] = Field(description="settings of searches: embedding model, chunking, reranker")
     documents: dict[str, DocumentVersion] = Field(description="the documents that the run could read, by id")
 
 

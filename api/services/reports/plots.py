@@ -17,6 +17,7 @@ _COLOURS = ("#2a6fb0", "#c8641b", "#3b8f5c", "#8a4fb0", "#8c8c2d", "#a33a4a")
 _RIGHT = "#4f8f63"
 _WRONG = (
     "#c8641b", "#2a6fb0", "#8a4fb0", "#8c8c2d", "#a33a4a", "#5d6670", "#1f8a8a", "#b5558f", "#6b4f2a",
+    "#3d3d8f", "#9a7fd1",
 )  # fmt: skip
 """One colour for each failure stage, the same in every report. None is green."""
 _WIDTH, _ROW, _MARGIN = 8.2, 0.34, 0.9  # inches

@@ -65,8 +65,9 @@ def test_the_answer_has_the_documented_keys(
     answer = run("ask", QUESTION, "--json").json
     assert list(answer) == [
         "run_id", "status", "mode", "question", "completed_question", "answer", "claims", "evidence", "short",
-        "nearest", "records", "computations", "on_the_way", "confidence", "basis", "reasoning", "checks",
-        "looked_for", "found", "missing", "votes", "searched", "coverage", "summary", "usage",
+        "nearest", "parts", "clarification", "records", "computations", "on_the_way", "confidence", "basis",
+        "reasoning", "checks", "looked_for", "found", "missing", "votes", "contradictions", "searched", "coverage",
+        "summary", "usage",
     ]  # fmt: skip
     assert list(answer["claims"][0]) == [
         "text", "evidence", "computations", "supported", "pictured", "verdict", "stands", "checked",
