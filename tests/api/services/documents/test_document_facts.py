@@ -21,6 +21,7 @@ from multi_agent.llm.settings import EndpointSettings
 from support import replies
 from support.files import write_chart
 from support.panel import role_of
+from support.pictures import number_in
 from support.replies import PROTOCOLS, Protocol, Reply, Request
 
 BY_MODEL = IngestSettings(facts="model")
@@ -42,7 +43,7 @@ class Model:
 
     def __call__(self, request: Request) -> Reply | str:
         if request.schema is None:
-            return "green"  # the capability check for images has no schema
+            return number_in(request.pictures)  # the test of whether it sees has no schema
         if role_of(request) == "FigureDescription":
             return json.dumps({"description": "A chart by Acme Corp."})
         assert role_of(request) == "DocumentFacts"

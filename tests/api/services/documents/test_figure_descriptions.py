@@ -69,7 +69,7 @@ def ingest(candor: Candor, folder: Path) -> IngestReport:
 def passages(candor: Candor) -> list[Chunk]:
     """Return the passages of the report."""
     with candor.collections.open_library("reports") as library:
-        return [chunk for chunk in library.scan() if chunk.name.endswith("report.pdf")]
+        return [chunk for chunk in library.retriever.scan() if chunk.name.endswith("report.pdf")]
 
 
 def test_a_description_is_a_separate_passage(candor: Candor, model: Model, folder: Path) -> None:
