@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from support.waiting import LIMIT_S
 from vectorstore.settings import EmbeddingSettings, RerankSettings
 
 JSON = {"Content-Type": "application/json"}
@@ -109,7 +110,7 @@ class EmbeddingServer:
             self._active += 1
             self.peak = max(self.peak, self._active)
             self._lock.notify_all()
-            self._lock.wait_for(lambda: self.peak >= self.together, timeout=30)
+            self._lock.wait_for(lambda: self.peak >= self.together, timeout=LIMIT_S)
         try:
             return self._answer(path, body, headers)
         finally:

@@ -125,7 +125,12 @@ async def test_pages_are_quoted(make_panel: Callable[..., Orchestrator]) -> None
         answer = await make_panel(server).research("What is on page 2 of the manual?")
         assert "Keep children away" not in shown(server.requests)
     assert (answer.status, answer.usage.model_calls) == (Status.ANSWERED, 2)
-    assert (answer.evidence[0].pages, answer.evidence[0].quote) == ((2,), MANUAL[AT:])
+    _, _, below = MANUAL[AT:].partition("\n")
+    assert (answer.evidence[0].pages, answer.evidence[0].section, answer.evidence[0].quote) == (
+        (2,),
+        ("2 Cold",),
+        below,
+    )
 
 
 async def test_a_wrong_number_is_not_accepted(make_panel: Callable[..., Orchestrator]) -> None:

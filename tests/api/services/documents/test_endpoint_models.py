@@ -17,6 +17,7 @@ from api.settings import load_settings
 from multi_agent.settings.research import ResearchSettings
 from support.embedding_server import EmbeddingServer, Fault
 from support.service import RunningService
+from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import make_embedder
 from vectorstore.errors import CollectionMismatch, EndpointError
 from vectorstore.settings import VectorStoreSettings
@@ -75,7 +76,7 @@ def test_rest(make_candor: Callable[..., Candor], folder: Path, server: Embeddin
     )
     candor.embedder = make_embedder(settings)
     run_ingest(candor, [folder], "papers", progress=False)
-    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=120) as http:
+    with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         query = {"query": "lentils for minutes", "collection": "papers"}
         plain = http.post("/v1/search", json=query)
         assert "Server-Timing" not in plain.headers
