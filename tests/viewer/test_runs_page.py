@@ -44,9 +44,7 @@ def test_runs_show_their_figures_and_are_sorted(open_page: OpenPage) -> None:
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("searchbox").fill("Is it ")
     expect(page.locator(".runs li")).to_have_count(2)
-    expect(page.locator(".runs li").first).to_contain_text(
-        re.compile(r"Is it planned.* s·?.*\d tokens.*quote")
-    )
+    expect(page.locator(".runs li").first).to_contain_text(re.compile(r"Is it planned.* s·?.*\d tokens.*quote"))
     expect(page.locator(".runs")).not_to_contain_text("cost")
     with page.expect_request(lambda request: "sort=tokens" in request.url):
         page.get_by_label("order").select_option("tokens")
