@@ -70,7 +70,7 @@ class Home:
         return timed_search(self._candor.collections, collection, query, limit).hits
 
     def subscribe(self, event_type: str, listener: Listener) -> None:
-        """Call the listener for each event of this type, or for every event with ``*``, in all runs from now on."""
+        """Call the listener for each event of this type in later runs. ``*`` stands for all types."""
         if event_type not in (ALL, *EVENT_TYPES):
             raise UsageError(f"Unknown event type {event_type!r}. Choose from {ALL}, {', '.join(EVENT_TYPES)}.")
         self._listeners.append((event_type, listener))

@@ -45,7 +45,7 @@ class Fetched(NamedTuple):
     version: str = ""
     """What the server gives to notice changes: its ETag, otherwise the time of the last change."""
     is_unchanged: bool = False
-    """Whether the server says that the version that the caller knows is current. Then there is no content."""
+    """Whether the server reported that the caller's version is current (304). Then ``content`` is empty."""
 
 
 async def fetch(

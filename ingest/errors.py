@@ -57,7 +57,7 @@ class InvalidRule(IngestError):
 
 
 class SourceFailed(IngestError):
-    """A source cannot be read at all. Its documents stay as they are."""
+    """A source cannot be read. Its documents are kept unchanged."""
 
 
 class UnknownParser(IngestError):

@@ -33,21 +33,24 @@ class Item(NamedTuple):
     name: str
     """The relative path of its file. Not needed if it is unchanged."""
     address: str
-    """Where people open it. Identifies it in the source."""
+    """The address that opens the document. Identifies it within the source."""
     version: str = ""
     content: bytes = b""
     is_unchanged: bool = False
     error: str = ""
-    """Why it cannot be read now. An earlier version stays."""
+    """Why the document cannot be read now. The stored version is kept."""
     skipped: str = ""
-    """Why it is not a document. An earlier version is removed."""
+    """Why the document is left out. The stored version is removed."""
 
 
 class Source(Protocol):
-    """Gives documents. ``known`` are those that are stored, by address."""
+    """A source of documents."""
 
     def items(self, known: Mapping[str, Known]) -> Iterator[Item]:
-        """Yield all documents. What is not yielded does not exist any more. Raises SourceFailed."""
+        """Yield every document of the source. ``known`` has the stored ones by address.
+
+        Stored documents that are not yielded are removed. Raises SourceFailed.
+        """
         ...
 
 

@@ -37,7 +37,7 @@ CODE_WEIGHT = 2.0
 WORD_WEIGHT = 0.2
 EXACT_WEIGHT = 0.2
 CAPITALS = 1.75
-"""Factor for what is written with capital letters."""
+"""The factor for words that begin with a capital letter."""
 WHOLE_WEIGHT = 1.0
 """For all of a query of at most ``_SHORT`` words. Whoever looks up a word or a name wants it as written."""
 COMPARED = 10

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TABLE = "research.rerank"
 _EXACT = CODE_WEIGHT / math.sqrt(RARE)
-"""The least score that a rare identifier gives to each passage that has it."""
+"""The minimum score of a passage that contains a rare identifier of the query."""
 _NOT_THE_FORM = (400, 422)  # for a missing field
 
 Score = Callable[[str, Sequence[str]], Sequence[float]]

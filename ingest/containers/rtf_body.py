@@ -33,7 +33,7 @@ def decompressed(data: bytes) -> bytes:
 
 
 def encapsulated_html(rtf: bytes) -> str:
-    """Return the HTML in this RTF, or ``""`` if there is none."""
+    """Return the HTML that the RTF encapsulates, or an empty string."""
     return _Reader().read(rtf) if b"\\fromhtml1" in rtf[:512] else ""
 
 

@@ -93,7 +93,7 @@ def _refusal(path: Path, within: Boundary | None) -> str:
 
 
 class _Walk:
-    """The walk through one folder to ingest."""
+    """Walks through one folder."""
 
     def __init__(self, root: Path, own: Path | None, within: Boundary | None, follow_links: bool) -> None:
         self._root, self._real = root, Path(os.path.realpath(root))

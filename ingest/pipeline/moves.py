@@ -75,7 +75,7 @@ def relocated(
 def left_behind(
     moves: Mapping[str, DocumentSummary], known: Mapping[str, DocumentSummary]
 ) -> Iterator[DocumentSummary]:
-    """Yield what was never read and whose file is missing, below the folders that were moved."""
+    """Yield entries below the moved folders that were never indexed and whose file is missing."""
     roots = {Path(*Path(old.path).parts[: -_common(old.path, new)]) for new, old in moves.items()}
     for entry in known.values():
         unread = not entry.chunks and entry.state is not DocumentState.REMOVED and entry not in moves.values()

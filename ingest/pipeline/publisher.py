@@ -126,7 +126,7 @@ class Publisher:
                 self._ledger.note_embedded(self._name, own)
 
     def _embed(self, chunks: Sequence[Chunk], vectors: dict[str, Vectors]) -> None:
-        """Add the vectors that are missing in ``vectors``, by chunk id. Each text is embedded once."""
+        """Embed the chunks that have no entry in ``vectors`` (by chunk id). Embeds equal texts once."""
         missing: dict[str, list[str]] = {}
         for chunk in chunks:
             if chunk.id not in vectors:
@@ -165,7 +165,7 @@ class Publisher:
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     def _pause(self, seconds: float) -> None:
-        """Wait, as long as the ingest is not cancelled."""
+        """Wait for some seconds. Raises IngestCancelled if the ingest is cancelled meanwhile."""
         self._tally.report_progress("", Stage.WAITING)
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:

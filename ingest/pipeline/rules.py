@@ -62,16 +62,16 @@ class Rules:
     """The rules for the entries of one folder. ``enter`` adds those of a folder in it."""
 
     patterns: tuple[_Patterns, ...]
-    """The first one that matches decides: of the request, of files (the innermost first), and the defaults."""
+    """The first match decides. The order: patterns of the request, of files (the innermost first), defaults."""
     wanted: tuple[str, ...]
-    """Paths and patterns of entries to have back. The folders around them are entered."""
+    """Paths and patterns of entries to include. Their parent folders are entered."""
     in_repository: bool = False
 
     @classmethod
     def create(
         cls, root: Path, exclude: Sequence[str], include: Sequence[str], around: Iterable[Path], within: Boundary | None
     ) -> Self:
-        """Return the rules for a folder to ingest. ``around`` are the folders that contain it, the outermost first.
+        """Return the rules for a folder. ``around`` lists its parent folders, the outermost first.
 
         Their rules count only from a Git repository on, and only if they do not name the folder itself.
         """

@@ -206,7 +206,7 @@ def _locations(sitemap: bytes, read: Callable[[str], bytes] | None) -> Iterator[
 
 
 def _links(page: Fetched) -> Iterator[str]:
-    """Yield the addresses that a page links to."""
+    """Yield the addresses of the links of a page."""
     if page.media_type not in _HTML or not page.content.strip():
         return
     for link in document_fromstring(page.content, parser=HTMLParser(recover=True)).iter("a"):

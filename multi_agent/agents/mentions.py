@@ -54,7 +54,7 @@ class _Found(NamedTuple):
 
     units: tuple[Unit, ...]
     forms: dict[int, list[str]]
-    """By number of the unit."""
+    """The found forms of the words, by the number of the unit."""
     passages: Counter[str]
     """By document."""
 
@@ -119,7 +119,7 @@ def _in_units(units: tuple[Unit, ...], wanted: WantedWords, passages: Counter[st
 
 
 def _spread(found: _Found) -> list[Unit]:
-    """Return the first sentences with the words, of as many documents as possible."""
+    """Return the first sentences that contain the words, from as many documents as possible."""
     turns: Counter[str] = Counter()
     ranked = []
     for number in found.forms:
@@ -151,7 +151,7 @@ def _searched(library: Library, documents: Sequence[str]) -> _Range:
 def _computations(
     words: Sequence[str], found: _Found, searched: _Range, day: str, most: int
 ) -> tuple[Computation, ...]:
-    """Return what was found in all, in words that claims can be compared with, and the numbers by document."""
+    """Return the totals as text, against which claims are checked, and the counts by document."""
     mentions, wanted = found.mentions, " or ".join(f'"{word}"' for word in words)
     rows = tuple((name, number, found.passages[name]) for name, number in mentions.most_common())
     summary = (_stated(wanted, mentions), len(searched.documents), searched.passages, _written(found))

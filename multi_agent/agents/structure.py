@@ -33,7 +33,7 @@ class StructureInputs(FrozenModel):
 
 
 class Structure:
-    """Reads pages, or lists headings, as the documents have them. Needs no model."""
+    """Reads pages of documents, or lists their headings. Calls no model."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="Structure",

@@ -63,7 +63,7 @@ class Case(FrozenModel):
 
     @cached_property
     def _says_absent(self) -> bool:
-        """Whether it found nothing and answered as the question says for that case: "If there is none, say N/A." """
+        """Whether it gave the answer that the question defines for "not found", such as N/A."""
         answer, question = self.answer, self.question
         if answer.status is not Status.ANSWERED or answer.claims or not answer.short:
             return False

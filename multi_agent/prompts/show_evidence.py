@@ -93,7 +93,7 @@ def show_records(context: ResearchContext) -> str:
 
 
 def _show_quote(item: Evidence, chunk: Chunk, date: str) -> str:
-    """Return the quote with its location. ``date`` is given for the first quote of a document."""
+    """Return the quote with its location. Only the first quote of a document has a ``date``."""
     why = f"\n    It shows: {show_words(item.why, item.origin)}" if item.why else ""
     origin = f" ({item.picture})" if item.picture else ""
     place = ", ".join(filter(None, (show_location(chunk, item.pages), date)))

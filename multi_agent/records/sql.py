@@ -76,7 +76,7 @@ class Result(FrozenModel):
 
     @property
     def truncated(self) -> bool:
-        """Whether there are more rows."""
+        """Whether rows were left out."""
         return self.total > len(self.rows)
 
 

@@ -78,7 +78,7 @@ class RunSummary(FrozenModel):
 
     @property
     def active(self) -> bool:
-        """Whether a process works on the run or will do so."""
+        """Whether the run is waiting or running."""
         return self.status in (WAITING, RUNNING)
 
 

@@ -23,7 +23,7 @@ _PROBE = "dimension"
 
 
 class EndpointEmbedder:
-    """Implements ``Embedder``. The texts of a call that fails are not lost: the error has the vectors of the others."""
+    """Implements ``Embedder``. The error of a failed call carries the vectors that were computed before it."""
 
     languages: frozenset[str] | None = None
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class KnownModel(NamedTuple):
-    """What a model was trained with."""
+    """What a model expects: the text before queries and passages, and its window in tokens."""
 
     query: str = ""
     passage: str = ""

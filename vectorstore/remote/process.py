@@ -149,7 +149,7 @@ def main(connection: Connection, folder: str, embedding: str) -> None:
 
 
 def _load_model(settings: EmbeddingSettings) -> Embedder:
-    """Return the model that embeds queries, with its weights loaded. The service itself asks an endpoint."""
+    """Return the model that embeds queries. Loads the weights of a local model. An endpoint has none to load."""
     embedder = CachedEmbedder(make_embedder(settings))
     if settings.provider == "local":
         embedder.embed_query("")

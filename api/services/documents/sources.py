@@ -43,7 +43,7 @@ def is_web_address(text: str) -> bool:
 
 @dataclass
 class Fetched:
-    """What was fetched for an ingest: the files, and what has none."""
+    """The result of fetching addresses for an ingest: paths of files, failures, and what was left out."""
 
     request: IngestRequest
     """The request with the paths of the files."""
@@ -52,12 +52,12 @@ class Fetched:
     left_out: list[SkippedFile] = field(default_factory=list)
 
     def fail(self, address: str, reason: str) -> None:
-        """Note that a document cannot be fetched."""
+        """Record that a document could not be fetched."""
         found = FoundFile(path=Path(address), document=address, name=address)
         self.failed.append(found_record(self.request.collection, found, DocumentState.FAILED, reason))
 
     def complete(self, report: IngestReport) -> IngestReport:
-        """Return the report with what could not be fetched."""
+        """Add the failures of fetching to the report."""
         return report.model_copy(
             update={
                 "files": report.files + len(self.failed),

@@ -110,7 +110,7 @@ class CommandRuns:
             task.cancel()
 
     def _forget(self, run_id: str, lock: FileLock) -> None:
-        """Delete the files before the lock is released, so that nobody takes the run for an interrupted one."""
+        """Delete the lock files, then release the lock. In the other order, the run would look interrupted."""
         for suffix in ("cancel", "lock"):
             self._path(run_id, suffix).unlink(missing_ok=True)
         lock.release()

@@ -33,7 +33,7 @@ class Correct:
     )
 
     async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
-        """Measure questions with accepted answers, or of type none or unclear.
+        """Measure questions that have accepted answers, or the type ``none`` or ``unclear``.
 
         Abstaining from an answerable question is wrong.
         """

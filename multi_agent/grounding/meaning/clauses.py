@@ -77,7 +77,7 @@ def _without_joint(segment: list[Token], lexicon: Lexicon) -> list[Token]:
 
 
 def _continues(clauses: list[_Clause], segment: list[Token], lexicon: Lexicon) -> bool:
-    """Add the segment to the clause that it continues, if it begins none."""
+    """Add the segment to the clause that it continues, unless it begins a new one."""
     clause, lead = clauses[-1], segment[0]
     if lead.sentence != clause.last.sentence:
         return False

@@ -21,7 +21,7 @@ from support.waiting import LIMIT_S
 
 @pytest.fixture
 def candor(make_candor: Callable[..., Candor], folder: Path) -> Iterator[Candor]:
-    """A plan with a Reader and a tool, whose answer the Synthesizer writes."""
+    """A plan with a Reader and a tool. The Synthesizer writes the answer."""
     sum_up = step("sum", "calculator", inputs={"expression": "6 * 7"})
     plan = json.dumps(planned(reading("read", QUESTION), sum_up, step("answer", "Synthesizer")))
     with ScriptedEndpoint(Panel("-25 °C", roles={PLANNER: lambda _: plan})) as endpoint:
