@@ -117,8 +117,9 @@ class Triage:
         """Return the end of an example: the agent that searches documents, and the number of steps."""
         reader = next((card for card in self._agents if "documents" in card.searches), self._agents[0])
         agent = f', "agent": "{reader.name}"' if len(self._agents) > 1 else ""
+        lookup = ', "lookup": null' if self._lookups else ""
         mode_field = f', "steps": "{steps}"' if mode == "auto" else ""
-        return f'{agent}{mode_field}, "domain": "heat pumps"'
+        return f'{lookup}{agent}{mode_field}, "domain": "heat pumps", "ask_back": null'
 
     def _rules(self, mode: Literal["auto", "fast"]) -> str:
         rules = [Prompt.part("triage_mode")] if mode == "auto" else []
