@@ -26,12 +26,13 @@ from ingest.parser import Parser
 from ingest.pipeline.discovery import FoundFile
 from ingest.pipeline.file import IngestFile
 from vectorstore.errors import StoreError
-from vectorstore.text.languages import LANGUAGE, detect
+from vectorstore.text.languages import LANGUAGE, detect, detect_surely
 
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 3  # attempts to read a file that changes during the read
 _LAST_LATIN = "\u024f"  # the last character of Latin Extended-B
+_SHORT = 60  # characters of running text; four names of sheets were taken for French
 
 
 def parse_file(file: IngestFile, parser: Parser, *, max_file_mb: int, known_version: str = "") -> None:
@@ -84,7 +85,9 @@ def _parse_unchanged(file: IngestFile, parser: Parser, before: tuple[int, ...]) 
 def with_language(parsed: ParsedDocument) -> ParsedDocument:
     """Return the document with its language. If detection fails, use the language in the file's metadata."""
     declared = str(parsed.metadata.get(LANGUAGE, ""))[:2].lower()
-    language = detect(_running_text(parsed)) or detect(_beyond_latin(parsed.text)) or declared
+    text = _running_text(parsed)
+    written = detect(text) if len(text) > _SHORT else detect_surely(text)
+    language = written or detect(_beyond_latin(parsed.text)) or declared
     others = {key: value for key, value in parsed.metadata.items() if key != LANGUAGE}
     return parsed.model_copy(update={"metadata": others | ({LANGUAGE: language} if language else {})})
 
