@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from ingest.readers.pdf.lines import Line, joined, split_cells
@@ -14,6 +16,10 @@ Cells = Sequence[Cell]
 Columns = Sequence[tuple[float, float]]
 """Left and right edge of each column. The first column contains the row labels."""
 
+_WHOLE = re.compile(
+    r"^(?!(?:\(?\d{1,3}|\(?\d\)|(?:19|20)\d\d)$)[(+\-–−]?(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d+)?%?\)?$"
+)
+"""A figure that is not part of one: "364 364" may be one number, "3,903 3,927" and "(16) 12.5%" are two."""
 _NARROW_GAPS = (0.5, 0.35)  # line heights: gaps that separate cells if the result matches the columns
 _WIDER = 1.25  # minimum ratio of the gaps between cells to the gaps between words
 _APART = 1.0  # line heights: minimum space between a column and a cell outside all columns
@@ -27,6 +33,10 @@ def find_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
     """
     by_cells = sorted(lines, key=lambda line: (-len(line.cells), line.bottom))
     columns = [(cell[0].x0, cell[-1].x1) for cell in by_cells[0].cells]
+    for line in by_cells:
+        for cell in line.cells[1:]:
+            if _is_between(cell, line, columns):
+                columns = sorted([*columns, extent(cell)])
     for line in by_cells:
         for cell in line.cells:
             indexes = overlapped(cell, columns)
@@ -42,6 +52,14 @@ def find_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
     if len(labels) > 1:  # the line with the most cells has no label
         columns.insert(0, (min(left for left, _ in labels), max(right for _, right in labels)))
     return columns
+
+
+def _is_between(cell: Cell, line: Line, columns: Columns) -> bool:
+    """Return whether the cell is a figure outside all columns, and the nearest column has another cell of the line."""
+    if overlapped(cell, columns) or not any(map(str.isdigit, text := joined(cell))) or not is_figure(text):
+        return False
+    own = [nearest(cell, columns)]
+    return any(overlapped(other, columns) == own for other in line.cells[1:])
 
 
 def _is_apart(cell: Cell, columns: Columns) -> bool:
@@ -99,6 +117,22 @@ def _is_wider(cells: Cells) -> bool:
     inside = [after.x0 - word.x1 for cell in cells for word, after in pairwise(cell)]
     between = [after[0].x0 - cell[-1].x1 for cell, after in pairwise(cells)]
     return min(between, default=0.0) > _WIDER * max(inside, default=0.0)
+
+
+def split_figures(line: Line) -> Line:
+    """Return the line with a cell for each figure: no gap is too narrow between two that cannot be one number."""
+    cells = tuple(part for cell in line.cells for part in _figures(cell))
+    return line if len(cells) == len(line.cells) else replace(line, cells=cells, boxes=(None,) * len(cells))
+
+
+def _figures(cell: tuple[Word, ...]) -> Iterator[tuple[Word, ...]]:
+    start = 0
+    for at, (last, word) in enumerate(pairwise(cell), start=1):
+        is_second = not word.text[0].isdigit() and word.text[0] != last.text[0]  # "12.4 (3.1)" or "2.13% –3.50%"
+        if _WHOLE.match(last.text) and _WHOLE.match(word.text) and not is_second:
+            yield cell[start:at]
+            start = at
+    yield cell[start:]
 
 
 def row_of(cells: Cells, columns: Columns) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ingest.readers.pdf.lines import Line, joined
-from ingest.readers.pdf.tables.columns import Columns, cells_in, find_columns, row_of
+from ingest.readers.pdf.tables.columns import Columns, cells_in, find_columns, row_of, split_figures
 from ingest.readers.pdf.tables.grids import Grid, find_grid
 from ingest.readers.pdf.tables.header_lines import fits_size, header_start
 from ingest.readers.pdf.tables.rows import gap, join_rows, near, overlap
@@ -32,6 +32,7 @@ _LABELS = 4  # maximum consecutive lines with only a label inside a table, such 
 _HEADER_LINES = 60  # lines to search below the start of a header for its rows; each header cell may be a line
 _WRAPPED_LABELS = 8  # the same as _LABELS for closely spaced lines, such as a label of five lines
 _ROWS_APART = 0.5  # line heights: maximum space between closely spaced lines
+_LINE_GAP = 0.45  # line heights: maximum space between two lines of one cell
 _LABEL_GAP = 2.0  # line heights: maximum space between label lines
 _HEADER_GAP = 1.0  # line heights: maximum space between header lines
 _LARGER = 1.3  # ratio of type sizes from which a line does not belong to the table, such as a heading
@@ -66,6 +67,7 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
         if end == position:
             position += 1
             continue
+        end = _rows_end(lines, position, end)
         first = tables[-1].end if tables else 0
         rows = _rows_below(lines, position, end)
         if rows is not None:
@@ -111,6 +113,18 @@ def _core_end(lines: Sequence[Line], start: int) -> int:
     many_cells = max((len(line.cells) for line in core), default=0) > 2
     enough = _ROWS_OF_MANY_CELLS if many_cells else _ROWS
     return end if sum(len(line.cells) > 1 for line in core) >= enough else start
+
+
+def _rows_end(lines: Sequence[Line], start: int, end: int) -> int:
+    """Return the first of the lines [start, end) that is the head of the next table, or ``end``."""
+    return next((index for index in range(start + _ROWS, end) if _begins_table(lines[index - 1], lines[index])), end)
+
+
+def _begins_table(above: Line, line: Line) -> bool:
+    """Return whether the line, below a row with figures, has several cells, but neither a label nor a figure."""
+    if len(line.cells) < 2 or not _has_figures(above) or not is_header(["", *map(joined, line.cells)]):
+        return False
+    return line.words[0].x0 >= above.cells[0][-1].x1 and gap(above, line) >= _LINE_GAP
 
 
 def _is_row(lines: Sequence[Line], index: int, start: int) -> bool:
@@ -234,7 +248,7 @@ def _column_of(line: Line, columns: Columns) -> int:
 
 def _table(lines: Sequence[Line], start: int, core: int, end: int) -> PageTable:
     """Return the table. The lines before ``core`` are heads; more heads may follow."""
-    table = _join_lines(lines[start:end])
+    table = [split_figures(line) for line in _join_lines(lines[start:end])]
     columns = find_columns(table)
     plain = [row_of(cells_in(line, columns), columns) for line in table]
     numeric = holds_figures(plain)

@@ -222,3 +222,50 @@ def test_a_table_with_the_same_heads_on_the_next_page_is_joined(parser: Parser, 
     two = [*heads(64, "Fee", "Bonus"), *row(70, "2022", "8", "7"), *row(76, "2021", "6", "5")]
     (table,), _ = read(parser, tmp_path, one, two)
     assert [line.split(" | ")[0] for line in table] == ["| ", "| ---", "| 2024", "| 2023", "| 2022", "| 2021"]
+
+
+def test_figures_that_nearly_touch_are_two_cells(parser: Parser, tmp_path: Path) -> None:
+    """The column of rates begins one blank after the amounts end."""
+    page = [Placed(110, 40, "Amount", align="R"), Placed(131, 40, "Rate", align="R"), Placed(160, 40, "Book", align="R")]
+    for y, amount, rate, book in ((50, "80,000", "1.875%", "79,654"), (60, "130,000", "1.750%", "129,722")):
+        page += [Placed(LEFT, y, f"Bond of {y}"), Placed(118, y, amount, align="R")]
+        page += [Placed(119, y, rate), Placed(160, y, book, align="R")]
+    tables, _ = read(parser, tmp_path, page)
+    assert tables == [
+        [
+            "|  | Amount | Rate | Book |",
+            "| --- | --- | --- | --- |",
+            "| Bond of 50 | 80,000 | 1.875% | 79,654 |",
+            "| Bond of 60 | 130,000 | 1.750% | 129,722 |",
+        ]
+    ]
+
+
+def test_a_column_that_no_full_row_has_is_a_column(parser: Parser, tmp_path: Path) -> None:
+    """No row has a figure in each column, and the fourth column stands close to its neighbours."""
+    columns = (70, 100, 117, 134, 160)
+    heads = [Placed(at, 40, head, 9, align="R") for at, head in zip(columns, ("Loss", "Own", "All", "Part", "Total"))]
+    page = [
+        *heads,
+        *row(50, "Balance", "1,100", "(9,072)", "(7,824)", "1,346", columns=(70, 100, 134, 160)),
+        *row(60, "Profit", "8,302", "987", "9,289", columns=(117, 134, 160)),
+        *row(70, "Rates", "3,903", "3,927", "7,830", columns=(117, 134, 160)),
+    ]
+    [table], _ = read(parser, tmp_path, page)
+    assert table == [
+        "|  | Loss | Own | All | Part | Total |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| Balance | 1,100 | (9,072) |  | (7,824) | 1,346 |",
+        "| Profit |  |  | 8,302 | 987 | 9,289 |",
+        "| Rates |  |  | 3,903 | 3,927 | 7,830 |",
+    ]
+
+
+def test_heads_below_a_table_belong_to_the_next_one(parser: Parser, tmp_path: Path) -> None:
+    first = [*row(40, "Revenue", "14", "3"), *row(48, "Income", "10", "2"), *row(56, "Other", "7", "1")]
+    heads = [Placed(100, 68, "Three months", 9), Placed(128, 68, "Nine months", 9)]
+    years = [Placed(110, 78, "2023", align="R"), Placed(135, 78, "2022", align="R")]
+    second = [*row(88, "Costs", "198", "156"), *row(96, "Fees", "26", "12"), *row(104, "Total", "224", "168")]
+    tables, _ = read(parser, tmp_path, [*first, *heads, *years, *second])
+    assert [table[-1] for table in tables] == ["| Other | 7 | 1 |", "| Total | 224 | 168 |"]
+    assert tables[1][0] == "|  | Three months 2023 | Nine months 2022 |"
