@@ -267,7 +267,9 @@ class Hit(FrozenModel):
     words: tuple[str, ...] = Field(default=(), description="the words of the query that the passage has")
     cosine: float | None = Field(default=None, description="nearness of meaning; None if it was not compared")
     bm25: float | None = Field(default=None, description="BM25 score; None if words were not compared")
-    best_bm25: float | None = Field(default=None, description="the best BM25 score of the search")
+    best_bm25: float | None = Field(
+        default=None, description="the score that counts as 1: the best, or more if words know little"
+    )
     rare: float = Field(default=0.0, description="the part of the score for rare words, and for words as written")
     respelt: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,

@@ -1,10 +1,11 @@
 """The ranking of a search: one score from the cosines, the BM25 scores and the rare words of the query.
 
-    score = 2 · cosine + BM25 / best BM25 + Σ over the rare words that the passage has: weight / √n
+    score = 2.5 · cosine + known · BM25 / best BM25 + Σ over the rare words that the passage has: weight / √n
           + Σ over the words and pairs of words that few of the best passages have as the query spells them: 0.2 / m
             per word, 1.75 times that if all begin with a capital letter (in a search by words: 0.2 / m), or 1 / m for
             all of a query of one or two words
 
+``known`` is 1 if the best passage has 0.6 of the query by the weight of its words, and the square of the share if less.
 ``n`` is the number of passages that have the word, ``m`` that of the best ones. BM25 compares stems, in any order, so
 only the last part tells "Elected" from "election" and a name from its parts. Capital letters mark names in most
 languages that have them, and nouns in German: both say more of what is asked than the words around them. A search by
@@ -31,7 +32,9 @@ from vectorstore.text.spelling import edits, is_correctable, nearest
 
 DEPTH = 50
 """The limit of the dense and the BM25 ranking, unless more results are wanted."""
-COSINE_WEIGHT = 2.0
+COSINE_WEIGHT = 2.5
+KNOWN = 0.6
+"""The share of a query, by the weight of its words, that the best passage must have for its words to count fully."""
 CODE_WEIGHT = 2.0
 """For a word that looks like an identifier. Whoever types one wants the passages that have it."""
 WORD_WEIGHT = 0.2
@@ -106,11 +109,15 @@ class Scores:
         terms = frozenset(terms)
         return tuple(word.text for word in self.words if any(term in terms for term in word.terms or word.parts))
 
-    def add_bm25(self, ranking: Ranking, others: float) -> None:
-        """Add BM25 scores, as shares of the best one."""
+    def add_bm25(self, ranking: Ranking, others: float, alone: float) -> None:
+        """Add BM25 scores, as shares of the best one. ``alone`` is the sum of the best scores of each word alone.
+
+        Beside cosines, they count less if the best passage has little of the query: then the words know little.
+        """
         best = max((value for _, value in ranking), default=1.0)
-        self.best_bm25, self._bm25, self._other_bm25 = best, dict(ranking), others
-        self.add(ranking, 1 / best, others=others)
+        known = min(best / (KNOWN * alone), 1.0) ** 2 if self.cosines and alone else 1.0
+        self.best_bm25, self._bm25, self._other_bm25 = best / known, dict(ranking), others
+        self.add(ranking, known / best, others=others)
 
     def add_rare(self, chunk_ids: Sequence[str], bonus: float) -> None:
         """Add the score of a rare word to the chunks that have it."""
@@ -220,7 +227,7 @@ def score(
             words = [speller.encode(word, near) if (near := scores.respelt.get(word.text)) else word for word in words]
             ranking, *having = ask([Nearest(words, depth), *map(_alone, words)])
         ranking, others = _complete(ask, Nearest(words, depth), ranking, limit)
-        scores.add_bm25(ranking, others)
+        scores.add_bm25(ranking, others, sum(found[0][1] for found in having if found))
         scores.words = words
         for word, found in zip(words, having, strict=True):
             if bonus := rarity(word, len(found), speller.passages):

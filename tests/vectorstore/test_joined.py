@@ -14,6 +14,7 @@ from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import CollectionMismatch
 from vectorstore.joined import JoinedCollections, part_of
 from vectorstore.models import Chunk, CollectionSpec, Hit, SearchMode
+from vectorstore.ranking import COSINE_WEIGHT
 from vectorstore.retrieval import Retriever
 from vectorstore.store import Collection
 
@@ -102,7 +103,7 @@ def test_the_best_words_of_one_collection_do_not_lift_its_weak_hits(
     mail = next(hit for hit in hits if hit.chunk.text == MAIL[0])
     assert mail.bm25 == mail.best_bm25
     as_written = 0.75  # at most, for "heat pump" and "Friday"
-    points = 2 * (mail.cosine or 0) + as_written + (mail.bm25 or 0) / best
+    points = COSINE_WEIGHT * (mail.cosine or 0) + as_written + (mail.bm25 or 0) / best
     assert mail.score < points, "without the whole point of a best hit"
 
 

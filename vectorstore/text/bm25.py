@@ -31,7 +31,7 @@ _UNSPACED = re.compile(
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 
-ANALYSIS = "words-v3"
+ANALYSIS = "words-v4"
 """The version of the analysis. A collection of another version is indexed again from its stored texts."""
 
 _NARROW = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
@@ -44,6 +44,9 @@ _NOTE_MARK = re.compile(r"(?<=\w)\[\d{1,3}\]")
 _AVERAGE_TERMS = 75.0
 _FOLDED = 0.25  # with 1, a word with an umlaut would outweigh two others
 _AVERAGE_TERMS_WITH_STOP_WORDS = 150.0
+_SATURATION = 1.2  # BM25's k
+_MOST = _SATURATION + 1
+_ONCE = "qzx0once0xzq"  # a word that no text has, added to each; its weight shows the length of the text
 
 
 class QueryWord(NamedTuple):
@@ -64,9 +67,17 @@ class Bm25Encoder:
     """Encodes text as sparse vectors for an index with the IDF modifier. Threads may share it."""
 
     def passage(self, text: str, language: str) -> qdrant.SparseVector:
-        """Return the terms of a passage, weighted by frequency and length."""
-        text = _prepared(text)
-        return _model(STEMMERS.get(language)).embed_document(" ".join((_with_bigrams(text), *forms(text, language))))
+        """Return the terms of a passage, weighted by frequency and length.
+
+        Other forms of its words have the weights of words, and do not lengthen it: a table of figures has many.
+        """
+        text, model = _prepared(text), _model(STEMMERS.get(language))
+        written, length = _weights(model, _with_bigrams(text))
+        others, own_length = _weights(model, " ".join(forms(text, language)))
+        for term, weight in others.items():
+            times = weight * own_length / (_MOST - weight)
+            written.setdefault(term, _MOST * times / (times + length))
+        return qdrant.SparseVector(list(written), list(written.values()))
 
     def stems(self, word: str, language: str) -> frozenset[int]:
         """Return the terms of a word in a passage of this language. Empty for a stop word, which is not indexed."""
@@ -137,6 +148,16 @@ class _QueryEncoder(NamedTuple):
         return _all_terms(self.models, words)
 
 
+def _weights(model: qdrant.Bm25, text: str) -> tuple[dict[int, float], float]:
+    """Return the weights of the terms of a text, and what its length adds to the frequency in BM25's quotient.
+
+    weight = _MOST · frequency / (frequency + length)
+    """
+    vector = model.embed_document(f"{text} {_ONCE}")
+    weights = dict(zip(vector.indices, vector.values, strict=True))
+    return weights, _MOST / weights.pop(*model.embed_query(_ONCE).indices) - 1
+
+
 def _all_terms(models: Sequence[qdrant.Bm25], words: Sequence[str]) -> tuple[int, ...]:
     text = " ".join(words)
     return tuple(sorted({index for model in models for index in model.embed_query(text).indices}))
@@ -149,10 +170,13 @@ def _models(passages: Mapping[str, int]) -> list[qdrant.Bm25]:
 @cache
 def _model(stemmer: str | None) -> qdrant.Bm25:
     if stemmer:
-        return qdrant.Bm25(qdrant.Bm25Config(language=stemmer, avg_len=_AVERAGE_TERMS))
+        return qdrant.Bm25(qdrant.Bm25Config(k=_SATURATION, language=stemmer, avg_len=_AVERAGE_TERMS + 1))
     return qdrant.Bm25(
         qdrant.Bm25Config(
-            stemmer=qdrant.DisabledStemmer(), stopwords=qdrant.StopwordsSet(), avg_len=_AVERAGE_TERMS_WITH_STOP_WORDS
+            k=_SATURATION,
+            stemmer=qdrant.DisabledStemmer(),
+            stopwords=qdrant.StopwordsSet(),
+            avg_len=_AVERAGE_TERMS_WITH_STOP_WORDS + 1,
         )
     )
 

@@ -98,7 +98,9 @@ class FoundPassage(Chunk):
     words: tuple[str, ...] = Field(default=(), description="The words of the query that the passage has.")
     cosine: float | None = Field(default=None, description="Nearness of meaning. None if it was not compared.")
     bm25: float | None = Field(default=None, description="BM25 score. None if words were not compared.")
-    best_bm25: float | None = Field(default=None, description="The best BM25 score of the search in the collection.")
+    best_bm25: float | None = Field(
+        default=None, description="The score that counts as 1: the best, or more if words know little."
+    )
     respelt: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,
         description="Words of the query that no passage has, each with the words that were searched for instead.",

@@ -226,7 +226,11 @@ def test_a_table_with_the_same_heads_on_the_next_page_is_joined(parser: Parser, 
 
 def test_figures_that_nearly_touch_are_two_cells(parser: Parser, tmp_path: Path) -> None:
     """The column of rates begins one blank after the amounts end."""
-    page = [Placed(110, 40, "Amount", align="R"), Placed(131, 40, "Rate", align="R"), Placed(160, 40, "Book", align="R")]
+    page = [
+        Placed(110, 40, "Amount", align="R"),
+        Placed(131, 40, "Rate", align="R"),
+        Placed(160, 40, "Book", align="R"),
+    ]
     for y, amount, rate, book in ((50, "80,000", "1.875%", "79,654"), (60, "130,000", "1.750%", "129,722")):
         page += [Placed(LEFT, y, f"Bond of {y}"), Placed(118, y, amount, align="R")]
         page += [Placed(119, y, rate), Placed(160, y, book, align="R")]
