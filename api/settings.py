@@ -83,6 +83,10 @@ class ServiceSettings(SettingsGroup):
         default=15, ge=1, description="Seconds without a heartbeat after which other processes take over the jobs "
         "of a process. Applies with a Postgres database and a Qdrant server."
     )  # fmt: skip
+    database_connections: int = Field(
+        default=8, ge=8, description="Maximum number of connections of each process to Postgres. Postgres allows 100 "
+        "(`max_connections`) by default; a service is two processes."
+    )  # fmt: skip
     require_key: bool = Field(
         default=False, description="Require a key for local requests, too. Remote requests always need one."
     )
@@ -113,6 +117,15 @@ class ServiceSettings(SettingsGroup):
             if real.is_relative_to(uploads) or uploads.is_relative_to(real):
                 raise ValueError(f"the folder overlaps {str(root)!r} of service.ingest_roots; choose a folder apart")
         return folder
+
+    @property
+    def database_pools(self) -> tuple[int, int]:
+        """The sizes of the pools of Candor's tables and of the queue.
+
+        Four connections are not pooled: two of locks, one for heartbeats and one for notifications.
+        """
+        shared = self.database_connections - 4
+        return shared - shared // 2, shared // 2
 
     @property
     def local(self) -> bool:

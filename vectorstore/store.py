@@ -139,6 +139,10 @@ class VectorStore(Protocol):
         """
         return
 
+    def require_writable(self) -> None:
+        """Raise StoreUnavailable if a server cannot be reached, or its key does not allow to write."""
+        return
+
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection without opening or locking it. None if it does not exist.
 

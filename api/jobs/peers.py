@@ -130,8 +130,14 @@ class Peers:
         await self._call(self._processes.mark_cancelled, job_id)
 
     async def is_cancelled(self, job_id: str) -> bool:
-        """Return whether somebody asked to cancel the job."""
-        return await self._call(self._processes.is_cancelled, job_id)
+        """Return whether somebody asked to cancel the job. Waits for the database if it is away for a moment."""
+        while True:
+            try:
+                return await self._call(self._processes.is_cancelled, job_id)
+            except SQLAlchemyError:
+                if self.stale:
+                    raise
+                await asyncio.sleep(self._interval)
 
     async def forget(self, job_id: str) -> None:
         """Delete the state of a job that has ended."""
@@ -211,4 +217,5 @@ def _make_engine(settings: Settings) -> sql.Engine:
         "options": f"-c statement_timeout={statement_ms} -c idle_in_transaction_session_timeout={idle_ms}",
     }
     url = settings.database_url.get_secret_value()
-    return sql.create_engine(url, pool_pre_ping=True, pool_size=_POOL + 1, connect_args=limits)
+    # One connection, and a second one while the jobs of a dead process are taken over.
+    return sql.create_engine(url, pool_pre_ping=True, pool_size=1, max_overflow=1, connect_args=limits)

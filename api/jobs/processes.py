@@ -103,8 +103,10 @@ class Processes:
         with self._engine.begin() as connection:
             if not connection.scalar(sql.select(sql.func.pg_try_advisory_xact_lock(_TAKEOVER_LOCK))):
                 return []
-            with self._engine.begin() as first:  # committed before their jobs are handed out
-                dead = _declare_dead(first, SILENT)
+            dead: list[Process] = []
+            if connection.scalar(sql.select(sql.exists().where(SILENT))):
+                with self._engine.begin() as first:  # committed before their jobs are handed out
+                    dead = _declare_dead(first, SILENT)
             if end_connections_of_dead(connection):
                 hand_out(connection, "executor_id NOT IN (SELECT id FROM processes)")
             return dead

@@ -118,7 +118,10 @@ class JobQueue:
                 "system_database_url": _database_url(self._settings),
                 "log_level": "ERROR",
                 "max_executor_threads": _THREADS,
-                # Candor sends no notifications, but DBOS.destroy waits until the thread that polls for them looks up.
+                "sys_db_pool_size": self._settings.service.database_pools[1],
+                # Candor sends no notifications, so DBOS needs no connection to hear them. DBOS.destroy waits until the
+                # thread that polls for them looks up.
+                "use_listen_notify": False,
                 "notification_listener_polling_interval_sec": 0.1,
                 "serializer": dbos_internals.json_serializer(),
             }

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack, suppress
 from multiprocessing.connection import Connection
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from api.bootstrap import Candor
 from api.errors import UsageError
@@ -20,19 +24,26 @@ from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.jobs.service_worker import ServiceWorker
 from api.settings import Settings
+from api.storage.database import is_away
 from base.rpc import Channel, Disconnected, to_failure
 from multi_agent.values.events import Event
 
+log = logging.getLogger(__name__)
+
 _REPORT_S = 0.2
+_RETRY_S = 2.0
 
 
 def run_worker(candor: Candor, kinds: Collection[JobKind], tell: Callable[[JobQueue], None]) -> None:
     """Take jobs until SIGINT or SIGTERM, then leave unfinished ones to the others. ``tell`` receives the queue.
 
-    Raises UsageError if the settings do not share jobs, or another process uses the data folder.
+    Waits for Postgres. Raises UsageError if the settings do not share jobs, or another process uses the data folder,
+    and StoreUnavailable if the store cannot be written.
     """
     settings = candor.settings
     _require_shared(settings, kinds)
+    _wait_for_database(candor)
+    candor.store.require_writable()
     _ = candor.agent_catalog.registry()  # report its errors first
     with lock_home(settings.home), lock_database(candor.engine, settings.store.url), candor.serve_store():
         asyncio.run(_run(candor, kinds, tell))
@@ -72,7 +83,10 @@ async def _serve(settings: Settings, executor: str, connected: socket.socket) ->
 
     async with AsyncExitStack() as stack:
         queue = JobQueue(settings, ServiceWorker.kinds, executor)
-        parts = await start_jobs(Candor(settings, search_process=True), stack, queue, [publish], release)
+        candor = Candor(settings, search_process=True)
+        if settings.shares_jobs:
+            await asyncio.to_thread(candor.store.require_writable)  # else it would take jobs that only fail here
+        parts = await start_jobs(candor, stack, queue, [publish], release)
         channel.write(News(ready=True))
         with suppress(Disconnected):
             await _obey(channel, parts.jobs)
@@ -105,6 +119,19 @@ async def _cancel(channel: Channel, jobs: Jobs, job_id: str) -> None:
         channel.write(News(cancelled=job_id, failure=to_failure(error)))
     else:
         channel.write(News(cancelled=job_id))
+
+
+def _wait_for_database(candor: Candor) -> None:
+    """Open the database. While Postgres is away, wait for it, as a process that runs already does."""
+    while True:
+        try:
+            _ = candor.engine
+            return
+        except SQLAlchemyError as error:
+            if not is_away(error):
+                raise
+            log.warning("The worker waits for the database. %s", error)
+            time.sleep(_RETRY_S)
 
 
 def _require_shared(settings: Settings, kinds: Collection[JobKind]) -> None:

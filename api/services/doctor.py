@@ -147,8 +147,9 @@ class Doctor:
     def _check_store(self) -> Check:
         try:
             listed = self.store().list()
+            self.store().require_writable()
         except StoreError as error:
-            return Check(name="store", ok=False, detail="cannot be opened", remedy=str(error))
+            return Check(name="store", ok=False, detail="cannot be read and written", remedy=str(error))
         if unreadable := [each for each in listed if isinstance(each, UnreadableCollection)]:
             detail = f"cannot read {', '.join(each.collection for each in unreadable)}"
             return Check(name="store", ok=False, detail=detail, remedy=unreadable[0].reason)

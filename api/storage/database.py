@@ -11,6 +11,11 @@ from api.settings import Settings
 from api.storage.home import DATABASE, create_home
 from api.storage.upgrade import upgrade_schema
 
+_REMEDY = "Check that its disk has room and is writable, or that its server runs."
+_TOO_MANY = (
+    "Each process needs up to `service.database_connections` (8 by default), and a service is two processes. Raise "
+    "`max_connections` of Postgres, or stop processes."
+)
 _BUSY_TIMEOUT_MS = 60_000  # upgrades of the schema take seconds on a busy machine
 
 
@@ -35,10 +40,21 @@ def open_database(settings: Settings) -> sql.Engine:
     return engine
 
 
+def is_away(error: BaseException | None) -> bool:
+    """Return whether an error says that Postgres cannot be reached now, or that it has ended the connection."""
+    while error is not None:
+        if isinstance(error, sql.exc.DBAPIError | DatabaseFailed):
+            state = getattr(error.orig, "sqlstate", "")  # None: no answer; SQLite's errors have none
+            return state is None or state.startswith(("08", "57P"))
+        error = error.__cause__
+    return False
+
+
 def _create_engine(settings: Settings) -> sql.Engine:
     if settings.database_url is not None:
         try:
-            engine = sql.create_engine(settings.database_url.get_secret_value(), pool_pre_ping=True)
+            url, (size, _) = settings.database_url.get_secret_value(), settings.service.database_pools
+            engine = sql.create_engine(url, pool_pre_ping=True, pool_size=size, max_overflow=0)
         except (sql.exc.ArgumentError, sql.exc.NoSuchModuleError, ModuleNotFoundError) as error:
             raise SettingsError(f"Invalid CANDOR_DATABASE_URL: {error}.") from error
     else:
@@ -77,8 +93,7 @@ def _describe_failure(context: sql.engine.ExceptionContext) -> DatabaseFailed | 
     if not isinstance(context.sqlalchemy_exception, sql.exc.OperationalError) or context.is_pre_ping:
         return None  # after a failed ping, the pool connects again
     reason = str(context.original_exception).strip()
-    failed = DatabaseFailed(
-        f"The database failed: {reason}. Check that its disk has room and is writable, or that its server runs."
-    )
+    too_many = "too many clients" in reason or "remaining connection slots" in reason  # no SQLSTATE before the login
+    failed = DatabaseFailed(f"The database failed: {reason}. {_TOO_MANY if too_many else _REMEDY}")
     failed.orig = context.original_exception
     return failed

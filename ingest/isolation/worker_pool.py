@@ -90,7 +90,10 @@ class WorkerPool:
     @contextmanager
     def _worker(self) -> Iterator[_Worker]:
         """Yield a worker for exclusive use. It is reused unless its state is unknown or its memory has grown."""
-        worker = self._acquire()
+        try:
+            worker = self._acquire()
+        except _Killed:  # by the system, for example: one death must not end the whole ingest
+            worker = self._acquire()
         reusable = False
         try:
             yield worker
@@ -133,6 +136,10 @@ class WorkerPool:
         return ParserUnavailable(f"The parser {self._parser_name!r} is closed.")
 
 
+class _Killed(ParserUnavailable):
+    """A signal ended a worker while it started."""
+
+
 class _Worker:
     """One worker process. Only one thread may use it at a time, but ``kill`` may be called from other threads."""
 
@@ -161,7 +168,8 @@ class _Worker:
             reason = f"not ready after {_START_TIMEOUT_S:.0f} s"
         except (EOFError, OSError):
             reason = self._exit_reason()
-        raise ParserUnavailable(f"The parser process for {self._parser_name!r} does not start: {reason}.")
+        kind = _Killed if reason.startswith("SIG") else ParserUnavailable
+        raise kind(f"The parser process for {self._parser_name!r} does not start: {reason}.")
 
     def run(self, request: Request, count_tokens: TokenCounter | None = None) -> Any:
         """Return the result of the request, or raise its error. The worker can be reused if it ``is_ready``."""

@@ -1,8 +1,8 @@
 """The ingest lock: one ingest at a time into a collection, across processes and machines.
 
 A lock is a row in the ledger's database. Its holder renews the row. Another process takes the lock over if the row was
-not renewed for a minute, or if the holder ran on the same machine and has exited. Machines that share a database need
-clocks that differ by less than a minute.
+not renewed for a minute, or if the holder ran on the same machine and has exited. The clock of Postgres
+decides, so the clocks of machines that share it may differ.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 import psutil
-from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ingest.errors import IngestUnderWay, LedgerUnavailable
@@ -70,28 +70,26 @@ class IngestLock:
         _released_here.discard(self._holder)
 
     def _acquire(self) -> None:
-        now = time.time()
-        row: dict[str, Any] = {
-            "collection": self._collection, "holder": self._holder, "since": now, "alive_at": now, **_this_process()
-        }  # fmt: skip
+        row: dict[str, Any] = {"collection": self._collection, "holder": self._holder, **_this_process()}
         with database():
             try:
                 with self._engine.begin() as connection:
-                    self._refuse_or_clear(connection)
-                    connection.execute(insert(UNDER_WAY).values(row))
+                    now = _now(connection)
+                    self._refuse_or_clear(connection, now)
+                    connection.execute(insert(UNDER_WAY).values(**row, since=now, alive_at=now))
             except IntegrityError as error:  # another process inserted its row after our select
                 raise IngestUnderWay(
                     f"Another ingest into {self._collection!r} has just started. Wait until it has ended."
                 ) from error
 
-    def _refuse_or_clear(self, connection: Connection) -> None:
+    def _refuse_or_clear(self, connection: Connection, now: float) -> None:
         """Raise IngestUnderWay if the lock has a live holder; delete the row of a dead one."""
         same_collection = UNDER_WAY.c.collection == self._collection
         other = connection.execute(select(UNDER_WAY).where(same_collection)).mappings().first()
         if other is None:
             return
         ended = other["holder"] in _released_here or _has_exited(other)
-        if time.time() - other["alive_at"] < self._stale_s and not ended:
+        if now - other["alive_at"] < self._stale_s and not ended:
             since = datetime.fromtimestamp(other["since"]).astimezone()
             raise IngestUnderWay(
                 f"Collection {self._collection!r} is being changed by process {other['process']} on {other['host']}, "
@@ -103,7 +101,7 @@ class IngestLock:
         while not self._released.wait(self._renewal_s):
             try:
                 with database(), self._engine.begin() as connection:
-                    renewal = update(UNDER_WAY).where(*self._own_row()).values(alive_at=time.time())
+                    renewal = update(UNDER_WAY).where(*self._own_row()).values(alive_at=_now(connection))
                     renewed = connection.execute(renewal)
             except LedgerUnavailable as error:  # the ingest itself fails at its next write to the ledger
                 log.warning("The ingest lock of %s could not be renewed: %s", self._collection, error)
@@ -131,6 +129,13 @@ def release_locks_of(connection: Connection, host: str, process: int, process_st
     started = UNDER_WAY.c.process_started
     same_start = started.between(process_started - _SAME_START_S, process_started + _SAME_START_S)
     connection.execute(delete(UNDER_WAY).where(UNDER_WAY.c.host == host, UNDER_WAY.c.process == process, same_start))
+
+
+def _now(connection: Connection) -> float:
+    """Return the time by the clock that all processes of the database share."""
+    if connection.dialect.name != "postgresql":
+        return time.time()
+    return float(connection.scalar(select(func.extract("epoch", func.clock_timestamp()))) or 0)
 
 
 def _this_process() -> dict[str, Any]:

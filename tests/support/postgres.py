@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import psutil
 
 from support.ports import free_port
 
@@ -40,6 +43,19 @@ class PostgresServer:
     def stop(self) -> None:
         """Stop the server at once. Its clients lose their connections."""
         self._control("-m", "immediate", "stop")
+
+    def freeze(self) -> None:
+        """Stop all processes of the server, as a suspended machine does."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let them continue."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        server = psutil.Process(int((self._data / "postmaster.pid").read_text().split()[0]))
+        for process in (server, *server.children(recursive=True)):
+            process.send_signal(number)
 
     def _control(self, *arguments: object) -> None:
         _run(self._binaries / "pg_ctl", "-D", self._data, *arguments)

@@ -6,7 +6,8 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
-from itertools import cycle
+from contextvars import ContextVar
+from itertools import count, cycle
 from typing import TYPE_CHECKING, TypeVar
 
 import tenacity
@@ -22,6 +23,9 @@ T = TypeVar("T")
 CONNECT_S = 3.0
 """Maximum seconds to connect. A machine that is switched off does not refuse connections."""
 LONGEST_PAUSE_S = 2.0
+HASTE_S = 2.0
+"""Maximum seconds in which a node must answer a read while there are others to ask. So a frozen node costs little."""
+_answer_s: ContextVar[float] = ContextVar("answer_s", default=math.inf)
 
 log = logging.getLogger(__name__)
 
@@ -36,22 +40,28 @@ class ServerConnection:
         self._failing_since = math.inf  # when requests began to fail, if none succeeded since
         self._checked: set[str] = set()  # nodes whose version is known to be supported
 
-    def call(self, request: Callable[[QdrantClient], T], *, retry: bool = True) -> T:
+    def call(self, request: Callable[[QdrantClient], T], *, retry: bool = True, write: bool = False) -> T:
         """Send an idempotent request and return its result. Raises StoreError.
 
         Try every node. With ``retry``, try again until one answers, for at most ``retry_s``. After that, later requests
-        try each node once until one succeeds.
+        try each node once until one succeeds. A read is first tried on each node in haste.
         """
         nodes = cycle((*range(self._last, len(self._urls)), *range(self._last)))
+        hasty = 0 if write or len(self._urls) == 1 else len(self._urls)
+        attempts = count()
 
         def attempt() -> T:
             node = next(nodes)
-            result = request(self._supported(self._urls[node]))
+            limit = _answer_s.set(HASTE_S if next(attempts) < hasty else math.inf)
+            try:
+                result = request(self._supported(self._urls[node]))
+            finally:
+                _answer_s.reset(limit)
             self._last, self._failing_since = node, math.inf
             return result
 
         try:
-            return self._retrying(retry)(attempt)
+            return self._retrying(retry, hasty)(attempt)
         except Exception as error:
             if explained := explain(error, ", ".join(map(without_password, self._urls))):
                 raise explained from error
@@ -65,12 +75,12 @@ class ServerConnection:
             self._checked.add(url)
         return client
 
-    def _retrying(self, retry: bool) -> tenacity.Retrying:
+    def _retrying(self, retry: bool, hasty: int) -> tenacity.Retrying:
         nodes = len(self._urls)
         pause = tenacity.wait_random_exponential(multiplier=0.1, max=LONGEST_PAUSE_S)
 
         def stop(state: tenacity.RetryCallState) -> bool:
-            return state.attempt_number >= nodes and (not retry or self._has_failed_long(state))
+            return state.attempt_number >= nodes + hasty and (not retry or self._has_failed_long(state))
 
         def wait(state: tenacity.RetryCallState) -> float:
             return 0 if state.attempt_number % nodes else pause(state)  # no pause before the next node
@@ -94,7 +104,8 @@ class ServerConnection:
         return now - min(self._failing_since, state.start_time) >= self._retry_s
 
 
-def limit_connecting(request: httpx.Request) -> None:
-    """Set the maximum time to connect, which ``QdrantClient`` has no option for."""
+def limit_times(request: httpx.Request) -> None:
+    """Set the maximum times to connect and to wait for the answer, which ``QdrantClient`` has no option for."""
     timeout = request.extensions["timeout"]
     timeout["connect"] = min(CONNECT_S, timeout["connect"] or CONNECT_S)
+    timeout["read"] = min(_answer_s.get(), timeout["read"])

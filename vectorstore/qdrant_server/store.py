@@ -30,7 +30,7 @@ from vectorstore.qdrant_schema import (
     to_payload,
     validate_vectors,
 )
-from vectorstore.qdrant_server.connection import ServerConnection, limit_connecting
+from vectorstore.qdrant_server.connection import ServerConnection, limit_times
 from vectorstore.qdrant_server.owner import Owner, foreign
 from vectorstore.qdrant_server.requests import create_index, properties, read_page, to_filter, update_vectors, upsert
 from vectorstore.ranking import Nearest, Ranking
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
 METADATA = "candor"  # the metadata key of the specification
+NO_COLLECTION = "candor-no-collection"  # deleting it changes nothing, but needs the right to write
 OWNER = "candor_owner"  # the metadata key of the database that owns the collection
 WORDS = "candor_words"  # the metadata key of the analysis of the indexed words (text/bm25.py)
 LANGUAGES_TTL_S = 60  # how long a search may miss a language that another process has added
@@ -55,7 +56,7 @@ def connect(url: str, api_key: SecretStr | None, *, timeout_s: float = 30, retry
     from qdrant_client import QdrantClient
 
     key = api_key.get_secret_value() if api_key else None
-    hooks: dict[str, Any] = {"event_hooks": {"request": [limit_connecting]}}
+    hooks: dict[str, Any] = {"event_hooks": {"request": [limit_times]}}
     clients = {
         node.strip(): QdrantClient(
             url=node.strip(), api_key=key, timeout=math.ceil(timeout_s), check_compatibility=False, **hooks
@@ -93,6 +94,10 @@ class ServerStore:
         self._index_words(spec)
         return self._collection(spec)
 
+    def require_writable(self) -> None:
+        """Raise StoreUnavailable if the server cannot be reached, or the key does not allow to write."""
+        self._server.call(lambda client: client.delete_collection(NO_COLLECTION), write=True)
+
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection. None if it does not exist or another program created it."""
         return self._spec(name) if name in self._names() else None
@@ -105,7 +110,7 @@ class ServerStore:
         """Delete a collection and its contents."""
         spec = require_spec(self, name)
         self.claim(spec.name)
-        self._server.call(lambda client: client.delete_collection(spec.name))
+        self._server.call(lambda client: client.delete_collection(spec.name), write=True)
         self._languages.pop(spec.name, None)
 
     def claim(self, name: str, *, take_over: bool = False) -> None:
@@ -119,7 +124,7 @@ class ServerStore:
         # Collections of earlier versions have no owner. The first database that knows them becomes the owner.
         if not take_over and (owner or not (self._owner.knows(spec.collection) or self._is_empty(name))):
             raise foreign(spec.collection, owner)
-        self._server.call(lambda client: client.update_collection(name, metadata={OWNER: new}))
+        self._server.call(lambda client: client.update_collection(name, metadata={OWNER: new}), write=True)
 
     def _index_words(self, spec: CollectionSpec) -> None:
         """Index the words of the collection again if another version did, unless it belongs to another database."""
@@ -127,7 +132,7 @@ class ServerStore:
         if metadata.get(WORDS) == ANALYSIS or (self._owner and metadata.get(OWNER, self._owner.id) != self._owner.id):
             return
         self._collection(spec).index_words()
-        self._server.call(lambda client: client.update_collection(spec.name, metadata={WORDS: ANALYSIS}))
+        self._server.call(lambda client: client.update_collection(spec.name, metadata={WORDS: ANALYSIS}), write=True)
 
     def _is_empty(self, name: str) -> bool:
         return not self._server.call(lambda client: client.count(name, exact=True)).count
@@ -178,14 +183,14 @@ class ServerStore:
                 if error.status_code != 409:  # created by an earlier attempt or another process
                     raise
 
-        self._server.call(create)
+        self._server.call(create, write=True)
 
     def _create_indexes(self, name: str) -> None:
         from qdrant_client import models
 
         keyword = models.PayloadSchemaType.KEYWORD
         for field in INDEXED_FIELDS:
-            self._server.call(partial(create_index, name, field, keyword))
+            self._server.call(partial(create_index, name, field, keyword), write=True)
 
 
 class ServerCollection(QdrantCollection[ServerConnection]):
@@ -257,7 +262,7 @@ class ServerCollection(QdrantCollection[ServerConnection]):
 
     def _write(self, request: Callable[[QdrantClient], object]) -> None:
         try:
-            self._server.call(request)
+            self._server.call(request, write=True)
         finally:  # a failed request may have changed the collection
             self._languages.forget()
 

@@ -13,7 +13,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.auth.keys import KEY_PREFIX
 from api.auth.permissions import LOCAL_CALLER, Caller
 from api.errors import HomeError, Refused, Unauthorized
 from api.http.errors import problem_response
@@ -22,6 +21,7 @@ from api.problems import problem_of
 
 OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json")
 OPEN_FOLDERS = ("/viewer/", "/docs/assets/")
+_LOCAL_KEY = "local"  # clients of OpenAI always send a key
 _PROXY_HEADERS = ("forwarded", "via", "x-real-ip")
 _PROXY_PREFIX = "x-forwarded"
 
@@ -67,8 +67,7 @@ class AuthMiddleware:
     async def _caller(self, scope: Scope) -> Caller:
         key = _sent_key(Headers(scope=scope))
         local = not self._needs_key and not _is_proxied(scope)
-        # Some clients always send a key. If the key is not one of Candor's, it is ignored.
-        if local and not key.startswith(KEY_PREFIX):
+        if local and key in ("", _LOCAL_KEY):
             return LOCAL_CALLER
         if not key:
             raise Unauthorized

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import Response
 
 from api.http.deps import CandorDep, OptionalCaller, PartsDep
@@ -12,6 +14,12 @@ from multi_agent.llm.probe import Check
 from vectorstore.remote.process import SearchProcess
 
 router = make_router(tags=["health"])
+
+_LIMIT_S = 10
+_SLOW = Check(
+    name="parts", ok=False, detail=f"the database or the store did not answer within {_LIMIT_S} s",
+    remedy="Check that Postgres and Qdrant run and are not frozen.",
+)  # fmt: skip
 
 
 class Health(FrozenModel):
@@ -34,12 +42,17 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "A check failed; see `checks`."}})
-def readyz(candor: CandorDep, parts: PartsDep, caller: OptionalCaller, response: Response) -> Readiness:
+async def readyz(candor: CandorDep, parts: PartsDep, caller: OptionalCaller, response: Response) -> Readiness:
     """Check whether the service is ready. Responds with status 503 if a check fails. Does not use a language model.
 
     All clients get `ok`. Only owners get `checks`.
     """
-    checks = (*candor.doctor.check_parts(), _check_search(parts.searches), _check_research(parts.worker))
+    try:
+        async with asyncio.timeout(_LIMIT_S):
+            found = await asyncio.to_thread(candor.doctor.check_parts)
+    except TimeoutError:
+        found = (_SLOW,)
+    checks = (*found, _check_search(parts.searches), _check_research(parts.worker))
     ok = all(check.ok for check in checks)
     response.status_code = 200 if ok else 503
     return Readiness(ok=ok, checks=checks if caller and caller.is_admin else ())

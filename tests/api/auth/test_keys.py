@@ -202,9 +202,11 @@ class TestNoKey:
     def test_a_local_user_is_admin(self, http: httpx.Client) -> None:
         assert http.get("/v1/me").json()["owner"]
 
-    def test_credentials_that_are_not_candor_keys_are_ignored(self, http: httpx.Client) -> None:
-        assert http.get("/v1/me", headers=bearer("unused")).json()["owner"]
-        assert http.get("/v1/me", headers=bearer("candor_unused")).status_code == 401, "has the prefix of a Candor key"
+    @pytest.mark.parametrize("key", ["garbage", "candor_garbage"])
+    def test_an_unknown_key_is_refused_also_where_none_is_needed(self, http: httpx.Client, key: str) -> None:
+        assert http.get("/v1/me", headers=bearer(key)).status_code == 401
+        assert http.get("/v1/me", headers={"X-API-Key": key}).status_code == 401
+        assert http.get("/v1/me", headers=bearer("local")).json()["owner"]
 
     @pytest.mark.parametrize(
         "header",

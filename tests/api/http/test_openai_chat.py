@@ -21,7 +21,7 @@ ASKED = [{"role": "user", "content": QUESTION}]
 
 @pytest.fixture
 def client(service_url: str) -> Iterator[OpenAI]:
-    with OpenAI(base_url=f"{service_url}/v1", api_key="none is needed here") as opened:
+    with OpenAI(base_url=f"{service_url}/v1", api_key="local") as opened:
         yield opened
 
 
@@ -74,7 +74,7 @@ def test_an_answer_is_streamed_after_the_progress_towards_it(client: OpenAI) -> 
 
 
 async def test_the_asynchronous_client_is_answered_the_same(service_url: str) -> None:
-    async with AsyncOpenAI(base_url=f"{service_url}/v1", api_key="none") as client:
+    async with AsyncOpenAI(base_url=f"{service_url}/v1", api_key="local") as client:
         stream = await client.chat.completions.create(model="papers", messages=ASKED, stream=True)
         text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
     assert "[1] pumps.md" in text

@@ -23,7 +23,7 @@ def test_a_run_that_fails_is_an_error_and_is_not_begun_again(
 ) -> None:
     candor = make_candor(llm=serve(lambda _: Reply(status=401), retries=0))
     run_ingest(candor, [folder], "papers", progress=False)
-    with RunningService(candor) as service, OpenAI(base_url=f"{service.url}/v1", api_key="x") as client:
+    with RunningService(candor) as service, OpenAI(base_url=f"{service.url}/v1", api_key="local") as client:
         with pytest.raises(openai.InternalServerError, match=r"The run run_\w+ failed: "):
             client.chat.completions.create(model="papers", messages=ASKED)
         assert len(candor.trace.runs()) == 1, "the client does not try again"

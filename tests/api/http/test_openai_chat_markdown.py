@@ -46,7 +46,7 @@ def client(
     (folder / "pumps_a.txt").write_text(f"Pumps\n\n{QUOTE}\n")
     candor = make_candor(llm=serve(Panel("-25 °C")))
     run_ingest(candor, [folder], "papers", progress=False)
-    with RunningService(candor) as service, OpenAI(base_url=f"{service.url}/v1", api_key="x") as opened:
+    with RunningService(candor) as service, OpenAI(base_url=f"{service.url}/v1", api_key="local") as opened:
         yield opened
 
 

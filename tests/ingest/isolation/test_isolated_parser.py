@@ -26,7 +26,9 @@ from ingest.errors import (
     UnknownParser,
 )
 from ingest.isolation.isolated_parser import IsolatedParser
+from ingest.isolation.worker_pool import _Worker
 from ingest.parser import load_parser
+from ingest.reader import ParserOptions
 from support.processes import live_children
 from support.waiting import LIMIT_S, until
 
@@ -172,6 +174,7 @@ def test_no_worker_outlives_a_killed_ingest(endless: Path, text: Path) -> None:
 import sys, threading; sys.path[:] = {sys.path!r}
 from pathlib import Path
 from ingest.isolation.isolated_parser import IsolatedParser
+from ingest.isolation.worker_pool import _Worker
 parser = IsolatedParser("default", workers=2, timeout_s={LIMIT_S}, memory_mb=2048)
 threading.Thread(target=parser.parse, args=[Path({str(endless)!r})], daemon=True).start()
 parser.parse(Path({str(text)!r}))
@@ -211,3 +214,24 @@ def test_threads_may_close_at_the_same_time(make_parser: Callable[..., IsolatedP
         thread.start()
     for thread in closing:
         thread.join()
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_a_worker_that_is_killed_while_it_starts_is_started_once_more(
+    make_parser: Callable[..., IsolatedParser], text: Path, monkeypatch: pytest.MonkeyPatch, deaths: int
+) -> None:
+    start, killed = _Worker.start, list[int]()
+
+    def kill_and_start(worker: _Worker, options: ParserOptions) -> None:
+        if len(killed) < deaths:
+            killed.append(worker._process.pid)
+            worker.kill()
+        start(worker, options)
+
+    monkeypatch.setattr(_Worker, "start", kill_and_start)
+    if deaths == 1:
+        assert make_parser().parse(text).text == "The pump stands in the cellar."
+    else:
+        with pytest.raises(ParserUnavailable, match="SIGKILL"):
+            make_parser().parse(text)
+    assert len(killed) == deaths

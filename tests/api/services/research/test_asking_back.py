@@ -116,7 +116,7 @@ def test_a_session_remembers_what_was_asked_back(served: Serve) -> None:
 
 def test_a_chat_client_reads_the_candidates_and_answers_in_its_next_message(served: Serve) -> None:
     http = served(Museums(READING, CITY, MARITIME))
-    with OpenAI(base_url=f"{http.base_url}/v1", api_key="none is needed here") as client:
+    with OpenAI(base_url=f"{http.base_url}/v1", api_key="local") as client:
         said: list[Any] = [{"role": "user", "content": UNCLEAR}]
         first = client.chat.completions.create(model="museums", messages=said)
         text = first.choices[0].message.content or ""

@@ -171,7 +171,7 @@ class TestRest:
 def test_the_earlier_messages_of_a_chat_client_complete_its_question(
     http: httpx.Client, model: Marathon, chosen: str
 ) -> None:
-    with OpenAI(base_url=f"{http.base_url}/v1", api_key="none is needed here") as client:
+    with OpenAI(base_url=f"{http.base_url}/v1", api_key="local") as client:
         said = [{"role": "user", "content": WHO}]
         first = client.chat.completions.create(model=chosen, messages=said)
         said += [

@@ -89,7 +89,7 @@ def test_two_of_three_parts_are_a_partial_answer_that_no_plan_completes(ask: Cal
     text = http.get(f"/v1/runs/{answer['run_id']}/export", params={"format": "md"}).text
     assert "**Partial: 2 of 3 parts answered · Word for word**" in text
     assert f"## Parts\n\n- {CITY}: answered\n- {POOL}: answered\n- {NOW}: not in documents" in text
-    with OpenAI(base_url=f"{http.base_url}/v1", api_key="none is needed here") as client:
+    with OpenAI(base_url=f"{http.base_url}/v1", api_key="local") as client:
         said: list[Any] = [{"role": "user", "content": QUESTION}]
         chat = client.chat.completions.create(model="museums", messages=said).choices[0].message.content or ""
     assert f"Partial: 2 of 3 parts answered.\n- {CITY}: answered" in chat
