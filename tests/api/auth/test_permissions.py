@@ -28,7 +28,7 @@ from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Configuration, Evaluation, Row
 from multi_agent.evaluation.store import new_evaluation_id
 from support.approvals import left_open
-from support.routes import ROUTES, WITHIN, Rule, routes_of
+from support.routes import COLUMN, ROUTES, WITHIN, Rule, routes_of
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import NEVER, QUESTION, RunningService, model
 from support.waiting import LIMIT_S, until
@@ -134,11 +134,15 @@ def _keys(candor: Candor) -> dict[str, str]:
 
 
 def _things(candor: Candor, http: httpx.Client, key: str, name: str) -> Things:
-    """Return the collection's only document, an ended run, an open approval and an evaluation."""
+    """Return the collection's only document, an ended run, an open approval and an evaluation.
+
+    The collection also gets a table of its name.
+    """
     [document] = candor.ledger.list(name)
     asked = {"question": f"{QUESTION} ({name})", "collection": name}
     answer = http.post("/v1/research", json=asked, headers={"X-API-Key": key}).json()
     approval = candor.tools.approvals.request(left_open(answer["run_id"]), timeout_s=600)
+    candor.tables.create({"name": name, "columns": [COLUMN]}, name)
     return Things(name, document.id, answer["run_id"], approval.approval_id, _evaluation(candor, name))
 
 
