@@ -17,7 +17,7 @@ _tables = sql.Table(
     "document_tables",
     METADATA,
     sql.Column("name", sql.String(64), primary_key=True),
-    sql.Column("collection", sql.Text, nullable=False, index=True),
+    sql.Column("collection", sql.Text, nullable=False),
     sql.Column("created_at", sql.DateTime(timezone=True), nullable=False),
     sql.Column("spec", sql.JSON, nullable=False),
 )

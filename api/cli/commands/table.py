@@ -84,8 +84,6 @@ def create(
     candor = make_candor(home)
     columns, wanted = _read_columns(column), make_filter(document, folder, kind, since, tag)
     selected = candor.collections.resolve(selection(collection))
-    for each in selected.split("+"):
-        candor.collections.require(each)
     made = candor.tables.create({"name": name, "columns": columns, "filter": wanted}, selected)
     if fill:
         _fill(candor, made, FillRequest(model=model), as_json)

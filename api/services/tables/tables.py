@@ -28,6 +28,7 @@ from multi_agent.tables.reading import CellReader, OpenCells
 from multi_agent.tables.store import TableStore
 from multi_agent.tables.typed_values import read_value
 from multi_agent.tables.values import PERSON, Cell, CellStatus, Column, ColumnType, Grid, Row, Table
+from vectorstore.models import names_in
 
 _SAMPLE = 3  # calls whose prompts are built for an estimate
 _TOKENS_PER_CELL = 80  # of the response
@@ -98,7 +99,9 @@ class Tables:
     calls: OtherCalls
 
     def create(self, given: dict[str, Any], collection: str) -> Table:
-        """Store a new table over a selection of collections. Raises UsageError, NameTaken, NoDocumentMatches."""
+        """Store a new table over a selection of collections. Raises UsageError, AgentError, StoreError."""
+        for name in names_in(collection):
+            self.collections.require(name)
         table = _validated({**given, "collection": collection, "created_at": datetime.now(UTC)})
         self._documents(table)
         self.store.add(table)

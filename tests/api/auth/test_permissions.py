@@ -54,6 +54,7 @@ class Things(NamedTuple):
     run: str
     approval: str = ""
     evaluation: str = ""
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
         ):
             things = {name: _things(candor, http, keys["owner"], name) for name in ("mine", "theirs")}
             run = f"run_{'0' * 12}"
-            nothing = Things("absent", "0" * len(things["mine"].document), run, f"{run}-call-0", "eval_00000000")
+            nothing = Things(
+                "absent", "0" * len(things["mine"].document), run, f"{run}-call-0", "eval_00000000", "table_of_absent"
+            )
             yield World(candor, http, keys, {**things, "absent": nothing})
 
 
@@ -134,16 +137,13 @@ def _keys(candor: Candor) -> dict[str, str]:
 
 
 def _things(candor: Candor, http: httpx.Client, key: str, name: str) -> Things:
-    """Return the collection's only document, an ended run, an open approval and an evaluation.
-
-    The collection also gets a table of its name.
-    """
+    """Return the collection's only document, an ended run, an open approval, an evaluation and a table."""
     [document] = candor.ledger.list(name)
     asked = {"question": f"{QUESTION} ({name})", "collection": name}
     answer = http.post("/v1/research", json=asked, headers={"X-API-Key": key}).json()
     approval = candor.tools.approvals.request(left_open(answer["run_id"]), timeout_s=600)
-    candor.tables.create({"name": name, "columns": [COLUMN]}, name)
-    return Things(name, document.id, answer["run_id"], approval.approval_id, _evaluation(candor, name))
+    table = candor.tables.create({"name": f"table_of_{name}", "columns": [COLUMN]}, name)
+    return Things(name, document.id, answer["run_id"], approval.approval_id, _evaluation(candor, name), table.name)
 
 
 def _evaluation(candor: Candor, collection: str) -> str:

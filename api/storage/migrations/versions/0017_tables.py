@@ -17,7 +17,6 @@ def upgrade() -> None:
         sql.Column("created_at", sql.DateTime(timezone=True), nullable=False),
         sql.Column("spec", sql.JSON, nullable=False),
     )
-    op.create_index("ix_document_tables_collection", "document_tables", ["collection"])
     op.create_table(
         "document_table_cells",
         sql.Column("table_name", sql.String(64), sql.ForeignKey("document_tables.name"), primary_key=True),
