@@ -1,8 +1,8 @@
 """The right that each route requires, one row per route. ``test_permissions.py`` tests every row with every right on
 every collection, and fails for a route without a row.
 
-The test fills {collection}, {document}, {run}, {approval}, {evaluation} and {table} in ``path`` and ``body`` with ids of
-the caller, ids of another caller, or ids that do not exist.
+The test fills {collection}, {document}, {run}, {approval}, {evaluation} and {table} in ``path`` and ``body`` with ids
+of the caller, ids of another caller, or ids that do not exist.
 """
 
 from __future__ import annotations

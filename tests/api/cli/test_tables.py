@@ -108,6 +108,21 @@ def test_only_new_documents_changed_documents_and_new_columns_are_read(
     assert cells(table, "soup.txt")["Minutes"]["value"] == 20
 
 
+def test_of_a_long_document_the_opening_and_what_searches_find_are_read(
+    table: Callable[..., Any], run: Any, model: Model, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CANDOR_RESEARCH__TOKENS_PER_CALL", "700")
+    sections = [f"## Part {number}\n\n{f'Sentence {number} is about lentils. ' * 20}" for number in range(40)]
+    sections[30] = "## Limits of temperature\n\nThe Borea 12 works at a lowest temperature of -25 °C."
+    (folder / "long.md").write_text("# Handbook\n\nIt opens with this.\n\n" + "\n\n".join(sections))
+    run("ingest", folder, "-c", "papers")
+    assert table("fill", "t", "--row", "long.md").code == 0
+    [prompt] = model.prompts
+    assert "It opens with this." in prompt
+    assert "Sentence 39" not in prompt
+    assert cells(table, "long.md")["Limit"]["value"] == -25
+
+
 def test_a_cell_filled_by_hand_stays_unless_a_fill_has_redo(table: Callable[..., Any], model: Model) -> None:
     assert table("set", "t", "soup.txt", "limit", "4").code == 0
     table("fill", "t")
