@@ -50,9 +50,9 @@ from multi_agent.errors import (
     RunExists,
     RunNotFound,
     RunUnderWay,
+    TableNotFound,
 )
 from multi_agent.evaluation.errors import EvaluationNotFound
-from multi_agent.tables.errors import TableNotFound
 from multi_agent.values.answer import Answer
 from vectorstore.errors import (
     CollectionLocked,

@@ -16,7 +16,7 @@ from itertools import chain, zip_longest
 from pydantic import BaseModel, ConfigDict, Field
 
 from base.tokens import estimate_tokens
-from multi_agent.errors import InvalidResponse, LLMTimeout, PromptTooLong
+from multi_agent.errors import InvalidResponse, LLMTimeout, PromptTooLong, TableError
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.support import PICTURED, SupportRules, mark_pictured
@@ -25,7 +25,6 @@ from multi_agent.model import LLM, Message, Usage
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.reading import read_around
 from multi_agent.prompts.show_passages import Unit, number_units, show_units
-from multi_agent.tables.errors import TableError
 from multi_agent.tables.typed_values import has_date, has_number, may_have_number, read_value
 from multi_agent.tables.values import Cell, CellStatus, Column, ColumnType, Value
 from multi_agent.values.context import Evidence

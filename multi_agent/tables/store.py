@@ -9,8 +9,7 @@ import sqlalchemy as sql
 from sqlalchemy.exc import IntegrityError
 
 from base.database import METADATA, SqlStore
-from multi_agent.errors import NameTaken
-from multi_agent.tables.errors import TableNotFound
+from multi_agent.errors import NameTaken, TableNotFound
 from multi_agent.tables.values import Cell, Table
 
 _tables = sql.Table(

@@ -8,8 +8,8 @@ from datetime import date
 from decimal import Decimal
 from typing import TypeVar
 
+from multi_agent.errors import TableError
 from multi_agent.records.numbers_and_dates import find_amounts, read_date, read_number
-from multi_agent.tables.errors import TableError
 from multi_agent.tables.values import Column, ColumnType, Value
 from vectorstore.text.dates import dates
 

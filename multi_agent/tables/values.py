@@ -15,9 +15,9 @@ from typing import Annotated, Any, Self
 from pydantic import AwareDatetime, Field, model_validator
 
 from base.models import FrozenModel
+from multi_agent.errors import TableError
 from multi_agent.library import CatalogueEntry
 from multi_agent.model import Usage
-from multi_agent.tables.errors import TableError
 from multi_agent.values.context import Evidence
 from multi_agent.values.document_filter import DocumentFilter
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,13 +17,13 @@ from api.services.documents.collections import Collections
 from api.services.research.research import PanelFactory
 from base.counts import count
 from base.models import FrozenModel
+from multi_agent.errors import TableError, TableNotFound
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.models import Models
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.model import Usage
 from multi_agent.storage.other_calls import OtherCalls
-from multi_agent.tables.errors import TableError, TableNotFound
 from multi_agent.tables.reading import CellReader, OpenCells
 from multi_agent.tables.store import TableStore
 from multi_agent.tables.typed_values import read_value
@@ -196,7 +196,12 @@ class Tables:
             nonlocal progress
             for each in waiting:
                 await asyncio.to_thread(require_tokens, self.panel.trace, caller)
-                cells = await self._read(reader, table, each, request, caller)
+                llm = RunLLM(reader.llm, RunCalls(), "Table")
+                try:
+                    cells = await replace(reader, llm=llm).read(each)
+                finally:
+                    await asyncio.to_thread(self.calls.add, caller.key, llm.usage)
+                await asyncio.to_thread(self.store.put, table.name, cells, request.redo_before)
                 progress = progress.add(cells)
                 on_cells(progress, each.entry.name, cells)
 
@@ -209,17 +214,6 @@ class Tables:
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
         return progress
-
-    async def _read(
-        self, reader: CellReader, table: Table, wanted: OpenCells, request: FillRequest, caller: Caller
-    ) -> list[Cell]:
-        llm = RunLLM(reader.llm, RunCalls(), "Table")
-        try:
-            cells = await CellReader(reader.library, llm, reader.tokens, reader.found).read(wanted)
-        finally:
-            await asyncio.to_thread(self.calls.add, caller.key, llm.usage)
-        await asyncio.to_thread(self.store.put, table.name, cells, request.redo_before)
-        return cells
 
     def _reader(self, library: Library, models: Models, request: FillRequest) -> CellReader:
         research = self.panel.settings.research

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from multi_agent.tables.errors import TableError
+from multi_agent.errors import TableError
 from multi_agent.tables.typed_values import has_date, has_number, may_have_number, read_value
 from multi_agent.tables.values import Column, ColumnType
 
