@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from api.services.research.downloads import DownloadReader
     from api.services.research.prune import RunPruning
     from api.services.research.research import PanelFactory
+    from api.services.tables.tables import Tables
     from api.storage.uploads import Uploads
     from ingest.ledger.aliases import CollectionAliases
     from ingest.ledger.ledger import Ledger
@@ -415,6 +416,15 @@ class Candor:
 
         store = EvaluationStore(self.engine)
         return Evaluations(store, self.panel, self.collections, self.ledger, self.trace)
+
+    @part
+    def tables(self) -> Tables:
+        """Create and fill tables."""
+        from api.services.tables.tables import Tables
+        from multi_agent.storage.other_calls import OtherCalls
+        from multi_agent.tables.store import TableStore
+
+        return Tables(TableStore(self.engine), self.collections, self.panel, OtherCalls(self.engine))
 
     @part
     def doctor(self) -> Doctor:

@@ -50,6 +50,7 @@ from multi_agent.errors import (
     RunExists,
     RunNotFound,
     RunUnderWay,
+    TableNotFound,
 )
 from multi_agent.evaluation.errors import EvaluationNotFound
 from multi_agent.values.answer import Answer
@@ -79,6 +80,7 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (CollectionNotNamed, 422, "Collection not named", "Send `collection`. GET /v1/collections lists the names."),
     (DocumentNotFound, 404, "No such document", "GET /v1/documents?collection=NAME lists the documents."),
     (EvaluationNotFound, 404, "No such evaluation", "GET /v1/evaluations lists the evaluations."),
+    (TableNotFound, 404, "No such table", "GET /v1/tables lists the tables."),
     (RunNotFound, 404, "No such run", "GET /v1/runs lists the runs."),
     (EvidenceNotFound, 404, "No such evidence", "GET /v1/runs/RUN returns the answer with its evidence."),
     (FileNotThere, 404, "No such file", "GET /v1/runs/RUN/files lists the run's files."),

@@ -33,6 +33,8 @@ AgentError                      base
 ├── ApprovalNotFound            user: name an existing approval
 ├── ContextViolation            agent's author: it wrote a field it does not declare
 ├── RunNotFound                 user: name an existing run
+├── TableNotFound               user: name an existing table
+├── TableError                  user: name what the message lists; of a model's value, the cell says it
 ├── RunUnderWay                 user: wait until the run has ended
 └── RunExists                   user: the run is here already
 """
@@ -203,3 +205,11 @@ class RunExists(AgentError):
 
 class RunNotStored(AgentError):
     """The database cannot store an imported run."""
+
+
+class TableNotFound(AgentError):
+    """There is no table of that name."""
+
+
+class TableError(AgentError):
+    """A column, a document or a value does not fit the table. The message says what is possible."""

@@ -18,6 +18,7 @@ from api.jobs.queue import JobQueue
 from api.jobs.research import Runs
 from api.jobs.runner import Jobs
 from api.jobs.service_worker import ServiceWorker
+from api.jobs.tables import TableJobs
 from api.services.documents.collection_pool import CollectionPool
 from api.storage.notifications import Listener
 from multi_agent.values.bus import Subscriber
@@ -88,6 +89,7 @@ async def start_jobs(
     runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, listener, make_models)
     IngestJobs(candor.ingest, pool, jobs)
     EvaluationJobs(candor.evaluations, candor.keys, pool, jobs, make_models)
+    TableJobs(candor.tables, candor.keys, pool, jobs, make_models)
     runs.listeners.extend(listeners)
     runs.on_release = on_release
     await asyncio.to_thread(candor.uploads.clear)

@@ -9,9 +9,9 @@ from statistics import fmean
 from pydantic import Field, JsonValue
 
 from api.auth.keys import Keys
-from api.auth.permissions import Caller, Limits
-from api.errors import JobFailed, JobNotFound, UsageError
-from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
+from api.auth.permissions import Limits
+from api.errors import JobFailed
+from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs
 from api.services.documents.collection_pool import CollectionPool
 from api.services.evaluation.evaluations import Evaluations
@@ -71,34 +71,6 @@ class EvaluationJobs:
 
     def _limits(self, key: str) -> Limits:
         return self._keys.get(key).limits if key else Limits()
-
-
-async def submit_evaluation(jobs: Jobs, spec: EvaluationJobSpec, collection: str, caller: Caller, job_id: str) -> Job:
-    """Submit an evaluation and return its job. Raises ServiceEnding."""
-    await jobs.submit(
-        JobSpec(
-            id=job_id,
-            kind=JobKind.EVALUATION,
-            collection=collection,
-            key=caller.key,
-            content=spec.model_dump_json(),
-        )
-    )
-    return await jobs.get(job_id)
-
-
-async def free_job_id(jobs: Jobs, evaluation: str) -> str:
-    """Return an unused id for the next job of an evaluation. Raises UsageError while one of its jobs is active."""
-    number = 1
-    while True:
-        job_id = evaluation if number == 1 else f"{evaluation}-{number}"
-        try:
-            job = await jobs.get(job_id)
-        except JobNotFound:
-            return job_id
-        if not job.status.ended:
-            raise UsageError(f"The evaluation {evaluation!r} is active as job {job_id!r}. Wait for it, or cancel it.")
-        number += 1
 
 
 class _Progress:

@@ -80,13 +80,4 @@ async def submit_ingest(jobs: Jobs, spec: IngestJobSpec, caller: Caller, idempot
     Raises KeyReused, ServiceEnding.
     """
     job_id = new_job_id("ingest", caller, idempotency_key)
-    await jobs.submit(
-        JobSpec(
-            id=job_id,
-            kind=JobKind.INGEST,
-            collection=spec.collection,
-            key=caller.key,
-            content=spec.model_dump_json(),
-        )
-    )
-    return await jobs.get(job_id)
+    return await jobs.begin(JobKind.INGEST, job_id, spec.collection, caller, spec)

@@ -17,6 +17,7 @@ class JobKind(StrEnum):
     RESEARCH = "research"
     INGEST = "ingest"
     EVALUATION = "evaluation"
+    TABLE = "table"
 
 
 class JobStatus(StrEnum):

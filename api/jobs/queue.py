@@ -44,7 +44,7 @@ _WORKER = ".w"  # between the id of a home folder and the rest of the id of its 
 _DEATHS = "deaths"  # attribute of a job: how many workers of services ended while they ran it
 _THREADS = 64
 _TICKS = 600_000_000  # 69 days in units of 10 ms
-_POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0}
+_POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0, JobKind.TABLE: 1.0}
 """Polling intervals. Research is interactive. Each poll costs about 3 ms of CPU time, even if the queue is empty."""
 _STATUSES = {
     "ENQUEUED": JobStatus.WAITING,
@@ -158,6 +158,7 @@ class JobQueue:
             JobKind.RESEARCH: service.concurrent_runs,
             JobKind.INGEST: service.concurrent_ingests,
             JobKind.EVALUATION: 1,
+            JobKind.TABLE: 1,
         }
         return {kind: limit for kind, limit in limits.items() if kind in self._kinds}
 

@@ -23,12 +23,13 @@ from pydantic import JsonValue
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.permissions import Caller
-from api.errors import JobFailed, JobMustWait, KeyReused, NotOurs, ServiceEnding
+from api.errors import JobFailed, JobMustWait, JobNotFound, KeyReused, NotOurs, ServiceEnding, UsageError
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobState, JobStatus, Outcome
 from api.jobs.peers import Peers
 from api.jobs.queue import JobQueue, StoredJob
 from api.jobs.service_worker import ServiceWorker
 from api.storage.live_processes import Process
+from base.models import FrozenModel
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ _FATAL = (
     "The research process ended while it ran this {noun}, and so did the next one, so it is not tried again. It may be "
     "the cause, for example because it exhausts memory. See the service's log."
 )
-_NOUNS = {JobKind.RESEARCH: "run", JobKind.INGEST: "ingest", JobKind.EVALUATION: "evaluation"}
+_NOUNS = {JobKind.RESEARCH: "run", JobKind.INGEST: "ingest", JobKind.EVALUATION: "evaluation", JobKind.TABLE: "table"}
 
 
 class Jobs:
@@ -83,6 +84,12 @@ class Jobs:
         if not new and not spec.same_request((await self._queue.get(spec.id)).spec):
             raise KeyReused("This Idempotency-Key was already used with a different request.")
         return new
+
+    async def begin(self, kind: JobKind, job_id: str, collection: str, caller: Caller, content: FrozenModel) -> Job:
+        """Submit a job of a caller and return it. Raises what ``submit`` raises."""
+        text = content.model_dump_json()
+        await self.submit(JobSpec(id=job_id, kind=kind, collection=collection, key=caller.key, content=text))
+        return await self.get(job_id)
 
     async def get(self, job_id: str) -> Job:
         """Return a job. Raises JobNotFound."""
@@ -349,3 +356,17 @@ def new_job_id(prefix: str, caller: Caller, idempotency_key: str | None) -> str:
 
 def _never_started(kind: JobKind) -> str:
     return f"The {_NOUNS[kind]} was cancelled before it started."
+
+
+async def free_job_id(jobs: Jobs, base: str, noun: str) -> str:
+    """Return an unused id for the next job of an evaluation or a table. Raises UsageError while a job is active."""
+    number = 1
+    while True:
+        job_id = base if number == 1 else f"{base}-{number}"
+        try:
+            job = await jobs.get(job_id)
+        except JobNotFound:
+            return job_id
+        if not job.status.ended:
+            raise UsageError(f"The {noun} {base!r} is active as job {job_id!r}. Wait for it, or cancel it.")
+        number += 1

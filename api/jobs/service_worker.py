@@ -1,4 +1,4 @@
-"""The worker of a service: ``candor worker`` in a child process, for the questions and evaluations of the service.
+"""The worker of a service: ``candor worker`` in a child process, for its questions, evaluations and tables.
 
 So the interpreter of the service stays free for searches and pages. Both use the same queues. When the worker ends,
 the service starts another one, to which DBOS hands out the jobs again.
@@ -53,7 +53,7 @@ class Audience(Protocol):
 class ServiceWorker:
     """Runs the worker from ``start`` to ``stop``. Belongs to one event loop."""
 
-    kinds = frozenset({JobKind.RESEARCH, JobKind.EVALUATION})
+    kinds = frozenset({JobKind.RESEARCH, JobKind.EVALUATION, JobKind.TABLE})
 
     def __init__(self, settings: Settings, queue: JobQueue) -> None:
         self._settings, self._queue = settings, queue

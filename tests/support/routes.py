@@ -1,8 +1,8 @@
 """The right that each route requires, one row per route. ``test_permissions.py`` tests every row with every right on
 every collection, and fails for a route without a row.
 
-The test fills {collection}, {document}, {run}, {approval} and {evaluation} in ``path`` and ``body`` with ids of the
-caller, ids of another caller, or ids that do not exist.
+The test fills {collection}, {document}, {run}, {approval}, {evaluation} and {table} in ``path`` and ``body`` with ids
+of the caller, ids of another caller, or ids that do not exist.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ PLAN = {
     "plan": {"goal": "x", "steps": [{"id": "x", "agents": ["Nobody"], "instruction": "x"}]},
 }  # fmt: skip
 SKILL = {"name": "none", "instructions": "x", "tools": ["none"]}
+COLUMN = {"name": "Limit", "question": "The limit"}
 WITHIN = "?collection={collection}"
 
 ROUTES: dict[str, Rule] = {
@@ -148,6 +149,22 @@ ROUTES: dict[str, Rule] = {
         "read", "/v1/evaluations/{evaluation}/resume", {}, passes=404, destroys=True
     ),
     "DELETE /v1/evaluations/{evaluation}": Rule("write", "/v1/evaluations/{evaluation}", passes=404, destroys=True),
+    "GET /v1/tables": Rule("key", "/v1/tables"),
+    "POST /v1/tables": Rule(
+        "read",
+        "/v1/tables",
+        {"name": "new", "collection": "{collection}", "columns": [COLUMN], "filter": {"documents": ["none"]}},
+        passes=422,
+    ),
+    "GET /v1/tables/{table}": Rule("read", "/v1/tables/{table}"),
+    "POST /v1/tables/{table}/columns": Rule("write", "/v1/tables/{table}/columns", {"columns": [COLUMN]}, passes=422),
+    "POST /v1/tables/{table}/estimate": Rule("read", "/v1/tables/{table}/estimate", {}),
+    "POST /v1/tables/{table}/fill": Rule("read", "/v1/tables/{table}/fill", {"rows": ["none"]}, passes=422),
+    "PUT /v1/tables/{table}/cells": Rule(
+        "write", "/v1/tables/{table}/cells", {"document": "none", "column": "Limit", "value": "1"}, passes=422
+    ),
+    "GET /v1/tables/{table}/export": Rule("read", "/v1/tables/{table}/export?format=md"),
+    "DELETE /v1/tables/{table}": Rule("write", "/v1/tables/{table}", passes=404, destroys=True),
     "GET /v1/tools": Rule("key", "/v1/tools"),
     "POST /v1/tools/servers": Rule("owner", "/v1/tools/servers"),
     "GET /v1/runs/{run_id}/tool-calls": Rule("read", "/v1/runs/{run}/tool-calls"),

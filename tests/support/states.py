@@ -60,6 +60,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
     yield from _decided(candor, run_id)
     yield from _plans(http, run_id)
     yield from _evaluations(http)
+    yield from _tables(http)
     yield "POST /v1/research", Asked("/v1/research", {"question": REFUSED, "collection": "papers"})
     yield "POST /v1/jobs/{job_id}/cancel", Asked(f"/v1/jobs/{elsewhere}/cancel")
     yield "PUT /v1/runs/{run_id}/rating", Asked(f"/v1/runs/{elsewhere}/rating", {"rating": "up"})
@@ -172,6 +173,15 @@ def _evaluations(http: httpx.Client) -> Requests:
     under_way = _done(http.post("/v1/evaluations", json=asked)).json()["id"]
     yield "DELETE /v1/evaluations/{evaluation}", Asked(f"/v1/evaluations/{under_way}")
     _done(http.post(f"/v1/jobs/{under_way}/cancel"))
+
+
+def _tables(http: httpx.Client) -> Requests:
+    made = {"name": "t", "collection": "papers", "columns": [{"name": "x", "question": NEVER}]}
+    _done(http.post("/v1/tables", json=made))
+    yield "POST /v1/tables", Asked("/v1/tables", made)
+    job = _done(http.post("/v1/tables/t/fill", json={})).json()["id"]
+    yield "DELETE /v1/tables/{table}", Asked("/v1/tables/t")
+    _done(http.post(f"/v1/jobs/{job}/cancel"))
 
 
 def _file(home: Path, entry: Entry) -> None:

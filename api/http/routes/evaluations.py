@@ -16,8 +16,9 @@ from api.errors import UsageError
 from api.http.deps import CandorDep, CollectionQuery, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
-from api.jobs.evaluation import EvaluationJobSpec, free_job_id, submit_evaluation
-from api.jobs.models import Job
+from api.jobs.evaluation import EvaluationJobSpec
+from api.jobs.models import Job, JobKind
+from api.jobs.runner import free_job_id
 from api.services.evaluation.rated_questions import rated_questions
 from api.services.reports.report import Format, Report, render_report, sort_figures
 from base.models import FrozenModel
@@ -123,7 +124,7 @@ async def evaluate(
 
     started = await asyncio.to_thread(start)
     spec = EvaluationJobSpec(evaluation=started.id, parallel=body.parallel, budget=body.budget)
-    return await submit_evaluation(parts.jobs, spec, collection, caller, started.id)
+    return await parts.jobs.begin(JobKind.EVALUATION, started.id, collection, caller, spec)
 
 
 @router.get("", responses=problem_responses(503))
@@ -198,7 +199,8 @@ async def resume(
     found = (await asyncio.to_thread(candor.evaluations.find, evaluation, caller)).evaluation
     await asyncio.to_thread(require_tokens, candor.trace, caller)
     spec = EvaluationJobSpec(evaluation=found.id, parallel=how.parallel, budget=how.budget)
-    return await submit_evaluation(parts.jobs, spec, found.collection, caller, await free_job_id(parts.jobs, found.id))
+    job_id = await free_job_id(parts.jobs, found.id, "evaluation")
+    return await parts.jobs.begin(JobKind.EVALUATION, job_id, found.collection, caller, spec)
 
 
 @router.delete("/{evaluation}", status_code=204, responses=problem_responses(403, 404, 422, 503))
@@ -206,7 +208,7 @@ async def remove(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, eval
     """Delete an evaluation that has no active job. Its runs stay."""
     found = (await asyncio.to_thread(candor.evaluations.find, evaluation, caller)).evaluation
     caller.require(Right.WRITE, found.collection)
-    await free_job_id(parts.jobs, found.id)  # raises UsageError while a job is active
+    await free_job_id(parts.jobs, found.id, "evaluation")  # raises UsageError while a job is active
     await asyncio.to_thread(candor.evaluations.store.delete, found.id)
 
 

@@ -32,7 +32,7 @@ async def jobs(
     collection: Annotated[str | None, Query(description="Return only jobs over this collection.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> list[Job]:
-    """List the latest jobs (questions, ingests and evaluations), newest first."""
+    """List the latest jobs (questions, ingests, evaluations and tables), newest first."""
     return await parts.jobs.list(kind, status, collection, limit, readable=lambda name: caller.may(Right.READ, name))
 
 

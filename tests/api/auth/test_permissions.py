@@ -28,7 +28,7 @@ from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import Configuration, Evaluation, Row
 from multi_agent.evaluation.store import new_evaluation_id
 from support.approvals import left_open
-from support.routes import ROUTES, WITHIN, Rule, routes_of
+from support.routes import COLUMN, ROUTES, WITHIN, Rule, routes_of
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import NEVER, QUESTION, RunningService, model
 from support.waiting import LIMIT_S, until
@@ -54,6 +54,7 @@ class Things(NamedTuple):
     run: str
     approval: str = ""
     evaluation: str = ""
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
         ):
             things = {name: _things(candor, http, keys["owner"], name) for name in ("mine", "theirs")}
             run = f"run_{'0' * 12}"
-            nothing = Things("absent", "0" * len(things["mine"].document), run, f"{run}-call-0", "eval_00000000")
+            nothing = Things(
+                "absent", "0" * len(things["mine"].document), run, f"{run}-call-0", "eval_00000000", "table_of_absent"
+            )
             yield World(candor, http, keys, {**things, "absent": nothing})
 
 
@@ -134,12 +137,13 @@ def _keys(candor: Candor) -> dict[str, str]:
 
 
 def _things(candor: Candor, http: httpx.Client, key: str, name: str) -> Things:
-    """Return the collection's only document, an ended run, an open approval and an evaluation."""
+    """Return the collection's only document, an ended run, an open approval, an evaluation and a table."""
     [document] = candor.ledger.list(name)
     asked = {"question": f"{QUESTION} ({name})", "collection": name}
     answer = http.post("/v1/research", json=asked, headers={"X-API-Key": key}).json()
     approval = candor.tools.approvals.request(left_open(answer["run_id"]), timeout_s=600)
-    return Things(name, document.id, answer["run_id"], approval.approval_id, _evaluation(candor, name))
+    table = candor.tables.create({"name": f"table_of_{name}", "columns": [COLUMN]}, name)
+    return Things(name, document.id, answer["run_id"], approval.approval_id, _evaluation(candor, name), table.name)
 
 
 def _evaluation(candor: Candor, collection: str) -> str:

@@ -1,0 +1,259 @@
+"""``candor table``: ask the same questions of many documents, with quotes in each cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.common import (
+    CollectionsOption,
+    Home,
+    Json,
+    command_group,
+    make_candor,
+    make_console,
+    print_json,
+    print_list,
+    print_message,
+    print_result,
+    print_written,
+    selection,
+    write_file,
+)
+from api.cli.filters import Documents, Folder, Since, Tags, Types, make_filter
+from api.errors import UsageError, fault_list
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from api.bootstrap import Candor
+    from api.services.tables.tables import FillProgress, FillRequest
+    from multi_agent.tables.values import Cell, Column, Table
+
+app = command_group("table", "Ask the same questions of many documents, with quotes in each cell.")
+
+Name = Annotated[str, typer.Argument(help="Name of the table.")]
+Columns = Annotated[
+    list[str],
+    typer.Option(
+        "--column",
+        metavar="NAME[=QUESTION][:TYPE]",
+        help="A column. TYPE: text (default), number, number(UNIT), date, yes_no, choice(A|B) or list. Repeatable.",
+    ),
+]
+Model = Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")]
+
+
+@app.command("list")
+def list_all(as_json: Json = False, home: Home = None) -> None:
+    """List the tables.
+
+    Example: candor table
+    """
+    found = make_candor(home).tables.store.list()
+    rows = [
+        (each.name, each.collection, ", ".join(column.name for column in each.columns), str(each.filter or ""))
+        for each in found
+    ]
+    print_list(found, ("table", "collection", "columns", "documents"), rows, as_json)
+
+
+@app.command()
+def create(
+    name: Name,
+    column: Columns,
+    collection: CollectionsOption = None,
+    document: Documents = None,
+    folder: Folder = None,
+    kind: Types = None,
+    since: Since = None,
+    tag: Tags = None,
+    fill: Annotated[bool, typer.Option("--fill", help="Fill the table at once.")] = False,
+    model: Model = "",
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Create a table. Its rows are the documents of the selection, now and later.
+
+    Example: candor table create reports -c filings --column Issuer --column "Revenue=Revenue of the year:number(EUR)"
+    """
+    from api.services.tables.tables import FillRequest
+
+    candor = make_candor(home)
+    columns, wanted = _read_columns(column), make_filter(document, folder, kind, since, tag)
+    selected = candor.collections.resolve(selection(collection))
+    made = candor.tables.create({"name": name, "columns": columns, "filter": wanted}, selected)
+    if fill:
+        _fill(candor, made, FillRequest(model=model), as_json)
+    else:
+        print_result(made, f"Created {name}. `candor table fill {name}` fills it.", as_json)
+
+
+@app.command()
+def add(name: Name, column: Columns, as_json: Json = False, home: Home = None) -> None:
+    """Add columns to a table. The next fill reads only their cells.
+
+    Example: candor table add reports --column "Auditor"
+    """
+    tables = make_candor(home).tables
+    changed = tables.add_columns(tables.store.get(name), _read_columns(column))
+    print_result(changed, f"Changed {name}. `candor table fill {name}` fills the new cells.", as_json)
+
+
+@app.command()
+def fill(
+    name: Name,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it will take. Asks no model.")] = False,
+    row: Annotated[list[str] | None, typer.Option("--row", help="Only this document. Repeatable.")] = None,
+    column: Annotated[list[str] | None, typer.Option("--column", help="Only this column. Repeatable.")] = None,
+    model: Model = "",
+    redo: Annotated[
+        bool, typer.Option("--redo", help="Read cells again that are known, or were filled by hand.")
+    ] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Fill the open cells: of new and changed documents, of new columns, and those that failed.
+
+    Each row is stored as soon as it is read. Ctrl-C keeps what is done; another fill goes on. Exit code 1 if a cell
+    failed.
+
+    Example: candor table fill reports --estimate
+    """
+    from api.services.tables.tables import FillRequest
+
+    candor = make_candor(home)
+    table = candor.tables.store.get(name)
+    request = FillRequest(rows=tuple(row or ()), columns=tuple(column or ()), model=model, redo=redo)
+    if not estimate:
+        _fill(candor, table, request, as_json)
+        return
+    with candor.collections.open_library(table.collection) as library:
+        expected = candor.tables.estimate(library, table, request)
+    print_result(expected, f"{expected}.", as_json)
+
+
+@app.command()
+def show(
+    name: Name,
+    sort: Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="Sort by this column.")] = None,
+    quotes: Annotated[
+        bool, typer.Option("--quotes", help="Also show the quotes of each cell, or why it is empty.")
+    ] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Show a table. Cells that were filled by hand have a *, failed ones an exclamation mark.
+
+    Example: candor table show reports --sort Revenue --quotes
+    """
+    from api.cli.render.tables import show_grid
+
+    tables = make_candor(home).tables
+    grid = tables.grid(tables.store.get(name))
+    grid = grid.sorted_by(sort) if sort else grid
+    if as_json:
+        print_json(grid)
+    else:
+        show_grid(make_console(), grid, quotes=quotes)
+
+
+@app.command("set", context_settings={"ignore_unknown_options": True})  # a value may be negative
+def set_cell(
+    name: Name,
+    document: Annotated[str, typer.Argument(help="Name of the document.")],
+    column: Annotated[str, typer.Argument(help="Name of the column.")],
+    value: Annotated[
+        str | None, typer.Argument(help="The value. Items of a list are divided by ';'. Default: none.")
+    ] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Fill a cell by hand. A fill leaves it as it is, unless it has --redo.
+
+    Example: candor table set reports acme.pdf Revenue 94836
+    """
+    tables = make_candor(home).tables
+    cell = tables.set_cell(tables.store.get(name), document, column, value)
+    print_result(cell, f"{document}, {cell.column}: {cell.text or 'empty'}", as_json)
+
+
+@app.command()
+def export(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="File to write: .csv, .xlsx, .md or .json.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Write a table to a file. XLSX has the quotes as notes, Markdown as footnotes, JSON has everything.
+
+    Example: candor table export reports reports.xlsx
+    """
+    from api.services.tables.export import TableFormat
+    from api.services.tables.export import export as make_file
+
+    form = file.suffix.removeprefix(".").lower()
+    if form not in list(TableFormat):
+        raise UsageError(f"A table must be a .{', .'.join(TableFormat)} file, not {str(file)!r}.")
+    tables = make_candor(home).tables
+    write_file(file, make_file(tables.grid(tables.store.get(name)), TableFormat(form)))
+    print_written(file, f"Wrote {file}.", as_json)
+
+
+@app.command()
+def drop(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Delete a table with its cells. Keeps the documents.
+
+    Example: candor table drop reports
+    """
+    tables = make_candor(home).tables
+    table = tables.store.get(name)
+    if not yes:
+        typer.confirm(f"Delete the table {name!r} with its cells?", abort=True, err=True)
+    tables.store.delete(table.name)
+    print_result({"removed": name}, f"Deleted {name}.", as_json)
+
+
+def _read_columns(written: list[str]) -> tuple[Column, ...]:
+    from pydantic import ValidationError
+
+    from multi_agent.tables.values import Column
+
+    try:
+        return tuple(map(Column.parse, written))
+    except ValidationError as error:
+        raise UsageError(f"Invalid column: {fault_list(error)}.") from error
+
+
+def _fill(candor: Candor, table: Table, request: FillRequest, as_json: bool) -> None:
+    """Fill the table in this process, with a line for each call."""
+    import asyncio
+
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.render.tables import fill_line, show_grid
+
+    def report(progress: FillProgress, document: str, cells: Sequence[Cell]) -> None:
+        print_message(fill_line(progress, document, cells))
+
+    with candor.collections.open_library(table.collection) as library:
+        print_message(f"{candor.tables.estimate(library, table, request)}.")
+        try:
+            ended = asyncio.run(candor.tables.fill(library, table, request, LOCAL_CALLER, on_cells=report))
+        except KeyboardInterrupt:
+            print_message(f"candor: stopped. `candor table fill {table.name}` goes on.")
+            raise
+    grid = candor.tables.grid(table)
+    if as_json:
+        print_json(grid)
+    else:
+        show_grid(make_console(), grid)
+    if ended.failed:
+        print_message(f"candor: {ended.failed} cells failed. `candor table fill {table.name}` reads them again.")
+        raise typer.Exit(1)

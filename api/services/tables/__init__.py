@@ -1,0 +1,1 @@
+"""Tables of documents by questions, and their export."""

@@ -1,0 +1,1 @@
+"""Tables: the same questions about many documents, with quotes in each cell."""

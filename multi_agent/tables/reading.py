@@ -1,0 +1,248 @@
+"""Reads cells of one document with one model call.
+
+The model sees the whole document if it fits into a call, otherwise its opening and the best passages for each column.
+It points at numbered sentences, from which Candor takes the quotes. A value that its quotes do not bear out is not
+kept: the cell is empty, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, zip_longest
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from base.tokens import estimate_tokens
+from multi_agent.errors import InvalidResponse, LLMTimeout, PromptTooLong, TableError
+from multi_agent.grounding.citations import cite
+from multi_agent.grounding.judged import Judged, Statement
+from multi_agent.grounding.support import PICTURED, SupportRules, mark_pictured
+from multi_agent.library import CatalogueEntry, Library
+from multi_agent.model import LLM, Message, Usage
+from multi_agent.prompt import Prompt
+from multi_agent.prompts.reading import read_around
+from multi_agent.prompts.show_passages import Unit, number_units, show_units
+from multi_agent.tables.typed_values import has_date, has_number, may_have_number, read_value
+from multi_agent.tables.values import Cell, CellStatus, Column, ColumnType, Value
+from multi_agent.values.context import Evidence
+from vectorstore.models import Chunk
+
+COLUMNS_PER_CALL = 8
+_HAS_FIGURE = "Its quotes have this figure. Whether it is the one that is asked for was not checked."
+_CONVERTED = "Not checked: its quotes have the figure in another scale."
+_CONCLUDED = "Not checked: it is what the model concludes from its quotes."
+_FAILURES = (InvalidResponse, LLMTimeout, PromptTooLong)
+"""Errors of one call. After any other one, every other call would fail the same way."""
+
+
+class ColumnAnswer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    column: int
+    sentences: list[int]
+    values: list[str]
+    reason: str
+
+
+class RowAnswers(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    answers: list[ColumnAnswer] = Field(description="one for each column, in order")
+
+
+@dataclass(frozen=True)
+class OpenCells:
+    """Cells of one document for one model call."""
+
+    entry: CatalogueEntry
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def of(cls, entry: CatalogueEntry, columns: Sequence[Column]) -> Iterator[OpenCells]:
+        """Yield the cells of these columns, as many as one call can fill."""
+        for at in range(0, len(columns), COLUMNS_PER_CALL):
+            yield cls(entry, tuple(columns[at : at + COLUMNS_PER_CALL]))
+
+
+@dataclass(frozen=True)
+class CellReader:
+    """Reads cells. ``tokens`` is the most that the passages of a call may have, ``found`` the passages per search."""
+
+    library: Library
+    llm: LLM
+    tokens: int
+    found: int
+
+    async def read(self, wanted: OpenCells) -> list[Cell]:
+        """Return the cells in the order of the columns.
+
+        Those of a response that cannot be used are failed. Raises LLMError if other calls would fail, too.
+        """
+        chunks = await asyncio.to_thread(self.passages, wanted)
+        if not chunks:
+            return [self._cell(wanted, column, reason="The document has no text.") for column in wanted.columns]
+        try:
+            completion = await self.llm.complete(self.prompt(wanted, chunks), RowAnswers)
+        except _FAILURES as error:
+            failed = [self._failed(wanted, column, str(error)) for column in wanted.columns]
+            return _with_usage(failed, error.usage)
+        units = number_units(chunks)
+        answers = {answer.column: answer for answer in completion.value.answers}
+        return _with_usage(
+            [
+                self._answered(wanted, column, answers.get(number), units)
+                for number, column in enumerate(wanted.columns, start=1)
+            ],
+            completion.usage,
+        )
+
+    def passages(self, wanted: OpenCells) -> tuple[Chunk, ...]:
+        """Return the whole document or, if it is too long for a call, its opening and what searches find."""
+        document = (wanted.entry.id,)
+        whole = tuple(self.library.scan(document))
+        if sum(estimate_tokens(chunk.reading_text) for chunk in whole) <= self.tokens:
+            return whole
+        searches = (self.library.search([column.question], self.found, document) for column in wanted.columns)
+        ranked = filter(None, chain.from_iterable(zip_longest(*searches)))
+        found = {chunk.id: chunk for chunk in (whole[0], *(hit.chunk for hit in ranked))}
+        read = read_around(tuple(found.values()), self.library, self.tokens)
+        return tuple(sorted(read, key=lambda chunk: chunk.index))
+
+    def prompt(self, wanted: OpenCells, chunks: Sequence[Chunk]) -> list[Message]:
+        """Return the messages of the call for these cells."""
+        entry = wanted.entry
+        return Prompt.shipped("table_row").render(
+            document=", ".join(filter(None, (entry.name, entry.title, *entry.facts))),
+            columns="\n".join(_show_column(number, each) for number, each in enumerate(wanted.columns, start=1)),
+            passages=show_units(number_units(chunks)),
+        )
+
+    def _answered(self, wanted: OpenCells, column: Column, answer: ColumnAnswer | None, units: Sequence[Unit]) -> Cell:
+        if answer is None:
+            return self._failed(wanted, column, "The model gave no answer for this column.")
+        texts = [text for text in map(str.strip, answer.values) if text]
+        if not texts:
+            reason = answer.reason.strip() or "The document does not state it."
+            return self._cell(wanted, column, reason=reason)
+        try:
+            checked = _Check(column, units, wanted.entry.language).check(texts, answer.sentences)
+        except TableError as error:
+            return self._cell(wanted, column, reason=f"The model's answer was not kept: {error}")
+        return self._cell(wanted, column, checked)
+
+    def _cell(self, wanted: OpenCells, column: Column, checked: _Checked | None = None, *, reason: str = "") -> Cell:
+        return Cell(
+            document=wanted.entry.id,
+            column=column.name,
+            status=CellStatus.FOUND if checked else CellStatus.EMPTY,
+            value=checked.value if checked else None,
+            evidence=checked.evidence if checked else (),
+            confidence=checked.confidence if checked else "",
+            reason=checked.left_out if checked else reason,
+            by=self.llm.model,
+            at=datetime.now(UTC),
+            version=wanted.entry.version,
+        )
+
+    def _failed(self, wanted: OpenCells, column: Column, reason: str) -> Cell:
+        return self._cell(wanted, column, reason=reason).model_copy(update={"status": CellStatus.FAILED})
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A value with the quotes that bear it out, and how they were compared, in words."""
+
+    value: Value
+    evidence: tuple[Evidence, ...]
+    confidence: str
+    left_out: str = ""
+
+
+@dataclass(frozen=True)
+class _Check:
+    """Compares the values of a column with the sentences that the model points at."""
+
+    column: Column
+    units: Sequence[Unit]
+    language: str
+
+    def check(self, texts: Sequence[str], sentences: Sequence[int]) -> _Checked:
+        """Return the checked value. Raises TableError with the reason if it is not kept."""
+        cited = cite(sentences, self.units).evidence
+        if self.column.type is ColumnType.LIST:
+            return self._check_list(texts, cited)
+        value = read_value(self.column, texts)
+        judged = self._judge(str(value), cited)
+        if not judged.supported and self.column.unit:
+            judged = self._judge(f"{value} {self.column.unit}", cited)
+        if not (evidence := judged.statement.evidence):
+            raise TableError("It named no sentence.")
+        shown = self._compare(value, judged, [item.quote for item in evidence])
+        return _Checked(value, evidence, f"{shown} {PICTURED}" if judged.pictured else shown)
+
+    def _compare(self, value: Value, judged: Judged, quotes: Sequence[str]) -> str:
+        """Return how the value was checked, in words. Raises TableError if its quotes do not bear it out.
+
+        A number or a date stays if its quotes have it. The name of the column is too short a claim for the rules to
+        tell what contradicts it.
+        """
+        match self.column.type:
+            case ColumnType.YES_NO:
+                return _CONCLUDED
+            case _ if judged.supported:
+                return judged.checked
+            case ColumnType.NUMBER if isinstance(value, int | float):
+                return _compare_number(value, self.column, quotes)
+            case ColumnType.DATE if has_date(str(value), quotes, self.language):
+                return _HAS_FIGURE
+            case ColumnType.DATE:
+                raise TableError("Its quotes do not have the date.")
+            case ColumnType.CHOICE if not judged.contradicted:
+                self._require_no_other_choice(str(value), " ".join(quotes).casefold())
+                return _CONCLUDED
+        if judged.stands:
+            return judged.checked
+        raise TableError(judged.reason)
+
+    def _require_no_other_choice(self, value: str, quoted: str) -> None:
+        others = [each for each in self.column.choices if each != value and each.casefold() in quoted]
+        if others and value.casefold() not in quoted:
+            raise TableError(f"Its quotes have {' and '.join(others)} instead.")
+
+    def _check_list(self, texts: Sequence[str], cited: tuple[Evidence, ...]) -> _Checked:
+        """Check each item for itself. Those that the quotes do not bear out are left out, and named."""
+        judged = {text: self._judge(text, cited) for text in dict.fromkeys(texts)}
+        kept = {text: each for text, each in judged.items() if each.stands and each.statement.evidence}
+        lost = "; ".join(f"{text!r}: {each.reason}" for text, each in judged.items() if text not in kept)
+        if not kept:
+            raise TableError(lost)
+        evidence = {item.place: item for each in kept.values() for item in each.statement.evidence}
+        weakest = next((each for each in kept.values() if not each.supported), next(iter(kept.values())))
+        return _Checked(tuple(kept), tuple(evidence.values()), weakest.checked, f"Left out: {lost}" if lost else "")
+
+    def _judge(self, value: str, cited: tuple[Evidence, ...]) -> Judged:
+        """Compare the value with its quotes, by rules alone."""
+        shown = [item for unit in self.units for item in cite([unit.number], self.units).evidence]
+        rules = SupportRules(f"{self.column.name}: {self.column.question}", shown, (unit.chunk for unit in self.units))
+        return mark_pictured(rules.judge(Statement(f"{self.column.name}: {value}", cited)), rules)
+
+
+def _compare_number(value: float, column: Column, quotes: Sequence[str]) -> str:
+    if has_number(value, column, quotes):
+        return _HAS_FIGURE
+    if may_have_number(value, quotes):
+        return _CONVERTED
+    raise TableError("Its quotes do not have the figure.")
+
+
+def _with_usage(cells: list[Cell], usage: Usage) -> list[Cell]:
+    return [cells[0].model_copy(update={"usage": usage}), *cells[1:]]
+
+
+def _show_column(number: int, column: Column) -> str:
+    asked = "" if column.question == column.name else f" {column.question}"
+    detail = f" of {' | '.join(column.choices)}" if column.choices else f" in {column.unit}" if column.unit else ""
+    return f"{number}. {column.name} ({column.type}{detail}){asked}"
