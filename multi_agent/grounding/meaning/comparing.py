@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from multi_agent.grounding.meaning.lexicon import Lexicon
-from multi_agent.grounding.meaning.matching import Matcher
+from multi_agent.grounding.meaning.matching import Matcher, same_country
 from multi_agent.grounding.meaning.operators import Doubt, governed_differently
 from multi_agent.grounding.meaning.reading import Token
 
@@ -121,10 +121,18 @@ class _Comparing:
         near = {pair.quote.sentence for pair in self._pairs}
         others = [each for at, each in enumerate(self._quotes) if at not in self._used and each.sentence in near]
         against = [(token, each) for token in absent if (each := self._against(token, others))]
+        if any(self._matcher.converse(*each) for each in against) and self._is_turned_round():
+            return []
         replaced = {token for token, _ in against}
         if any(not (token in replaced or self._matcher.in_context(token) or self._is_known(token)) for token in absent):
             return []
         return [f"“{token.text}” stands against “{each.text}”" for token, each in against]
+
+    def _is_turned_round(self) -> bool:
+        """Return whether the claim names two parts in another order, or another part after "than"."""
+        places = [pair.place for pair in self._pairs if pair.claim.kind in ("word", "name")]
+        moved = any((pair.claim.marker in self._lexicon.than) != (pair.quote.marker in self._lexicon.than) for pair in self._pairs)
+        return moved or places != sorted(places)
 
     def _against(self, token: Token, others: Sequence[Token]) -> Token | None:
         if token.kind != "word" and self._matcher.in_context(token):
@@ -168,6 +176,8 @@ class _Comparing:
             return True
         if (other.claim.predicate and one.quote.predicate) or any(map(self._is_turned, pairs)):
             return True
+        if any(pair.claim.text != pair.quote.text and same_country(pair.claim.text, pair.quote.text) for pair in pairs):
+            return abs(one.place - other.place) == 1  # "the inventor from Portugal" for "the Portuguese inventor"
         apart = one.claim.segment != other.claim.segment, one.quote.segment != other.quote.segment
         adjacent = abs(one.at - other.at) == 1 and abs(one.place - other.place) == 1
         return all(apart) or (adjacent and apart[0])
@@ -213,11 +223,13 @@ class _Comparing:
         """Yield a doubt if two tokens of one clause of the claim are in different clauses of the quote."""
         if first.claim.segment != later.claim.segment or first.quote.segment == later.quote.segment:
             return
-        rival = self._rival(first, later.quote.segment)
+        rival, crossed = self._rival(first, later.quote.segment), self._rival(later, first.quote.segment)
         own_subject = not self._uses(self._in_segment(later.quote)[0])
-        if rival or (own_subject and (rival := self._rival(later, first.quote.segment))):
-            opposed = any(self._matcher.opposed(each.quote, rival) for each in (first, later))
-            yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", opposed)
+        if other := rival or (crossed if own_subject else None):
+            opposed = any(self._matcher.opposed(each.quote, other) for each in (first, later))
+            exchanged = rival is not None and crossed is not None and self._uses(rival) and self._uses(crossed)
+            conflict = opposed or (exchanged and {"date", "figure"} == {first.claim.kind, later.claim.kind})
+            yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", conflict)
         elif later.quote.kind in _TIMES and later.quote.leads and self._leads_rival(first, later):
             yield Doubt(f"“{later.claim.text}” stands before something else", conflict=False)
         elif first.quote.is_name and any(

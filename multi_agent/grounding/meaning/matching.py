@@ -64,6 +64,11 @@ class Matcher:
         numbers = {(side.group, side.number) for side in mine} & {(side.group, side.number) for side in yours}
         return not numbers and bool({side.group for side in mine} & {side.group for side in yours})
 
+    def converse(self, one: Token, other: Token) -> bool:
+        """Return whether the words may say the same of exchanged parts."""
+        groups = {side.group for side in self._lexicon.sides(one.text) if side.turned}
+        return self.opposed(one, other) and any(side.group in groups for side in self._lexicon.sides(other.text))
+
     def _same_date(self, claim: Token, quote: Token) -> bool:
         if claim.values or quote.values:  # "2000" may be a year or a figure
             return bool(_years(claim) & _years(quote))
@@ -90,7 +95,7 @@ class Matcher:
         forms = self._lexicon.forms
         if one == other or forms.get(one, one) == forms.get(other, other):
             return True
-        if self._means_same(one, other) or _same_country(one, other):
+        if self._means_same(one, other) or same_country(one, other):
             return True
         if self.opposed(claim, quote) or _negates(one, other):
             return False
@@ -119,7 +124,8 @@ def _negates(one: str, other: str) -> bool:
     return len(short) >= 4 and any(long == prefix + short for prefix in _NEGATED)
 
 
-def _same_country(one: str, other: str) -> bool:
+def same_country(one: str, other: str) -> bool:
+    """Return whether the words name one country, or what is from there."""
     known = peoples()
     if one in known or other in known:
         return known.get(one, one) == known.get(other, other)
