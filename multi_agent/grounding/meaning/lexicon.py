@@ -46,6 +46,7 @@ class Lexicon:
         self.minus = frozenset(data["minus"].split())
         self.numbers = _numbers(data)
         self.ordinals = {word: at for at, word in enumerate(data["ordinals"].split(), 1)}
+        self.groups = data["groups"]
         self.halves = [tuple(phrase.split()) for phrase in data.get("half", "").split(";") if phrase]
         self.operators = {
             tuple(phrase.split()): operator

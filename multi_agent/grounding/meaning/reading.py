@@ -27,7 +27,8 @@ _ABBREVIATED = "".join(rf"(?<!\b{each}\.)" for each in ("[A-Z]", "Mr", "Dr", "St
 _SENTENCE = re.compile(rf"(?<=[.!?]){_ABBREVIATED}[\"')\]]* (?=[^a-z])|\n")
 _REPLACED = ((re.compile(r"(?i)\bcannot\b"), "can not"), (re.compile(r"(?i)\bwon't\b"), "will not"),
              (re.compile(r"(?i)\bno\. ?(?=\d)"), "number "), (re.compile(r"'s\b"), ""),
-             (re.compile(r"(?<=[^\W\d_])/(?=[^\W\d_])"), " per "), (re.compile(r"(?i)\b(?:per cent|pour cent|por ciento)\b"), "percent"),
+             (re.compile(r"(?<=[^\W\d_])/(?=[^\W\d_])"), " per "),
+             (re.compile(r"(?i)\b(?:per cent|pour cent|por ciento)\b"), "percent"),
              (re.compile(r"(?i)\b(milli\w+|mill[oó]n(?:es)?) d(?:e |')"), r"\1 "),
              (re.compile(r"\bQ([1-4])\b"), r"\1th quarter"), (re.compile(r"\$ ?US\b"), "US$"))  # fmt: skip
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
@@ -187,7 +188,10 @@ class _Sentence:
             return frozenset(), 0
         word, lexicon = self._words[at], self._lexicon
         if word[0].isdigit():
-            return read_number(word), 1 if read_number(word) else 0
+            values = read_number(word)
+            if len(values) > 1 and lexicon.groups in word:  # "1,250" in an English text
+                values = frozenset({max(values)})
+            return values, 1 if values else 0
         if word in lexicon.ordinals:
             return frozenset({Decimal(lexicon.ordinals[word])}), 1
         value, length = lexicon.numbers.get(word), 1
@@ -281,7 +285,9 @@ class _Sentence:
             )
         )  # fmt: skip
         self._within |= {each for each in self._pending if each.split(":")[0] in _SPREADING}
-        if not text.endswith("ly"):  # "not significantly reduced" negates the verb, "only one kidney" is about the kidney
+        if not text.endswith(
+            "ly"
+        ):  # "not significantly reduced" negates the verb, "only one kidney" is about the kidney
             self._pending &= {"only"} if fields.get("values") and not fields.get("unit") else set()
         self._marker, self._copula, self._adjacent = "", False, True
 
