@@ -31,7 +31,7 @@ _UNSPACED = re.compile(
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 
-ANALYSIS = "words-v3"
+ANALYSIS = "words-v4"
 """The version of the analysis. A collection of another version is indexed again from its stored texts."""
 
 _NARROW = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
