@@ -47,14 +47,11 @@ _MONEY = re.compile(r"([€$£¥]|\b(?:EUR|USD|GBP)\b)\s?(\d[\d.,'’  ]*)")
 _UNITS = {
     "eur": "euro", "euro": "euro", "euros": "euro", "usd": "dollar", "dollar": "dollar", "dollars": "dollar",
     "gbp": "pound", "pounds": "pound", "percent": "percent", "prozent": "percent", "pourcent": "percent",
-} | {each: each for each in (
-    "nm µm mm cm m km km/h mph ft µg mg g kg ml l kw kwh mw mwh w v ma hz khz mhz ghz kb mb gb tb".split()
-)}  # fmt: skip
+    **{each: each for each in "nm µm mm cm m km km/h mph ft µg mg g kg ml l kw kwh mw w v hz mhz ghz kb mb gb tb".split()},
+}  # fmt: skip
 """Names of what is measured, by the words and signs behind a figure."""
-_UNIT = re.compile(
-    rf"(?<![\w.,/])(\d[\d.,'’]*)\s?(°\s?[CF]\b|[€$£¥%‰]|°|(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![\w/²³]))",
-    re.IGNORECASE,
-)
+_UNIT_WORDS = "|".join(sorted(_UNITS, key=len, reverse=True))
+_UNIT = re.compile(rf"(?i)(?<![\w.,/])(\d[\d.,'’]*)\s?(°\s?[CF]\b|[€$£¥%‰]|°|(?:{_UNIT_WORDS})(?![\w/²³]))")
 _GROUPS = re.compile(r"(?<![\w.,/-])\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?:[.,]\d+)?(?![\w/-]|[.,]\d)")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ \u00a0]?[A-Z0-9]{4}){2,7}(?:[ \u00a0]?[A-Z0-9]{1,3})?\b")
 _PHONE = re.compile(
