@@ -47,7 +47,8 @@ _MONEY = re.compile(r"([€$£¥]|\b(?:EUR|USD|GBP)\b)\s?(\d[\d.,'’  ]*)")
 _UNITS = {
     "eur": "euro", "euro": "euro", "euros": "euro", "usd": "dollar", "dollar": "dollar", "dollars": "dollar",
     "gbp": "pound", "pounds": "pound", "percent": "percent", "prozent": "percent", "pourcent": "percent",
-    **{each: each for each in "nm µm mm cm m km km/h mph ft µg mg g kg ml l kw kwh mw w v hz mhz ghz kb mb gb tb".split()},
+    **{each: each for each in ("nm", "µm", "mm", "cm", "m", "km", "km/h", "mph", "ft", "µg", "mg", "g", "kg")},
+    **{each: each for each in ("ml", "l", "kw", "kwh", "mw", "w", "v", "hz", "mhz", "ghz", "kb", "mb", "gb", "tb")},
 }  # fmt: skip
 """Names of what is measured, by the words and signs behind a figure."""
 _UNIT_WORDS = "|".join(sorted(_UNITS, key=len, reverse=True))
