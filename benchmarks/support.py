@@ -5,7 +5,8 @@
 The pairs of a claim and its quote are in ``support_pairs.jsonl`` (made by ``benchmarks.support_pairs``) and in
 ``support_by_hand.tsv``. A hash divides them into a half that the rules may be tuned with, and one that is only counted.
 Pairs by hand that the rules were written with are marked and belong to the first half. ``support_two_quotes.tsv`` holds
-claims that join two sentences of different pages, in two halves of their own.
+claims that join two sentences of different pages, in two halves of their own, and ``support_third.tsv`` claims of five
+subjects in four languages that were written before their authors looked at the rules, in two halves by their quotes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from multi_agent.prompts.show_passages import number_units
 from vectorstore.models import Chunk, ChunkKind
 
 _FOLDER = Path(__file__).parent
-_HALVES = ("tuning", "untouched", "joined", "joined untouched")
+_HALVES = ("tuning", "untouched", "joined", "joined untouched", "third", "third untouched")
 _LONG = 10_000  # characters between the places of two quotes
 
 
@@ -68,6 +69,15 @@ def joined() -> Iterator[Pair]:
             yield Pair(kind, verdict[0] == "S", claim, tuple(quotes.split(" @ ")), tuned="*" in verdict, of_pages=True)
 
 
+def third() -> Iterator[Pair]:
+    """Yield the claims that were written without a look at the rules."""
+    for line in (_FOLDER / "support_third.tsv").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            verdict, kind, claim, quotes = line.split("\t")
+            tuned = hashlib.sha256(quotes.encode()).digest()[0] % 2 == 1
+            yield Pair(kind, verdict == "S", claim, tuple(quotes.split(" @ ")), tuned=tuned)
+
+
 def judge(pair: Pair) -> Judged:
     """Judge the claim as an answer would, with each quote as a passage of its own."""
     chunks = [_chunk(at, at if pair.of_pages else 0, quote) for at, quote in enumerate(pair.quotes)]
@@ -92,8 +102,9 @@ def main() -> None:
     given = options.parse_args()
     for half in given.half or _HALVES:
         chosen = [pair for pair in pairs() if pair.untouched == (half == "untouched")]
-        if half.startswith("joined"):
-            chosen = [pair for pair in joined() if pair.tuned == (half == "joined")]
+        for name, source in (("joined", joined), ("third", third)):
+            if half.startswith(name):
+                chosen = [pair for pair in source() if pair.tuned == (half == name)]
         _report(half, chosen, show=given.show)
 
 

@@ -12,10 +12,12 @@ from collections.abc import Callable, Collection, Sequence
 
 from vectorstore.models import Hit
 
-_QUOTED = re.compile(r"^[ \t]*>[> \t]*(.*)$", re.MULTILINE)
+_QUOTED = re.compile(r"^[ \t]*(?:[A-Z]{0,3}>|\|(?=[^|\n]*$))[> \t]*(.*)$", re.MULTILINE)
+_HEADER = r"(?:\*?[^\W\d_]+\s?:\*? .*\n)"
 _ORIGINAL = re.compile(
-    r"^-{3,} ?[^\W\d_]+(?: [^\W\d_]+){1,3} ?-{3,}$"  # -----Original Message-----, in any language
-    r"|(?<=\n\n)(?=(?:.+\n)?.*(?:@|\d[:.]\d\d))(?:[^\W\d_]+\s?: .*\n){3,}",  # From:, Sent:, To: inside a mail
+    rf"^-{{3,}} ?[^\W\d_]+(?: [^\W\d_]+){{1,3}} ?-{{3,}}$(?:\n+{_HEADER}+)?"  # -----Original Message-----, any language
+    rf"|(?:(?<=\n\n)|(?<=__\n))(?=(?:.+\n)?.*(?:@|\d[:.]\d\d)){_HEADER}{{3,}}"  # From:, Sent:, To: inside a mail
+    r"|^.*<[^<>\s]+@[^<>\s]+>.*:$",  # On Monday, Ann <ann@a.example> wrote:
     re.MULTILINE,
 )
 _LEAST = 12

@@ -43,7 +43,12 @@ def locate(quote: str, chunk: Chunk) -> Span | None:
 def _locate(quote: str, text: str) -> Span | None:
     if span := _find_exact(quote.strip(), text):  # most quotes are exact, and folding takes a millisecond
         return span
-    return _find(quote, text, join_hyphenated=True) or _find(quote, text, join_hyphenated=False)
+    return next(iter(places(quote, text)), None)
+
+
+def places(quote: str, text: str) -> list[Span]:
+    """Return every span of the quote in the text. White space and forms of signs may differ, words may not."""
+    return list(_find(quote, text, join_hyphenated=True)) or list(_find(quote, text, join_hyphenated=False))
 
 
 def _is_struck(span: Span, text: str) -> bool:
@@ -80,16 +85,15 @@ class _Folded(NamedTuple):
     origins: list[int]  # origins[i]: index in the original text of the character text[i]
 
 
-def _find(quote: str, text: str, *, join_hyphenated: bool) -> Span | None:
+def _find(quote: str, text: str, *, join_hyphenated: bool) -> Iterator[Span]:
     needle = _fold(quote, join_hyphenated=join_hyphenated).text.strip()
     hay = _fold(text, join_hyphenated=join_hyphenated)
     at = hay.text.find(needle) if needle else -1
     while at >= 0:
         end = at + len(needle)
         if at_boundaries(hay.text, at, end) and not (_cuts(hay.origins, at) or _cuts(hay.origins, end)):
-            return Span(hay.origins[at], hay.origins[end - 1] + 1)
+            yield Span(hay.origins[at], hay.origins[end - 1] + 1)
         at = hay.text.find(needle, at + 1)
-    return None
 
 
 def _cuts(origins: list[int], at: int) -> bool:

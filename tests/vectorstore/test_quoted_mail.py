@@ -35,6 +35,12 @@ def found(folder: Path, texts: list[str], query: str) -> list[str]:
         f"Thanks, received.\n\nFrom: Ann <ann@a.example>\nSent: Monday\nTo: Bob\nSubject: Boiler\n\n{PRICE}",
         f"Thanks, received.\n\nVon: Ann\nGesendet: Montag, 2. Januar 2024 10:00\nAn: Bob\nBetreff: Boiler\n{PRICE}",
         f"Thanks, received.\n\n-----Message d'origine-----\n{PRICE}".replace("d'origine", "original"),
+        f"Thanks.\n\n----- Forwarded message -----\nFrom: Ann\nSubject: Boiler\nTo: Bob\n\n{PRICE}",
+        f"Thanks.\n\n____________\nFrom: Ann <ann@a.example>\nSent: Monday\nTo: Bob\nSubject: Boiler\n\n{PRICE}",
+        f"Thanks.\n\n*From:* Ann <ann@a.example>\n*Sent:* Monday\n*To:* Bob\n*Subject:* Boiler\n\n{PRICE}",
+        f"Thanks.\n\nOn 2 January, Ann <ann@a.example> wrote:\n\n{PRICE}",
+        f"Thanks.\n\nA> {PRICE}",
+        f"Thanks.\n\n| {PRICE}",
     ],
 )
 def test_the_writer_comes_before_all_replies(tmp_path: Path, reply: str) -> None:

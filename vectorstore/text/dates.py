@@ -20,10 +20,14 @@ _DAY = r"(?<!\d)(?P<day>[0-3]?\d)"
 _NUMERIC = (
     re.compile(r"(?<![\d-])(?P<year>(?:1[5-9]|20|21)\d\d)([-/])(?P<month>[01]?\d)\2(?P<day>[0-3]?\d)(?![\d-])"),
     re.compile(rf"{_DAY}\.\s?(?P<month>[01]?\d)\.\s?{_YEAR}"),
+    re.compile(r"(?<![\d.])(?P<day>[0-3]\d)\.(?P<month>[01]\d)\.(?P<year>\d\d)(?!\.?\d)"),
+    re.compile(r"(?P<year>(?:1[5-9]|20|21)\d\d)年\s?(?P<month>[01]?\d)月\s?(?P<day>[0-3]?\d)[日号]"),
     re.compile(rf"{_DAY}/(?P<month>[01]?\d)/{_YEAR}"),
     re.compile(rf"(?<!\d)(?P<month>[01]?\d)/(?P<day>[0-3]?\d)/{_YEAR}"),
 )
-_SLASHED = _NUMERIC[2:]
+_PIVOT = 50
+"""The first year of two digits that belongs to the last century."""
+_SLASHED = _NUMERIC[-2:]
 _NAMED_YEAR = re.compile(r"[^\W\d]\.?,?\s(?:[0-3]?\d(?:st|nd|rd|th)?,?\s|de\s)?(?:1[5-9]|20|21)\d\d(?!\d)")
 """What a date with the name of a month has in common: a letter near a year. Only then the names are loaded."""
 
@@ -48,6 +52,7 @@ def dates(text: str, language: str) -> Iterator[tuple[int, int, tuple[str, ...]]
 def _dated(found: re.Match[str], month: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     parts = found.groupdict()
     year = int(parts["year"])
+    year += (1900 if year >= _PIVOT else 2000) if year < 100 else 0
     with suppress(ValueError):  # such as 31 February
         day = date(year, month, int(parts.get("day") or 1))
         forms = (f"{day:%Y%m%d}", f"{day:%Y%m}") if parts.get("day") else (f"{day:%Y%m}",)
@@ -60,7 +65,7 @@ def _named(language: str) -> tuple[tuple[re.Pattern[str], ...], dict[str, int]]:
     names = "|".join(sorted(map(re.escape, months), key=len, reverse=True))
     name = rf"(?<!\w)(?P<name>{names})\.?"
     return (
-        re.compile(rf"{_DAY}(?:st|nd|rd|th|\.|º)?\s(?:of\s|de\s)?{name},?\s(?:de\s)?{_YEAR}", re.IGNORECASE),
+        re.compile(rf"{_DAY}(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?{name},?\s(?:de\s)?{_YEAR}", re.IGNORECASE),
         re.compile(rf"{name}\s(?P<day>[0-3]?\d)(?:st|nd|rd|th)?,?\s{_YEAR}", re.IGNORECASE),
         re.compile(rf"{name},?\s(?:de\s)?{_YEAR}", re.IGNORECASE),
     ), months

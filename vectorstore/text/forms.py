@@ -43,11 +43,21 @@ BROKEN = re.compile(r"(?<=\w)[-\u2010\u00ad]\n(?=\w)")
 """A hyphen at a line end: that of the word, as in long-term, or one that only the line needs."""
 _EDGES = re.compile(r"^[^\w.#§€$£¥°@&+/]+|[^\w+#°%‰€$£¥]+$")
 _HUMP = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
-_MONEY = re.compile(r"([€$£¥])\s?(\d[\d.,'’  ]*)")
-_UNIT = re.compile(r"(\d[\d.,'’]*)\s?(°\s?[CF]\b|[€$£¥%‰]|°)")
-_GROUPS = re.compile(r"(?<![\w.,/-])\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?![\w/-]|[.,]\d)")
+_MONEY = re.compile(r"([€$£¥]|\b(?:EUR|USD|GBP)\b)\s?(\d[\d.,'’  ]*)")
+_UNITS = {
+    "eur": "euro", "euro": "euro", "euros": "euro", "usd": "dollar", "dollar": "dollar", "dollars": "dollar",
+    "gbp": "pound", "pounds": "pound", "percent": "percent", "prozent": "percent", "pourcent": "percent",
+    **{each: each for each in ("nm", "µm", "mm", "cm", "m", "km", "km/h", "mph", "ft", "µg", "mg", "g", "kg")},
+    **{each: each for each in ("ml", "l", "kw", "kwh", "mw", "w", "v", "hz", "mhz", "ghz", "kb", "mb", "gb", "tb")},
+}  # fmt: skip
+"""Names of what is measured, by the words and signs behind a figure."""
+_UNIT_WORDS = "|".join(sorted(_UNITS, key=len, reverse=True))
+_UNIT = re.compile(rf"(?i)(?<![\w.,/])(\d[\d.,'’]*)\s?(°\s?[CF]\b|[€$£¥%‰]|°|(?:{_UNIT_WORDS})(?![\w/²³]))")
+_GROUPS = re.compile(r"(?<![\w.,/-])\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?:[.,]\d+)?(?![\w/-]|[.,]\d)")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ \u00a0]?[A-Z0-9]{4}){2,7}(?:[ \u00a0]?[A-Z0-9]{1,3})?\b")
-_PHONE = re.compile(r"(?<!\w)(?:\+\d{1,3}|\(?0\d{1,5}\)?)(?:[ \u00a0/()-]{1,2}\d{1,8}){1,5}(?!\w)")
+_PHONE = re.compile(
+    r"(?<!\w)\(\d{3}\) ?\d{3}-\d{4}(?!\w)|(?<!\w)(?:\+\d{1,3}|\(?0\d{1,5}\)?)(?:[ \u00a0/()-]{1,2}\d{1,8}){1,5}(?!\w)"
+)
 _LABELLED = re.compile(r"\b([A-Z]{1,6})[ \u00a0](\d[\w./-]*\w|\d)(?!\w)")
 _CONTRACTED = re.compile(r"^[^\W\d]+'[^\W\d]{1,2}$")  # such as don't and it's, whose parts are words
 _POWER_OF_LETTER = re.compile(r"(?<=[^\W\d])\^")
@@ -94,11 +104,11 @@ def compounds(text: str, language: str) -> Iterator[Span]:
     if not any(map(str.isdigit, text)):
         return
     for found in _MONEY.finditer(text):
-        yield Span(*found.span(), _measured(found[2], _NAMES[found[1]], language))
+        yield Span(*found.span(), _measured(found[2], _unit_of(found[1]), language))
     for found in _UNIT.finditer(text):
-        yield Span(*found.span(), _measured(found[1], _NAMES[found[2][0]], language))
+        yield Span(*found.span(), _measured(found[1], _unit_of(found[2]), language))
     for found in _GROUPS.finditer(text):
-        yield Span(*found.span(), Forms((_digits(found[0]),)))
+        yield Span(*found.span(), Forms((number("".join(found[0].split()), language),)))
     for found in _IBAN.finditer(text):
         yield Span(*found.span(), Forms(("".join(found[0].split()).casefold(),)))
     for found in _PHONE.finditer(text):
@@ -169,6 +179,11 @@ def number(text: str, language: str) -> str:
     if grouped and (len(marks) > 1 or grouped[1] in "'’" or (grouped[1] == ".") == (language in _POINT_GROUPS)):
         return _digits(text)
     return re.sub("[.,]", "d", re.sub("['’ ]", "", text))
+
+
+def _unit_of(text: str) -> str:
+    unit = text.casefold().replace("μ", "µ")
+    return (_UNITS.get(unit) or _NAMES[unit[0]]).replace("/", "").replace("µ", "u")
 
 
 def _measured(amount: str, unit: str, language: str) -> Forms:

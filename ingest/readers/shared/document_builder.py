@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from ingest.document import Block, BlockKind, ParsedDocument
-from ingest.readers.shared.header_rows import merge_headers, merged_height, record_starts
+from ingest.readers.shared.header_rows import fill_heads, is_title, merge_headers, merged_height, record_starts
 from vectorstore.models import PageSpan, Scalar
 
 PageBreaks = Sequence[tuple[int, int]]
@@ -120,6 +120,10 @@ class DocumentBuilder:
         width = max(len(row) for row in kept)
         if has_header and not pages:
             padded = [[cell.strip() for cell in row] + [""] * (width - len(row)) for row in kept]
+            if is_title(padded):
+                self.prose(padded[0][0])
+                kept, padded, header_rows = kept[1:], padded[1:], header_rows - 1
+            padded = list(fill_heads(padded))
             height = min(max(header_rows, merged_height(padded)), len(kept))
             if height > 1:
                 kept = [merge_headers(padded[:height]), *kept[height:]]

@@ -55,13 +55,32 @@ def heads_words(rows: Sequence[Row]) -> bool:
 def merged_height(rows: Sequence[Row]) -> int:
     """Return the number of header rows of a table whose merged cells are repeated in each column and row.
 
-    More than one only if a head is repeated over adjacent columns, because then the row below tells them apart.
+    More than one only if a head is repeated over adjacent columns, because then the row below tells them apart. It
+    needs no figures below if it repeats the first label.
     """
     first = rows[0]
     if not any(left and left == right for left, right in pairwise(first[1:])):
         return 1
     below = [("" if row[:1] == first[:1] else row[0], *row[1:]) for row in rows[1:]]
-    return max(header_height([first, *below]), 1)
+    labelled = len(rows) > 2 and bool(first[0]) and rows[1][0] == first[0]
+    return max(header_height([first, *below]), 2 if labelled else 1)
+
+
+def is_title(rows: Sequence[Row]) -> bool:
+    """Return whether the first row is only a title over all columns: one text, above a header."""
+    title, *others = rows[0]
+    if len(rows) < 3 or len(others) < 2 or not title or set(others) not in ({""}, {title}):
+        return False
+    return is_header(rows[1]) and sum(map(bool, rows[1])) > 1 and len(set(rows[1])) > 2
+
+
+def fill_heads(rows: Sequence[list[str]]) -> Sequence[list[str]]:
+    """Return the rows with a head over several columns in each of them, if the row below has heads and no label."""
+    first, below = rows[0], rows[1] if len(rows) > 2 else [""]
+    if below[0] or not (all(first[:2]) and all(below[1:]) and is_header(below)) or all(first):
+        return rows
+    filled = [next(filter(None, reversed(first[: at + 1]))) for at in range(len(first))]
+    return [filled, [first[0], *below[1:]], *rows[2:]]
 
 
 def record_starts(rows: Sequence[Row]) -> list[int]:

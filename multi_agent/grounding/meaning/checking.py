@@ -30,7 +30,7 @@ def check(
     claim, quoted, context, question = (
         _shorten(each, short) for each in (claim, "\n".join(map(_line, quotes)), context, question)
     )
-    lexicon = lexicon_for(plain_words(f"{claim} {quoted} {question}"))
+    lexicon = lexicon_for(plain_words(f"{claim} {quoted}")) or lexicon_for(plain_words(f"{claim} {quoted} {question}"))
     if lexicon is None or _is_spaceless(claim):
         return None
     said, stated, around, asked = _named([read(each, lexicon) for each in (claim, quoted, context, question)])

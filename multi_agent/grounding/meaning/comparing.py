@@ -11,11 +11,12 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from multi_agent.grounding.meaning.lexicon import Lexicon
-from multi_agent.grounding.meaning.matching import Matcher
+from multi_agent.grounding.meaning.matching import Matcher, is_rounded, same_country
 from multi_agent.grounding.meaning.operators import Doubt, governed_differently
 from multi_agent.grounding.meaning.reading import Token
 
 _TIMES = ("figure", "date")
+_COPY = 5  # tokens of a claim that copies its quote
 
 
 class Comparison(NamedTuple):
@@ -121,10 +122,33 @@ class _Comparing:
         near = {pair.quote.sentence for pair in self._pairs}
         others = [each for at, each in enumerate(self._quotes) if at not in self._used and each.sentence in near]
         against = [(token, each) for token in absent if (each := self._against(token, others))]
+        against = against or self._other_figure(absent)
+        if any(self._matcher.converse(*each) for each in against) and self._is_turned_round():
+            return []
         replaced = {token for token, _ in against}
         if any(not (token in replaced or self._matcher.in_context(token) or self._is_known(token)) for token in absent):
             return []
         return [f"“{token.text}” stands against “{each.text}”" for token, each in against]
+
+    def _other_figure(self, absent: Sequence[Token]) -> list[tuple[Token, Token]]:
+        """Return the figure that stands for that of the quote, if the claim is its sentence but for the figure."""
+        quoted = {pair.quote.sentence for pair in self._pairs}
+        rest = [at for at, each in enumerate(self._quotes) if each.sentence in quoted and at not in self._used]
+        if not len(rest) == len(absent) == len(quoted) == 1 or len(self._claim) < _COPY:
+            return []
+        claimed, given = absent[0], self._quotes[rest[0]]
+        is_there = self._claim.index(claimed) == sum(at < rest[0] for at in self._used)
+        plain = claimed.kind == given.kind == "figure" and claimed.governs == given.governs
+        return [(claimed, given)] if is_there and plain and not is_rounded(claimed, given) else []
+
+    def _is_turned_round(self) -> bool:
+        """Return whether the claim names two parts in another order, or another part after "than"."""
+        places = [pair.place for pair in self._pairs if pair.claim.kind in ("word", "name")]
+        moved = any(
+            (pair.claim.marker in self._lexicon.than) != (pair.quote.marker in self._lexicon.than)
+            for pair in self._pairs
+        )
+        return moved or places != sorted(places)
 
     def _against(self, token: Token, others: Sequence[Token]) -> Token | None:
         if token.kind != "word" and self._matcher.in_context(token):
@@ -144,7 +168,11 @@ class _Comparing:
             ):
                 reason = f"“{pair.claim.marker}” for “{pair.quote.marker} {pair.claim.text}”"
                 yield Doubt(reason, conflict=True)
-        if one.place <= other.place or self._is_rearranged(one, other):
+        if one.place <= other.place:
+            return
+        between = self._claim[one.at + 1 : other.at]
+        timed = one.claim.kind == other.claim.kind in _TIMES and any(each.kind != one.claim.kind for each in between)
+        if not (timed and self._is_swap(one, other)) and self._is_rearranged(one, other):
             return
         kinds = {one.claim.kind, other.claim.kind}
         opposed = self._matcher.opposed(one.claim, other.claim)
@@ -168,6 +196,8 @@ class _Comparing:
             return True
         if (other.claim.predicate and one.quote.predicate) or any(map(self._is_turned, pairs)):
             return True
+        if any(pair.claim.text != pair.quote.text and same_country(pair.claim.text, pair.quote.text) for pair in pairs):
+            return abs(one.place - other.place) == 1  # "the inventor from Portugal" for "the Portuguese inventor"
         apart = one.claim.segment != other.claim.segment, one.quote.segment != other.quote.segment
         adjacent = abs(one.at - other.at) == 1 and abs(one.place - other.place) == 1
         return all(apart) or (adjacent and apart[0])
@@ -213,11 +243,14 @@ class _Comparing:
         """Yield a doubt if two tokens of one clause of the claim are in different clauses of the quote."""
         if first.claim.segment != later.claim.segment or first.quote.segment == later.quote.segment:
             return
-        rival = self._rival(first, later.quote.segment)
+        rival, crossed = self._rival(first, later.quote.segment), self._rival(later, first.quote.segment)
         own_subject = not self._uses(self._in_segment(later.quote)[0])
-        if rival or (own_subject and (rival := self._rival(later, first.quote.segment))):
-            opposed = any(self._matcher.opposed(each.quote, rival) for each in (first, later))
-            yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", opposed)
+        if other := rival or (crossed if own_subject else None):
+            conflict = any(self._matcher.opposed(each.quote, other) for each in (first, later))
+            if rival and crossed and self._is_nearest(first, later):  # "7 in 2023" for "5 in 2023 and 7 in 2024"
+                kinds = {first.claim.kind, later.claim.kind}
+                conflict |= kinds == {"date", "figure"} or self._matcher.opposed(later.quote, crossed)
+            yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", conflict)
         elif later.quote.kind in _TIMES and later.quote.leads and self._leads_rival(first, later):
             yield Doubt(f"“{later.claim.text}” stands before something else", conflict=False)
         elif first.quote.is_name and any(
@@ -225,6 +258,15 @@ class _Comparing:
             for each in self._in_segment(first.quote)[: self._in_segment(first.quote).index(first.quote)]
         ):
             yield Doubt(f"“{first.claim.text}” may not be what “{later.claim.text}” is about", conflict=False)
+
+    def _is_nearest(self, first: Aligned, later: Aligned) -> bool:
+        """Return whether the claim has nothing of their kinds that is as near to either of two tokens."""
+        apart = abs(first.at - later.at)
+        return not any(
+            self._matcher.rivals(one.claim, self._claim[at]) and abs(at - other.at) <= apart
+            for one, other in ((first, later), (later, first))
+            for at in range(len(self._claim))
+        )
 
     def _leads_rival(self, first: Aligned, later: Aligned) -> bool:
         """Return whether something of the first one's kind follows the later one: "in A, and since 2000, in B"."""

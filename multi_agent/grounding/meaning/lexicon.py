@@ -22,6 +22,8 @@ class Side(NamedTuple):
     number: int
     same: bool
     """Whether the words of the side mean the same."""
+    turned: bool
+    """Whether the other side says the same of exchanged parts: "A paid B", "B received from A"."""
 
 
 class Lexicon:
@@ -37,12 +39,15 @@ class Lexicon:
         self.places = frozenset(data["places"].split())
         self.roles = frozenset(data["markers"]["role"].split())
         self.strong = frozenset(data["markers"]["strong"].split())
+        self.than = frozenset(data["markers"].get("than", "").split())
         self.copulas = frozenset(data["markers"]["copula"].split())
         self.indefinite = frozenset(data["markers"]["indefinite"].split())
         self.agents = frozenset(data["agent"].split())
         self.minus = frozenset(data["minus"].split())
         self.numbers = _numbers(data)
         self.ordinals = {word: at for at, word in enumerate(data["ordinals"].split(), 1)}
+        self.groups = data["groups"]
+        self.halves = [tuple(phrase.split()) for phrase in data.get("half", "").split(";") if phrase]
         self.operators = {
             tuple(phrase.split()): operator
             for operator, phrases in data["operators"].items()
@@ -103,7 +108,8 @@ class Quantities:
 
 def _joined(phrase: str) -> str:
     """Return a unit of two words as the list names it: "percentage points" as "percentage_point"."""
-    return "_".join(word.removesuffix("s") if word != "celsius" else word for word in phrase.split())
+    words = phrase.replace(" - ", " ").split()
+    return "_".join(word.removesuffix("s") if word != "celsius" else word for word in words)
 
 
 def _plurals(locale: Any) -> list[tuple[str, str]]:
@@ -122,11 +128,11 @@ def _read_opposites(groups: Mapping[str, str]) -> tuple[dict[str, set[Side]], di
     whole: dict[str, set[Side]] = {}
     begin: dict[str, set[Side]] = {}
     for group, text in groups.items():
-        same = text.startswith("same:")
-        for number, side in enumerate(text.removeprefix("same:").split("/")):
+        mark, _, words = text.rpartition(":")
+        for number, side in enumerate(words.split("/")):
             for word in side.split():
                 found = begin if word.endswith("*") else whole
-                found.setdefault(word.rstrip("*"), set()).add(Side(group, number, same))
+                found.setdefault(word.rstrip("*"), set()).add(Side(group, number, mark == "same", mark == "turned"))
     return whole, begin
 
 

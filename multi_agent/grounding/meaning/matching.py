@@ -19,7 +19,7 @@ _MOST_ENDING = 5
 _NEGATED = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
 _DEMONYMS = ("an", "ian", "ese", "ish", "i", "ic", "er")
 _SCALES = frozenset(Decimal(1000) ** power for power in range(-4, 5))
-_ROUND = Decimal("1e-9")
+_EXACT, _ROUND = Decimal("1e-9"), Decimal("0.02")  # shares of a value
 
 
 class Matcher:
@@ -45,7 +45,7 @@ class Matcher:
     def excludes(self, claim: Token, quote: Token) -> bool:
         """Return whether both cannot be true in one place."""
         if claim.values and quote.values:
-            return _same_kind(claim, quote) or _same_digits(claim, quote)
+            return (_same_kind(claim, quote) or _same_digits(claim, quote)) and not is_rounded(claim, quote)
         if claim.dates and quote.dates:
             return len(claim.text) > 1 and _comparable(claim, quote)
         return claim.kind in ("word", "name") and (self.opposed(claim, quote) or _negates(claim.text, quote.text))
@@ -63,6 +63,11 @@ class Matcher:
         mine, yours = self._lexicon.sides(one.text), self._lexicon.sides(other.text)
         numbers = {(side.group, side.number) for side in mine} & {(side.group, side.number) for side in yours}
         return not numbers and bool({side.group for side in mine} & {side.group for side in yours})
+
+    def converse(self, one: Token, other: Token) -> bool:
+        """Return whether the words may say the same of exchanged parts."""
+        groups = {side.group for side in self._lexicon.sides(one.text) if side.turned}
+        return self.opposed(one, other) and any(side.group in groups for side in self._lexicon.sides(other.text))
 
     def _same_date(self, claim: Token, quote: Token) -> bool:
         if claim.values or quote.values:  # "2000" may be a year or a figure
@@ -90,7 +95,7 @@ class Matcher:
         forms = self._lexicon.forms
         if one == other or forms.get(one, one) == forms.get(other, other):
             return True
-        if self._means_same(one, other) or _same_country(one, other):
+        if self._means_same(one, other) or same_country(one, other):
             return True
         if self.opposed(claim, quote) or _negates(one, other):
             return False
@@ -119,7 +124,8 @@ def _negates(one: str, other: str) -> bool:
     return len(short) >= 4 and any(long == prefix + short for prefix in _NEGATED)
 
 
-def _same_country(one: str, other: str) -> bool:
+def same_country(one: str, other: str) -> bool:
+    """Return whether the words name one country, or what is from there."""
     known = peoples()
     if one in known or other in known:
         return known.get(one, one) == known.get(other, other)
@@ -149,10 +155,24 @@ def _same_digits(one: Token, other: Token) -> bool:
 
 
 def _equal(one: Token, other: Token) -> bool:
-    if not _convertible(one.unit, other.unit):
-        return False
-    found = {Decimal(str(convert(value, _name(other.unit), _name(one.unit)))) for value in other.values}
-    return any(abs(value - each) <= abs(value) * _ROUND for value in one.values for each in found)
+    return any(abs(value - each) <= abs(value) * _EXACT for value in one.values for each in _converted(other, one.unit))
+
+
+def is_rounded(one: Token, other: Token) -> bool:
+    """Return whether a figure is another one with fewer digits: 1,000 for 1,012, 50 m for 164 ft."""
+    found = other.values if one.unit == other.unit else _converted(other, one.unit)
+    return any(
+        abs(value - each) <= min(Decimal(5).scaleb(value.normalize().adjusted() - 1), abs(value) * _ROUND)
+        for value in one.values
+        for each in found
+    )
+
+
+def _converted(token: Token, unit: str) -> set[Decimal]:
+    """Return the values of the token in a unit. None if it is of another kind."""
+    if not _convertible(unit, token.unit):
+        return set()
+    return {Decimal(str(convert(value, _name(token.unit), _name(unit)))) for value in token.values}
 
 
 @cache

@@ -27,7 +27,9 @@ _ABBREVIATED = "".join(rf"(?<!\b{each}\.)" for each in ("[A-Z]", "Mr", "Dr", "St
 _SENTENCE = re.compile(rf"(?<=[.!?]){_ABBREVIATED}[\"')\]]* (?=[^a-z])|\n")
 _REPLACED = ((re.compile(r"(?i)\bcannot\b"), "can not"), (re.compile(r"(?i)\bwon't\b"), "will not"),
              (re.compile(r"(?i)\bno\. ?(?=\d)"), "number "), (re.compile(r"'s\b"), ""),
-             (re.compile(r"(?<=[^\W\d_])/(?=[^\W\d_])"), " per "), (re.compile(r"(?i)\bper cent\b"), "percent"),
+             (re.compile(r"(?<=[^\W\d_])/(?=[^\W\d_])"), " per "),
+             (re.compile(r"(?i)\b(?:per cent|pour cent|por ciento)\b"), "percent"),
+             (re.compile(r"(?i)\b(milli\w+|mill[oó]n(?:es)?) d(?:e |')"), r"\1 "),
              (re.compile(r"\bQ([1-4])\b"), r"\1th quarter"), (re.compile(r"\$ ?US\b"), "US$"))  # fmt: skip
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
 _YEARS = range(1000, 2101)
@@ -142,9 +144,9 @@ class _Sentence:
         values, end = frozenset(map(Decimal, digits)), at + before + length
         known = quantities()
         letters = frozenset[Decimal]()
-        if end < len(words) and (power := known.scales.get(words[end])):
+        while power := known.scales.get(next(iter(words[end : end + 1]), "")):  # "two thousand million"
             values, end = frozenset(value * power for value in values), end + 1
-        elif end < len(raw) and raw[end] in ("M", "m", "B", "b"):
+        if end < len(raw) and raw[end] in ("M", "m", "B", "b"):
             letters = frozenset(value * (10**6 if raw[end] in "Mm" else 10**9) for value in values)
         unit, used = known.unit(raw[end : end + 3])
         if letters and (not used or raw[end] in ("M", "B") or self._currency(at, before)):
@@ -186,7 +188,10 @@ class _Sentence:
             return frozenset(), 0
         word, lexicon = self._words[at], self._lexicon
         if word[0].isdigit():
-            return read_number(word), 1 if read_number(word) else 0
+            values = read_number(word)
+            if len(values) > 1 and lexicon.groups in word:  # "1,250" in an English text
+                values = frozenset({max(values)})
+            return values, 1 if values else 0
         if word in lexicon.ordinals:
             return frozenset({Decimal(lexicon.ordinals[word])}), 1
         value, length = lexicon.numbers.get(word), 1
@@ -197,6 +202,9 @@ class _Sentence:
             value, length = value + lexicon.numbers[rest[0]], 2 + (self._words[at + 1] == "-")
         if self._words[at + length : at + length + 1] == ["hundred"]:
             value, length = value * 100, length + 1
+        for phrase in lexicon.halves:  # "two and a half"
+            if tuple(self._words[at + length : at + length + len(phrase)]) == phrase:
+                return frozenset({value + Decimal("0.5")}), length + len(phrase)
         return frozenset({Decimal(value)}), length
 
     def _operator(self) -> int:
@@ -206,6 +214,9 @@ class _Sentence:
             operator = lexicon.operators.get(phrase) if len(phrase) == length else None
             if operator is None:
                 continue
+            if operator[0] == "=":
+                self._add(operator[1:], length)
+                return length
             self._adjacent = False
             if phrase[0] == "or" and self._tokens:
                 last = self._tokens[-1]
@@ -274,8 +285,10 @@ class _Sentence:
             )
         )  # fmt: skip
         self._within |= {each for each in self._pending if each.split(":")[0] in _SPREADING}
-        if not text.endswith("ly"):  # "not significantly reduced" negates the verb
-            self._pending.clear()
+        if not text.endswith(
+            "ly"
+        ):  # "not significantly reduced" negates the verb, "only one kidney" is about the kidney
+            self._pending &= {"only"} if fields.get("values") and not fields.get("unit") else set()
         self._marker, self._copula, self._adjacent = "", False, True
 
 

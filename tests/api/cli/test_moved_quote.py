@@ -88,6 +88,20 @@ def test_of_several_places_the_nearest_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "text"),
+    [
+        ('He said "no" to it.', "Intro. He said “no” to it. End"),
+        ("The years 1990-94 weren't dry.", "Intro. The years 1990–94 weren’t dry. End"),
+        ("The maintenance is due.", "Intro. The main\u00adtenance is due. End"),
+    ],
+)
+def test_another_reader_may_write_signs_in_another_form(old: str, text: str) -> None:
+    now = place_in(text_of(text), quote(old, 0))
+    assert now
+    assert now.quote == text.removeprefix("Intro. ").removesuffix(" End")
+
+
+@pytest.mark.parametrize(
     ("text", "found"),
     [("So it\nweighs   4 kg.", "it\nweighs   4 kg."), ("So it weighs 14 kg.", None), ("Bit weighs 4 kg.", None)],
 )

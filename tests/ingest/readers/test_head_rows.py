@@ -69,6 +69,30 @@ def test_an_ordinary_table_has_one_head_row(lines: list[str], tmp_path: Path) ->
     assert header(load_parser("default").parse(tmp_path / "a.csv")) == f"| {' | '.join(lines[0].split(','))} |"
 
 
+FIGURES = [",".join(row) for row in ROWS]
+TEXTS = [f"Branch {number},Ann,open,Bob,closed" for number in range(1, 9)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["Branch,2024,,2025,", ",Plan,Actual,Plan,Actual", *FIGURES], HEAD),
+        (["Sales by branch,,,,", "Branch,2024,,2025,", ",Plan,Actual,Plan,Actual", *FIGURES], HEAD),
+        (["Sales,Sales,Sales,Sales,Sales", "Branch,P24,A24,P25,A25", *FIGURES], "| Branch | P24 | A24 | P25 | A25 |"),
+        (
+            ["Branch,North,North,South,South", "Branch,Head,State,Head,State", *TEXTS],
+            "| Branch | North Head | North State | South Head | South State |",
+        ),
+        (["Name,City,,Note,", ",,Rome,,open", *TEXTS], "| Name | City |  | Note |  |"),  # the row below has gaps
+    ],
+)
+def test_blank_and_repeated_heads_are_joined_and_titles_left_out(
+    lines: list[str], expected: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    assert header(load_parser("default").parse(tmp_path / "a.csv")) == expected
+
+
 def header(parsed: ParsedDocument) -> str:
     [block] = [block for block in parsed.blocks if block.header_end is not None]
     assert block.header_end is not None

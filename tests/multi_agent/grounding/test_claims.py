@@ -56,6 +56,73 @@ def judge(question: str, claim: str, *texts: str) -> Judged:
     return SupportRules(question, evidence, chunks).judge(Statement(claim, evidence))
 
 
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("Sales were 7 in 2023.", "Sales were 5 in 2023 and 7 in 2024."),
+        ("Jan Orel bought the mill from Lotte Beck.", "Jan Orel sold the mill to Lotte Beck."),
+        ("Lotte Beck sold the mill to Jan Orel.", "Jan Orel sold the mill to Lotte Beck."),
+        ("The lake is deeper than the sea.", "The sea is deeper than the lake."),
+        ("The patients received 20 mg of the drug daily.", "The patients received 40 mg of the drug daily."),
+        ("Reds beat Blues in the final.", "Blues beat Reds in the final."),
+        ("Basel lent Bern two million francs.", "Basel borrowed two million francs from Bern."),
+        ("All clerks may sign.", "Only the clerks of the court may sign."),
+        ("Stocks went down sharply.", "Stocks went up sharply."),
+        ("The fee is due in no case.", "The fee is due in every case."),
+    ],
+)
+def test_an_exchange_or_another_figure_is_contradicted(claim: str, quote: str) -> None:
+    assert judge("What is said?", claim, quote).contradicted
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("In 2024 sales were 7 million, in 2023 5 million.", "Sales were 5 million in 2023 and 7 million in 2024."),
+        ("The series consists of 40 short novels for adults.", "The series consists of forty short novels for adults."),
+        (
+            "The offices opened in 2005 in Rome and 2001 in Paris.",
+            "The offices opened in 2001 in Paris and 2005 in Rome.",
+        ),
+        (
+            "Profit was 1.25 million euros in the first half of 2020.",
+            "Profit was 1,25 million euros in the first half of 2020.",
+        ),
+        ("The temperature went up in 2020.", "The temperature increased in 2020."),
+        (
+            "He was minister from 1998 to 2003 and mayor from 2004 to 2010.",
+            "He was mayor from 2004 to 2010 and minister from 1998 to 2003.",
+        ),
+        ("Der Gewinn betrug 1,25 Millionen Euro im Jahr 2020.", "Der Gewinn betrug 1.250.000 Euro im Jahr 2020."),
+        ("Sales were 5 in 2023 compared with 7 in 2024.", "Sales were 5 in 2023 and 7 in 2024."),
+        (
+            "Sales rose from 5 million in 2023 to 7 million in 2024.",
+            "Sales rose: they were 5 million in 2023 and 7 million in 2024.",
+        ),
+        ("Around 1,000 soldiers were killed in the battle.", "1,012 soldiers were killed in the battle."),
+        ("More than 1,000 soldiers were killed in the battle.", "1,012 soldiers were killed in the battle."),
+        ("The tower in the old town is 50 m high.", "The tower in the old town is 164 ft high."),
+        ("Twelve cars were sold by the dealer in 2020.", "A dozen cars were sold by the dealer in 2020."),
+        ("Lotte Beck bought the mill from Jan Orel.", "Jan Orel sold the mill to Lotte Beck."),
+        ("Jan Orel sold the mill to Lotte Beck.", "Lotte Beck bought the mill from Jan Orel."),
+        ("The lake is shallower than the sea.", "The sea is deeper than the lake."),
+        ("Bern lent Basel two million francs.", "Basel borrowed two million francs from Bern."),
+        ("Reds lost to Blues in the final.", "Blues beat Reds in the final."),
+        ("The tenant pays the landlord rent in advance.", "The landlord receives rent from the tenant in advance."),
+        ("The company made 3.4 billion dollars in 2019.", "The company made 3.42 billion dollars in 2019."),
+        ("Costs exceed the revenue of the club.", "The revenue of the club is below its costs."),
+        ("The tests took place on 4 May and 7 June 2019.", "The tests took place on 7 June and 4 May 2019."),
+        ("The grant of 500 euros was raised to 700 euros.", "The grant was raised from 500 euros to 700 euros."),
+        (
+            "The population doubled from 5,000 in 1900 to 10,000 in 1950.",
+            "The population was 5,000 in 1900 and doubled to 10,000 in 1950.",
+        ),
+    ],
+)
+def test_a_right_claim_in_other_words_or_digits_is_never_contradicted(claim: str, quote: str) -> None:
+    assert not judge("What is said?", claim, quote).contradicted
+
+
 async def test_no_contradicted_claim_is_shown_as_supported(panel: MakePanel, serve: Serve) -> None:
     answers = {}
     for question, claim, sentence in WRONG:
