@@ -156,6 +156,8 @@ class _Picture:
     def has_ink(self, word: Word, turn: int) -> bool:
         """Return whether the pixels in the box of the word differ."""
         left, bottom, right, top = rotate_box(word.x0, word.bottom, word.x1, word.top, -turn % 4)
+        if right < self._left or bottom > self._top:  # outside of the page, where the lines leave it out
+            return True
         columns = slice(max(int(left - self._left) - 1, 0), int(right - self._left) + 2)
         rows = self._rows[max(int(self._top - top), 0) : int(self._top - bottom) + 1]
         pixels = b"".join(row[columns] for row in rows)
