@@ -10,11 +10,13 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from olefile import OleFileIO
+    from pypdfium2 import PdfAttachment, PdfDocument
 
 _ATTACHED = b"/EmbeddedFile"
 _EMBEDDED = re.compile(r".+/embeddings/[^/]+\.\w+")
@@ -49,10 +51,26 @@ def pdf_files(path: Path) -> Iterator[tuple[str, bytes]]:
         for number in range(min(document.count_attachments(), _MAX_FILES)):
             attachment = document.get_attachment(number)
             yield attachment.get_name() or f"attachment {number + 1}", bytes(attachment.get_data())
+        for number, pinned in enumerate(islice(_pinned_files(document), _MAX_FILES), start=1):
+            yield pinned.get_name() or f"pinned file {number}", bytes(pinned.get_data())
     except pypdfium2.PdfiumError as error:
         raise ValueError(f"an attached file cannot be read ({error})") from error
     finally:
         document.close()
+
+
+def _pinned_files(document: PdfDocument) -> Iterator[PdfAttachment]:
+    """Yield the files that comments on the pages hold."""
+    import pypdfium2.raw as pdfium
+    from pypdfium2 import PdfAttachment
+
+    for page in document:
+        for index in range(pdfium.FPDFPage_GetAnnotCount(page.raw)):
+            comment = pdfium.FPDFPage_GetAnnot(page.raw, index)
+            if found := pdfium.FPDFAnnot_GetFileAttachment(comment):
+                yield PdfAttachment(found, document)
+            pdfium.FPDFPage_CloseAnnot(comment)
+        page.close()
 
 
 def office_has_files(names: list[str]) -> bool:

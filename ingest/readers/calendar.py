@@ -20,7 +20,7 @@ _LABELS = {
     "SUMMARY": "Summary", "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "DURATION": "Duration",
     "LOCATION": "Location", "ORGANIZER": "Organizer", "ATTENDEE": "Attendee", "RRULE": "Repeats",
     "EXDATE": "Except", "STATUS": "Status", "CATEGORIES": "Categories", "PRIORITY": "Priority", "URL": "Address",
-    "FN": "Name", "NICKNAME": "Nickname", "ORG": "Organization", "TITLE": "Title", "ROLE": "Role",
+    "FN": "Name", "N": "Name", "NICKNAME": "Nickname", "ORG": "Organization", "TITLE": "Title", "ROLE": "Role",
     "TEL": "Telephone", "EMAIL": "Email", "ADR": "Postal address", "BDAY": "Birthday", "ANNIVERSARY": "Anniversary",
     "IMPP": "Messenger", "LANG": "Language",
 }  # fmt: skip
@@ -63,7 +63,7 @@ def write_entries(source: str, into: DocumentBuilder) -> None:
             if field.name in _TEXTS:
                 label = _TEXTS[field.name]
                 texts.append(f"{label}: {_text(field)}" if label else _text(field))
-            elif field.name in _LABELS:
+            elif field.name in _LABELS and not (field.name == "N" and "\nFN" in source):
                 lines.append(f"{_label(field)}: {_text(field)}")
 
 
@@ -96,7 +96,7 @@ def _text(field: _Field) -> str:
         address = re.sub("^mailto:", "", value, flags=re.IGNORECASE)
         name = field.parameters.get("CN", "")
         return f"{name} <{address}>" if name and name != address else address
-    if field.name in ("ADR", "ORG"):
+    if field.name in ("ADR", "ORG", "N"):
         parts = [_unescaped(part).strip() for part in re.split(r"(?<!\\);", value)]
         return ", ".join(part for part in parts if part)
     return _unescaped(value)
@@ -116,5 +116,8 @@ def iso_time(value: str, zone: str = "") -> str:
 
 
 READER = Reader(
-    name="calendar", version=1, read=read_entries, mime_types=("text/calendar", "text/vcard", "text/x-vcard")
+    name="calendar",
+    version=1,
+    read=read_entries,
+    mime_types=("text/calendar", "text/vcard", "text/x-vcard"),
 )

@@ -5,6 +5,7 @@ kreuzberg leaves out chapters with blanks or umlauts in their names, in UTF-16 o
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 import unicodedata
@@ -29,7 +30,9 @@ _PROPERTIES = {
     "subject": "subject",
 }
 _DECLARED = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]{2,40})["']""")
-_READABLE = ("application/xhtml+xml", "text/html", "application/xml", "text/xml", "application/x-dtbook+xml")
+_PAGE = re.compile(r"\.x?html?$|\.xml$", re.IGNORECASE)
+_SHEET = re.compile(r"<link\b[^>]*?\bhref\s*=\s*[\"']([^\"'>]+\.css)[\"']", re.IGNORECASE)
+_READABLE = ("", "application/xhtml+xml", "text/html", "application/xml", "text/xml", "application/x-dtbook+xml")
 
 
 def read_epub(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
@@ -58,9 +61,12 @@ class _Book:
     def write(self, book: Element) -> None:
         listed = {item.get("id", ""): item for item in book.iterfind("{*}manifest/{*}item")}
         for reference in book.iterfind("{*}spine/{*}itemref"):
-            item = listed.get(reference.get("idref", ""))
-            if item is not None and item.get("media-type", _READABLE[0]) in _READABLE:
-                self._write_chapter(item.get("href", ""))
+            item = listed.get(identity := reference.get("idref", ""))
+            address = identity if item is None else item.get("href", "")
+            if item is None or item.get("media-type", "") in _READABLE or _PAGE.search(address):
+                self._write_chapter(address)
+            elif not item.get("media-type", "").startswith("image/"):
+                self._into.warn(f"The chapter {unquote(address)} is no page and was not read.")
 
     def _write_chapter(self, address: str) -> None:
         name = self._find(address)
@@ -69,17 +75,23 @@ class _Book:
         elif name in self._encrypted:
             raise EncryptedDocument(f"{self._request.path} is encrypted. Ingest a copy without copy protection.")
         else:
-            write_page(self._decoded(self._package.read(name)), self._into)
+            page = self._decoded(self._package.read(name))
+            sheets = "".join(
+                self._decoded(self._package.read(sheet))
+                for link in map(html.unescape, _SHEET.findall(page))
+                if (sheet := self._find(link, posixpath.dirname(name))) and sheet not in self._encrypted
+            )
+            write_page(page.replace("</head>", f"<style>{sheets}</style></head>", 1) if sheets else page, self._into)
 
-    def _find(self, address: str) -> str | None:
+    def _find(self, address: str, folder: str | None = None) -> str | None:
         """Return the part that an address names, as it stands, without percent encoding, or in another spelling."""
         path = address.partition("#")[0]
         for each in (path, unquote(path), unquote(path, "latin-1")):
-            name = posixpath.normpath(posixpath.join(self._folder, each))
+            name = posixpath.normpath(posixpath.join(self._folder if folder is None else folder, each)).lstrip("/")
             if name in self._package:
                 return name
             if (other := self._names.get(_folded(name))) is not None:
-                if unicodedata.normalize("NFC", other) != unicodedata.normalize("NFC", name):
+                if unicodedata.normalize("NFC", other.replace("\\", "/")) != unicodedata.normalize("NFC", name):
                     self._into.warn(f"The book lists the chapter {name}, but its file is called {other}.")
                 return other
         return None
@@ -93,7 +105,7 @@ class _Book:
 
 
 def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
+    return unicodedata.normalize("NFC", name.replace("\\", "/")).casefold()
 
 
 def _encrypted(package: Package) -> set[str]:

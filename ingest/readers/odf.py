@@ -1,7 +1,7 @@
 """Reads OpenDocument text and presentations: headings, lists, tables with merged cells, notes, comments, charts.
 
-kreuzberg omits tables, footnotes and most lists of .odt, and does not read .odp. ``sheets.py`` reads spreadsheets.
-Headers and footers of text documents are written last, unless the body has the same text.
+kreuzberg omits tables, footnotes and most lists of .odt, and does not read .odp. ``sheets/open_sheets.py``
+reads spreadsheets. Headers and footers of text documents are written last, unless the body has the same text.
 """
 
 from __future__ import annotations
@@ -35,21 +35,34 @@ _PROPERTIES = {
 
 def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks, and the pages of a presentation, to the builder; return its properties."""
+    package = open_package(request)
+    content, styles = read_content(package)
+    body = content.find("{*}body")
+    if body is not None:
+        Body(package, content, into).write(body)
+    if styles is not None:
+        _write_headers(styles, into)
+    return properties(package)
+
+
+def open_package(request: ReadRequest) -> Package:
+    """Open a document that is not encrypted."""
     package = Package(request.data, request.path)
     if _MANIFEST in package and b"encryption-data" in package.read(_MANIFEST):
         raise EncryptedDocument(f"{request.path} is encrypted. Save a copy without its password and ingest that.")
+    return package
+
+
+def read_content(package: Package) -> tuple[Element, Element | None]:
+    """Return the content and the styles of a document, with the forms of the text marked."""
     content = package.xml("content.xml")
     styles = package.xml("styles.xml") if "styles.xml" in package else None
     mark_forms([content] if styles is None else [styles, content])
-    body = content.find("{*}body")
-    if body is not None:
-        _Body(package, content, into).write(body)
-    if styles is not None:
-        _write_headers(styles, into)
-    return _properties(package)
+    return content, styles
 
 
-def _properties(package: Package) -> dict[str, Scalar]:
+def properties(package: Package) -> dict[str, Scalar]:
+    """Return the title, the authors, dates and the language of a document."""
     if "meta.xml" not in package:
         return {}
     found: dict[str, Scalar] = {}
@@ -72,7 +85,7 @@ def mark_forms(roots: Sequence[Element]) -> None:
     for element in (each for root in roots for each in root.iter()):
         name = attribute(element, "style-name")
         form = forms.get(name) or forms.get(parents.get(name, ""), "")
-        if form and local_name(element) in ("span", "p", "h"):
+        if form and local_name(element) in ("span", "p", "h", "table-cell"):
             element.set("form", form)
 
 
@@ -88,7 +101,8 @@ def _form(properties: Element) -> str:
     )
 
 
-def _formed(text: str, form: str) -> str:
+def formed(text: str, form: str) -> str:
+    """Return text in a form: raised, lowered, struck out or hidden."""
     if "hidden" in form:
         return ""
     return write_pieces([Piece(text, form.split(" ")[0] if form[:1] in "rl" else "", "struck" in form)])
@@ -98,7 +112,7 @@ def _count(element: Element, name: str) -> int:
     return number(attribute(element, name), 1)
 
 
-class _Body:
+class Body:
     """Writes the elements of a body into a builder, in order."""
 
     def __init__(self, package: Package, content: Element, into: DocumentBuilder) -> None:
@@ -125,7 +139,7 @@ class _Body:
                 for paragraph in element.iterfind(".//{*}p"):
                     self._write_attached(paragraph)
             case "table":
-                self._into.table(repeat_merged(self._rows(element)))
+                self._into.table(repeat_merged(self.rows(element)))
                 for paragraph in element.iterfind(".//{*}p"):
                     self._write_attached(paragraph, also_frames=False)
             case "page":
@@ -136,6 +150,8 @@ class _Body:
                 self._into.prose(_comment(element))
             case "object":
                 self._write_object(element)
+            case "section" if attribute(element, "display") == "none":
+                pass
             case name if name not in _LEFT_OUT:
                 self.write(element)
             case _:
@@ -193,7 +209,8 @@ class _Body:
                     lines += 1
             count += bool(lines)
 
-    def _rows(self, table: Element) -> Iterator[list[Cell]]:
+    def rows(self, table: Element) -> Iterator[list[Cell]]:
+        """Yield the rows of a table."""
         for row in _own_rows(table):
             cells = [cell for element in row for cell in self._repeated(element)]
             for _ in range(
@@ -204,11 +221,11 @@ class _Body:
     def _repeated(self, element: Element) -> list[Cell]:
         if local_name(element) != "table-cell":
             return []
-        text = self._cell_text(element)
+        text = self.cell_text(element)
         cell = Cell(text, _count(element, "number-columns-spanned"), _count(element, "number-rows-spanned"))
         return [cell] * min(_count(element, "number-columns-repeated"), _MAX_REPEATS if text else 64)
 
-    def _cell_text(self, cell: Element) -> str:
+    def cell_text(self, cell: Element) -> str:
         """Return the text of a cell; tables inside it row by row."""
         parts: list[str] = []
         for part in cell:
@@ -217,7 +234,7 @@ class _Body:
                     lines = list(self._list_lines(part))
                     parts += lines if len(lines) > 1 else [line.partition(" ")[2] for line in lines]
                 case "table":
-                    parts += [" ".join(row) for row in repeat_merged(self._rows(part))]
+                    parts += [" ".join(row) for row in repeat_merged(self.rows(part))]
                 case "annotation":
                     pass
                 case _:
@@ -236,7 +253,7 @@ class _Body:
         kind = f"{attribute(chart, 'class').rpartition(':')[2].capitalize()} chart"
         self._into.prose(kind if title is None else f"{kind}: {' '.join(_words(line) for line in title)}")
         for table in chart.iterfind("{*}table"):
-            self._into.table(repeat_merged(self._rows(table)))
+            self._into.table(repeat_merged(self.rows(table)))
 
 
 def _write_headers(styles: Element, into: DocumentBuilder) -> None:
@@ -308,7 +325,7 @@ def _words(element: Element) -> str:
                 parts.append(_words(child))
         parts.append(child.tail or "")
     form = element.get("form", "")
-    return _formed("".join(parts), form) if form else "".join(parts)
+    return formed("".join(parts), form) if form else "".join(parts)
 
 
 READER = Reader(

@@ -6,13 +6,17 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
+
+if TYPE_CHECKING:
+    from _csv import Reader as CsvReader
 
 _DELIMITERS = ",;\t|"
 _DECLARED = re.compile(r'"?sep=(.)"?[ \t]*\r?\n', re.IGNORECASE)
@@ -38,9 +42,7 @@ def _delimiter(text: str) -> str:
     """
     best, best_rank = "\0", (False, 0.0, 0)
     for delimiter in _DELIMITERS:
-        rows = list(
-            islice((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), _SAMPLE)
-        )
+        rows = list(islice((row for row in _reader(io.StringIO(text, newline=""), delimiter) if row), _SAMPLE))
         widths = Counter(len(row) for row in rows if len(row) > 1)
         if not widths:
             continue
@@ -52,12 +54,17 @@ def _delimiter(text: str) -> str:
     return best
 
 
+def _reader(lines: Iterable[str], delimiter: str, *, strict: bool = False) -> CsvReader:
+    """Return a reader of these lines. A quote after a blank opens a quoted cell, as many programs write it."""
+    return csv.reader(lines, delimiter=delimiter, strict=strict, skipinitialspace=delimiter != "\t")
+
+
 def _rows(text: str, delimiter: str, into: DocumentBuilder) -> Iterator[list[str]]:
     """Yield the rows. A quote that is opened and never closed is a character of its cell, as the warning says."""
     lines = list(io.StringIO(text, newline=""))
     start = 0
     while start < len(lines):
-        reader = csv.reader(lines[start:], delimiter=delimiter)
+        reader = _reader(lines[start:], delimiter)
         before = 0
         for row in reader:
             first, last = start + before, start + reader.line_num
@@ -75,7 +82,7 @@ def _rows(text: str, delimiter: str, into: DocumentBuilder) -> Iterator[list[str
 def _is_open(lines: list[str], delimiter: str) -> bool:
     """Return whether the row in these lines, the last of the file, ends inside quotes."""
     try:
-        list(csv.reader(lines, delimiter=delimiter, strict=True))
+        list(_reader(lines, delimiter, strict=True))
     except csv.Error as error:
         return "unexpected end" in str(error)
     return False

@@ -25,6 +25,11 @@ _TITLES = {"title", "ctrTitle"}
 _FOOTERS = {"ftr", "dt"}
 _IGNORED = {*_FOOTERS, "sldNum", "hdr", "sldImg"}
 _OWN_MARK = re.compile(r"(?:[-*•–]|\d{1,3}[.)])\s")
+_COUNTS = {
+    "alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman",
+    "circle": "decimalEnclosedCircle", "ea1": "chineseCounting", "arabicDb": "decimalFullWidth", "hebrew": "hebrew2",
+    "thaiAlpha": "thaiLetters",
+}  # fmt: skip
 _LISTED = {"body", "obj", ""}
 """Types of placeholders whose paragraphs are list items by the layout."""
 
@@ -103,6 +108,7 @@ class _Slide:
         filled = [paragraph for paragraph in paragraphs if _text(paragraph).strip()]
         items: list[str] = []
         numbers: dict[int, int] = {}
+        schemes: dict[int, tuple[str, int]] = {}
         for paragraph in filled:
             if not _is_item(paragraph, listed=listed and len(filled) > 1):
                 self._into.list_items(items)
@@ -114,8 +120,12 @@ class _Slide:
             mark = "-"
             automatic = paragraph.find("{*}pPr/{*}buAutoNum")
             if automatic is not None:
-                numbers[level] = numbers.get(level, number(automatic.get("startAt"), 1) - 1) + 1
-                mark = _number_mark(numbers[level], automatic.get("type", ""))
+                scheme = automatic.get("type", ""), number(automatic.get("startAt"), 1)
+                if schemes.get(level) != scheme:  # another scheme begins another list
+                    numbers[level] = scheme[1] - 1
+                schemes[level] = scheme
+                numbers[level] = numbers.get(level, scheme[1] - 1) + 1
+                mark = _number_mark(numbers[level], scheme[0])
             text = " ".join(_text(paragraph, self._links).split())
             items.append("  " * level + (text if _OWN_MARK.match(text) else f"{mark} {text}"))
         self._into.list_items(items)
@@ -271,8 +281,9 @@ def _level(paragraph: Element) -> int:
 
 def _number_mark(count: int, style: str) -> str:
     """Format a number in a numbering scheme of PowerPoint, such as ``a)`` for ``alphaLcParenR``."""
-    kinds = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
-    shown = format_count(count, next((kind for start, kind in kinds.items() if style.startswith(start)), "decimal"))
+    shown = format_count(count, next((kind for start, kind in _COUNTS.items() if style.startswith(start)), "decimal"))
+    if style.startswith("circle") or style.endswith("Plain"):
+        return shown
     if style.endswith("ParenBoth"):
         return f"({shown})"
     return f"{shown})" if style.endswith("ParenR") else f"{shown}."

@@ -34,6 +34,7 @@ _UNSPACED = re.compile(
 ANALYSIS = "words-v4"
 """The version of the analysis. A collection of another version is indexed again from its stored texts."""
 
+_HALF_WIDTH = re.compile("[\uff65-\uff9f]+")  # katakana, whose marks are characters of their own
 _NARROW = {0xFEE0 + code: code for code in range(0x21, 0x7F)}
 """Letters, digits and signs as wide as a Chinese character, with the plain ones."""
 _NOTE_MARK = re.compile(r"(?<=\w)\[\d{1,3}\]")
@@ -183,6 +184,7 @@ def _model(stemmer: str | None) -> qdrant.Bm25:
 
 def _prepared(text: str) -> str:
     """Return the text with composed and narrow characters, and with the marks of notes apart: ``500 [1]``."""
+    text = _HALF_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
     return _NOTE_MARK.sub(r" \g<0>", unicodedata.normalize("NFC", text).translate(_NARROW))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import count, repeat
+from itertools import repeat
 from xml.etree.ElementTree import Element
 
 from ingest.readers.markup.page_form import show_form
@@ -25,7 +25,14 @@ _ITEMS = {"li", "list-item", "listitem", "ref", "claim"}
 _ORDERED = {"ol", "orderedlist"}
 _ROWS = {"tr", "row"}
 _CELLS = {"td", "th", "entry"}
-_COUNTS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_COUNTS = {
+    "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "lower-alpha": "lowerLetter",
+    "lower-latin": "lowerLetter", "upper-alpha": "upperLetter", "upper-latin": "upperLetter",
+    "lower-roman": "lowerRoman", "upper-roman": "upperRoman", "decimal-leading-zero": "decimalZero",
+}  # fmt: skip
+_LIST_STYLE = re.compile(
+    r"list-style(?:-type)?\s*:[^;]*?\b((?:lower|upper)-(?:alpha|latin|roman)|decimal-leading-zero)"
+)
 _VERBATIM = {"pre", "preformat", "programlisting", "screen"}
 _IGNORED = {
     "script", "style", "noscript", "template", "graphic", "processing-meta", "colspec", "journal-id", "subj-group",
@@ -327,8 +334,15 @@ def _item_lines(element: Element, depth: int) -> Iterator[str]:
 
 def _marks(ordered: Element) -> Iterator[str]:
     """Return the numbers of the items of an ordered list: ``1. ``, ``2. ``."""
-    style = _COUNTS.get(ordered.get("type", ""), "")
-    return (f"{format_count(each, style)}. " for each in count(number(ordered.get("start"), 1)))
+    named = _LIST_STYLE.search(ordered.get("style", "").lower())
+    style = _COUNTS.get(ordered.get("type", "") or (named[1] if named else ""), "")
+    items = [item for item in ordered if element_name(item) in _ITEMS]
+    step = -1 if ordered.get("reversed") is not None else 1
+    current = number(ordered.get("start"), 1 if step > 0 else len(items))
+    for item in items:
+        current = number(item.get("value"), current)
+        yield f"{format_count(current, style)}. "
+        current += step
 
 
 def _rows(table: Element) -> Iterator[list[Cell]]:

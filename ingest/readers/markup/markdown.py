@@ -19,6 +19,7 @@ from ingest.readers.shared.form import is_useful_link, linked, lowered, raised, 
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
     from markdown_it.tree import SyntaxTreeNode
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
@@ -29,6 +30,8 @@ _HTML_TAG = re.compile(
 )
 """A tag whose attributes, if any, have values: ``<b and c>`` is no tag, but a comparison."""
 _ADDRESS = re.compile(r"""\bhref\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden\b[^=]*>", re.IGNORECASE)
+_BLOCKS = {"p", "div", "li", "ul", "ol", "tr", "table", "section", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6"}
 _VOID = {"br", "hr", "img", "wbr", "input"}
 _FORMS = {"sup": raised, "sub": lowered, "s": struck, "del": struck, "strike": struck}
 
@@ -48,9 +51,18 @@ def write_markdown(source: str, into: DocumentBuilder) -> str:
         into.prose(front[1])
         source = source[front.end() :]
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.block.ruler.at("reference", _reference, {"alt": []})
     _add_children(SyntaxTreeNode(parser.parse(source)).children, into)
     title = _FRONT_MATTER_TITLE.search(front[1]) if front else None
     return title[1].strip("\"'") if title else ""
+
+
+def _reference(state: StateBlock, line: int, last_line: int, silent: bool) -> bool:
+    """Read the definition of a link. That of a note, which looks the same if it is one word, is text."""
+    from markdown_it.rules_block import reference
+
+    is_note = state.src.startswith("[^", state.bMarks[line] + state.tShift[line])
+    return not is_note and reference(state, line, last_line, silent)
 
 
 def _add_children(nodes: Sequence[SyntaxTreeNode], into: DocumentBuilder) -> None:
@@ -165,8 +177,10 @@ class _Tag:
     def formed(self) -> str:
         """Return the text with the form that the tag gives it."""
         text = "".join(self.parts)
-        if self.name in ("script", "style", "rt", "rp"):
+        if self.name in ("script", "style", "rt", "rp") or _HIDDEN.search(self.source):
             return ""
+        if self.name in _BLOCKS:
+            return f"\n{text}\n"
         if self.name == "a" and (address := _ADDRESS.search(self.source)) and is_useful_link(address[1]):
             return linked(text, address[1])
         return _FORMS.get(self.name, str)(text)

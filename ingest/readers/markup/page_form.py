@@ -12,6 +12,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.form import host_of, is_useful_link
+from ingest.readers.shared.symbols import in_font
 
 _SELECTOR = re.compile(r"(?P<name>[a-z][a-z0-9]*|\*)?(?P<marks>(?:[.#][\w-]+)*)", re.IGNORECASE)
 _HIDES = re.compile(
@@ -19,6 +20,9 @@ _HIDES = re.compile(
     r"|mso-hide:all"
 )
 _FORMS = {"vertical-align:super": "sup", "vertical-align:sub": "sub", "line-through": "del"}
+_OWN_LINE = re.compile(r"display:(?:block|flex|grid|table|list-item|flow-root)(?:;|!|$)")
+_FONT = re.compile(r"font-family:['\"]?([\w ]+)|font:[^;]*?['\"]?((?:symbol|wingdings|webdings)\d?)\b")
+_INLINE = {"span", "small", "label", "b", "strong", "em", "i", "u", "font", "q", "cite", "code", "time", "data"}
 _BLOCKS = {
     "p", "div", "section", "article", "aside", "main", "header", "footer", "blockquote", "table", "tbody", "thead",
     "tfoot", "tr", "td", "th", "caption", "ul", "ol", "li", "dl", "dt", "dd", "pre", "figure", "figcaption", "details",
@@ -53,7 +57,7 @@ def _rules(root: Element) -> Iterator[_Rule]:
     for rule in _without_media(_without_comments(sheet)).split("}"):
         selectors, _, declarations = rule.rpartition("{")
         style = _plain(declarations)
-        if _HIDES.search(style) or any(form in style for form in _FORMS):
+        if any(each.search(style) for each in (_HIDES, _OWN_LINE, _FONT)) or any(form in style for form in _FORMS):
             for selector in selectors.split(","):
                 found = _SELECTOR.fullmatch(selector.strip())
                 if found and found[0]:
@@ -121,15 +125,27 @@ def _mark(element: Element, style: str, host: str) -> None:
     """Turn the style of an element into ``sup``, ``sub`` or ``del``. Drop the address of a link that only navigates."""
     if element.tag in ("s", "strike"):
         element.tag = "del"
+    family = _FONT.search(style)
+    if font := element.get("face", "") or (family[1] or family[2] if family else ""):
+        _show_symbols(element, font.replace("wingdings2", "wingdings 2").replace("wingdings3", "wingdings 3"))
     for declaration, form in _FORMS.items():
         if declaration in style and element.tag != form and (form == "del" or element.tag not in _BLOCKS):
             _wrap(element, form)
     if element.tag == "del" and any(inner.tag in _BLOCKS for inner in element.iter()):
         element.tag = "div"
         _wrap(element, "del")
+    if element.tag in _INLINE and _OWN_LINE.search(style):
+        element.tag = "div"
     address = element.get("href", "")
     if element.tag == "a" and not address.startswith("#") and not is_useful_link(address, host):  # "#": maybe a note
         element.attrib.pop("href", None)
+
+
+def _show_symbols(element: Element, font: str) -> None:
+    for each in element.iter():
+        each.text = in_font(each.text or "", font)
+        if each is not element:
+            each.tail = in_font(each.tail or "", font)
 
 
 def _wrap(element: Element, form: str) -> None:

@@ -17,18 +17,20 @@ from ingest.readers.pdf.words import Word
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage
 
-NO_TEXT, PICTURE, ILLEGIBLE = (
+NO_TEXT, PICTURE, ILLEGIBLE, PARTLY = (
     "without text",
     "covered by a picture, with few words of text,",
     "whose fonts have no usable character map",
+    "with words whose font has no usable character map",
 )
 """What a page lacks, after its number in a warning."""
 _FEW_WORDS = 40  # a stamp, a letterhead or a page number has fewer
 _COVERED = 0.6  # minimum share of a page that a scan covers
 _STRANGE = 0.3  # share of the characters; RAGFlow and others read a page again from here on
 _LETTERS = 100  # fewer letters tell nothing
-_SHIFTS = (-1, 1, -2, 2, -3, 3, 29, 31, -29, -31)
-"""Distances in real files: neighbours, and the glyph numbers of TrueType fonts, in which the blank is the third."""
+_SHIFTS = [shift for shift in range(-31, 32) if shift]
+"""Distances up to that of the glyph numbers of TrueType fonts, in which the blank is the third."""
+_STRANGE_WORDS = 20  # characters in words of strange characters only, from which on a part of the page is not text
 _TRIGRAMS = {
     "the", "and", "ing", "ion", "ent", "tio", "ati", "for", "ter", "tha", "ate", "ers", "res", "hat", "ver", "ere",
     "con", "nte", "all", "his", "der", "die", "und", "ein", "sch", "ich", "nde", "che", "den", "des", "les", "que",
@@ -39,11 +41,14 @@ _RARE, _COMMON = 0.02, 0.05  # shares of frequent trigrams: fewer is no language
 
 
 def lack_of(page: PdfPage, words: Sequence[Word]) -> str:
-    """Return what the text of the page lacks: ``NO_TEXT``, ``PICTURE``, ``ILLEGIBLE`` or ``""``."""
+    """Return what the text of the page lacks: ``NO_TEXT``, ``PICTURE``, ``ILLEGIBLE``, ``PARTLY`` or ``""``."""
     if not words:
         return NO_TEXT
     if not is_legible(words):
         return ILLEGIBLE
+    strange = sum(len(word.text) for word in words if len(word.text) > 1 and all(map(_is_strange, word.text)))
+    if strange >= _STRANGE_WORDS:
+        return PARTLY
     return PICTURE if len(words) < _FEW_WORDS and covered_by_pictures(page) >= _COVERED else ""
 
 

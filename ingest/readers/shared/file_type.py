@@ -46,6 +46,7 @@ _SUFFIXES = {
     ".json5": "application/json",
     ".ldjson": "application/x-ndjson",
     ".sbv": "application/x-subrip",
+    ".vcs": "text/calendar",
 }
 """Types by suffixes that kreuzberg does not know, or takes for another format."""
 _PAGES = {"text/html", "application/xhtml+xml", "message/rfc822", "application/rtf"}

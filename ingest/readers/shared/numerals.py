@@ -5,6 +5,26 @@ from __future__ import annotations
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
+_ALPHABETS = {
+    "decimalEnclosedCircle": "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳",
+    "decimalEnclosedParen": "⑴⑵⑶⑷⑸⑹⑺⑻⑼⑽⑾⑿⒀⒁⒂⒃⒄⒅⒆⒇",
+    "russianLower": "абвгдежзиклмнопрстуфхцчшщэюя",
+    "ideographTraditional": "甲乙丙丁戊己庚辛壬癸",
+    "ideographZodiac": "子丑寅卯辰巳午未申酉戌亥",
+    "aiueoFullWidth": "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン",
+    "iroha": "イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオクヤマケフコエテアサキユメミシヱヒモセス",
+    "ganada": "가나다라마바사아자차카타파하",
+    "chosung": "ㄱㄴㄷㄹㅁㅂㅅㅇㅈㅊㅋㅌㅍㅎ",
+    "hebrew2": "אבגדהוזחטיכלמנסעפצקרשת",
+    "arabicAlpha": "أبتثجحخدذرزسشصضطظعغفقكلمنهوي",
+    "thaiLetters": "กขคงจฉชซฌญฎฏฐฑฒณดตถทธนบปผฝพฟภมยรลวศษสหฬอฮ",
+}
+_IDEOGRAPHS = "〇一二三四五六七八九"
+_COUNTED = {
+    "chineseCounting", "chineseCountingThousand", "japaneseCounting", "ideographDigital", "taiwaneseCounting",
+    "taiwaneseCountingThousand", "koreanDigital2",
+}  # fmt: skip
+
 
 def format_count(count: int, style: str) -> str:
     """Return a count in a number format of Word, such as ``iv`` for ``lowerRoman``."""
@@ -17,6 +37,15 @@ def format_count(count: int, style: str) -> str:
             return roman.upper() if style == "upperRoman" else roman
         case "decimalZero":
             return f"{count:02}"
+        case "decimalFullWidth":
+            return str(count).translate({digit: digit - ord("0") + ord("０") for digit in range(48, 58)})
+        case "russianUpper":
+            return format_count(count, "russianLower").upper()
+        case _ if style in _COUNTED and 0 < count < 100:
+            tens, ones = divmod(count, 10)
+            return (_IDEOGRAPHS[tens] if tens > 1 else "") + "十" * (tens > 0) + _IDEOGRAPHS[ones] * (ones > 0)
+        case _ if 0 < count <= len(_ALPHABETS.get(style, "")):
+            return _ALPHABETS[style][count - 1]
         case _:
             return str(count)
 

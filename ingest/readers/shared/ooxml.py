@@ -212,7 +212,8 @@ class _Series:
     def read(element: ElementTree.Element) -> _Series:
         values = _points(element, "val") or _points(element, "yVal")
         labels = _labels(element) or _points(element, "xVal")
-        return _Series(" ".join(_points(element, "tx").values()), labels, values)
+        name = " ".join(_points(element, "tx").values()) or element.findtext("{*}tx/{*}v", "")
+        return _Series(name, labels, values)
 
 
 def _labels(series: ElementTree.Element) -> dict[int, str]:

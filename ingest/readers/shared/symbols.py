@@ -50,10 +50,10 @@ def symbol(font: str, position: int) -> str:
 
 def in_font(text: str, font: str) -> str:
     """Return text as its font shows it: positions of a symbol font as characters."""
-    if font.lower() not in _FONTS:
+    known = _FONTS.get(font.lower())
+    if known is None:
         return text
-    is_symbol = font.lower() == "symbol"
     return "".join(
-        symbol(font, ord(each)) if 0xF020 <= ord(each) <= 0xF0FF or (is_symbol and " " < each < "\x7f") else each
+        symbol(font, ord(each)) if 0xF020 <= ord(each) <= 0xF0FF or (each > " " and ord(each) in known) else each
         for each in text
     )

@@ -16,8 +16,12 @@ from xml.etree.ElementTree import Element
 from ingest.readers.shared.form import linked, lowered, raised, struck
 from ingest.readers.shared.number_format import BUILT_IN, GENERAL, format_number
 from ingest.readers.shared.ooxml import Package, attribute, local_name, number
+from ingest.readers.shared.symbols import in_font
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_OPERAND = re.compile(r""""[^"]*"|'[^']*'!|(?<![\w.$])(\$?)([A-Z]{1,3})(\$?)(\d{1,7})(?![\w(!.])""")
+_HYPERLINK = re.compile(r'HYPERLINK\("([^"]+)"', re.IGNORECASE)
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
 _LONGEST_CODE = 255  # characters that Excel accepts in a number format
 _WIDE = 256  # columns; from here on empty columns are left out
@@ -45,6 +49,7 @@ class _Style(NamedTuple):
     code: str = GENERAL
     is_struck: bool = False
     shift: str = ""
+    font: str = ""
 
 
 def read_sheets(package: Package, main: str) -> Iterator[Sheet]:
@@ -81,17 +86,18 @@ def _styles(package: Package, main: str) -> list[_Style]:
         for style in root.iterfind("{*}cellXfs/{*}xf"):
             font = number(style.get("fontId"))
             code = codes.get(number(style.get("numFmtId"))) or GENERAL
-            styles.append(_Style(code, *fonts[font] if font < len(fonts) else (False, "")))
+            styles.append(_Style(code, *fonts[font] if font < len(fonts) else (False, "", "")))
     return styles
 
 
-def _font(font: Element | None) -> tuple[bool, str]:
-    """Return whether a font is struck out, and its shift."""
+def _font(font: Element | None) -> tuple[bool, str, str]:
+    """Return whether a font is struck out, its shift and its name."""
     if font is None:
-        return False, ""
-    strike, shift = font.find("{*}strike"), font.find("{*}vertAlign")
+        return False, "", ""
+    strike, shift, name = font.find("{*}strike"), font.find("{*}vertAlign"), font.find("{*}name")
     is_struck = strike is not None and strike.get("val", "1") not in ("0", "false")
-    return is_struck, "" if shift is None else shift.get("val", "")
+    name = font.find("{*}rFont") if name is None else name
+    return is_struck, "" if shift is None else shift.get("val", ""), "" if name is None else name.get("val", "")
 
 
 def _shared_texts(package: Package, main: str) -> list[str]:
@@ -103,14 +109,20 @@ def _text(item: Element) -> str:
     parts = []
     for child in item:
         if local_name(child) == "t":
-            parts.append(child.text or "")
+            parts.append(_unescaped(child.text or ""))
         elif local_name(child) == "r":
-            parts.append(formed(child.findtext("{*}t", ""), *_font(child.find("{*}rPr"))))
+            parts.append(formed(_unescaped(child.findtext("{*}t", "")), *_font(child.find("{*}rPr"))))
     return "".join(parts)
 
 
-def formed(text: str, is_struck: bool, shift: str) -> str:
-    """Return text with the form of its font: struck out, and ``superscript`` or ``subscript``."""
+def _unescaped(text: str) -> str:
+    """Return text with the characters that XML cannot hold: ``_x000D_`` is a carriage return."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text).replace("\r\n", "\n")
+
+
+def formed(text: str, is_struck: bool, shift: str, font: str = "") -> str:
+    """Return text with the form of its font: struck out, ``superscript`` or ``subscript``, symbols."""
+    text = in_font(text, font)
     text = _SHIFTS[shift](text) if shift in _SHIFTS else text
     return struck(text) if is_struck else text
 
@@ -126,6 +138,8 @@ class _Cells:
         self._hidden_columns: set[int] = set()
         self._merged: list[str] = []
         self._links: list[tuple[str, str]] = []
+        self._shared: dict[str, tuple[str, tuple[int, int]]] = {}
+        """Formulas that several cells share, with the place of the first one."""
 
     def read(self, name: str) -> Sheet:
         sheet = Sheet(name, self._part, [])
@@ -162,31 +176,44 @@ class _Cells:
         for cell in row:
             place = _place(cell.get("r", ""))
             column = place[1] if place else column + 1
-            if text := self._read_cell(cell, sheet):
+            if text := self._read_cell(cell, (index, column), sheet):
                 cells[column] = text
         if cells:
             self._rows[index] = cells
             if row.get("hidden") in ("1", "true"):
                 self._hidden_rows.add(index)
 
-    def _read_cell(self, cell: Element, sheet: Sheet) -> str:
+    def _read_cell(self, cell: Element, place: tuple[int, int], sheet: Sheet) -> str:
         style_number = number(cell.get("s"))
         style = self._book.styles[style_number] if style_number < len(self._book.styles) else _Style()
         kind = cell.get("t", "n")
         value = cell.find("{*}v")
         inline = cell.find("{*}is")
-        formula = cell.find("{*}f")
+        element = cell.find("{*}f")
+        formula = "" if element is None else self._formula(element, place)
         if inline is not None:
             text: str = _text(inline)
-        elif value is not None:
+        elif value is not None and (value.text or not formula or kind == "str"):
             text = self._shown(kind, value.text or "", style, sheet)
-        elif formula is not None:
+        elif formula:
             sheet.formulas += 1
-            text = f"={formula.text or '…'}"
+            text = f"={formula}"
         else:
             return ""
-        shown = formed(text, style.is_struck, style.shift if formula is None else "")
+        shown = formed(text, style.is_struck, "" if formula else style.shift, "" if formula else style.font)
+        if link := _HYPERLINK.match(formula):
+            shown = linked(shown, link[1])
         return Figure(shown) if isinstance(text, Figure) else shown
+
+    def _formula(self, element: Element, place: tuple[int, int]) -> str:
+        """Return the formula of a cell. Of a shared one, the first cell has the text, and others a reference to it."""
+        identity = element.get("si") if element.get("t") == "shared" else None
+        if identity is None:
+            return element.text or ""
+        if element.text:
+            self._shared[identity] = element.text, place
+        text, first = self._shared.get(identity, ("…", place))
+        return _moved(text, place[0] - first[0], place[1] - first[1])
 
     def _shown(self, kind: str, value: str, style: _Style, sheet: Sheet) -> str:
         match kind:
@@ -257,6 +284,20 @@ def copy_merged(rows: list[list[str]], merged: Iterable[tuple[int, int, int, int
         if top < len(rows) and left < len(rows[top]) and (bottom - top) * (right - left) <= _MAX_COPIES:
             for row in rows[top:bottom]:
                 row[left:right] = [rows[top][left]] * len(row[left:right])
+
+
+def _moved(formula: str, down: int, right: int) -> str:
+    """Return a formula as a cell further down and right has it. Absolute references (``$A$1``) stay."""
+
+    def operand(found: re.Match[str]) -> str:
+        place = _place(f"{found[2]}{found[4]}") if found[2] else None
+        if place is None or (row := place[0] + down * (not found[3])) < 0:
+            return found[0]
+        name = place_name(row, place[1] + right * (not found[1]))
+        letters = name.rstrip("0123456789")
+        return f"{found[1]}{letters}{found[3]}{name[len(letters) :]}"
+
+    return _OPERAND.sub(operand, formula)
 
 
 def _place(reference: str) -> tuple[int, int] | None:

@@ -1,7 +1,7 @@
 """Reads spreadsheets. Each sheet becomes a heading and a table, followed by its charts and comments.
 
-Headers and footers come last. calamine reads the cells of .xlsb and .ods, ``old_cells.py`` those of .xls, and
-``cells.py`` those of .xlsx, in which this module also reads charts, text boxes and comments.
+Headers and footers come last. calamine reads the cells of .xlsb, ``old_cells.py`` those of .xls, ``open_sheets.py``
+those of .ods, and ``cells.py`` those of .xlsx, in which this module also reads charts, text boxes and comments.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import datetime
 import html
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,13 +20,15 @@ from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.odf import open_package, properties
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.number_format import format_number, general
 from ingest.readers.shared.ooxml import Package, comment_line, description, number, texts
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
-from ingest.readers.sheets.cells import Figure, copy_merged, read_sheets, warnings_about
+from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, read_sheets, warnings_about
 from ingest.readers.sheets.old_cells import read_old_sheets
+from ingest.readers.sheets.open_sheets import read_open_sheets
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
@@ -39,12 +41,18 @@ _HEADER = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(Header|Footer)\b[^>]*>([^<]
 _HEADER_CODE = re.compile(r'&(&|"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|[A-Z])')
 _HEADERS_FROM_END = 65536  # they are among the last elements of a sheet, after all cells
 
+_Extras = Mapping[str, Sequence[Callable[[DocumentBuilder], None]]]
+_NO_EXTRAS: _Extras = {}
 Value = str | float | int | bool | datetime.date | datetime.time | datetime.timedelta
 
 
 def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add a heading and a table per sheet to the builder. Return the workbook's properties."""
     data, path = request.data, request.path
+    if data.startswith(b"PK") and b"opendocument.spreadsheet" in data[:200]:
+        package = open_package(request)
+        _write_sheets(read_open_sheets(package), into)
+        return properties(package)
     if not _has_parts(data):
         require_unencrypted(data, path)
         if not (data.startswith(_OLD) and _write_old_sheets(data, into)):
@@ -54,16 +62,21 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
     package = Package(data, path)
     main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
     extras = dict(_extras(package, main))
+    _write_sheets(read_sheets(package, main), into, extras)
+    _write_headers(package, main, into)
+    return package.properties()
+
+
+def _write_sheets(found: Iterable[Sheet], into: DocumentBuilder, extras: _Extras = _NO_EXTRAS) -> None:
+    """Write sheets one by one, each with its extras, and warn about all of them."""
     sheets = []
-    for sheet in read_sheets(package, main):
-        _write_sheet(sheet.name, sheet.rows, into)
+    for sheet in found:
+        _write_sheet(sheet.name, _without_margin(sheet.rows), into)
         for write in extras.get(sheet.part, ()):
             write(into)
         sheets.append(replace(sheet, rows=[]))
     for warning in warnings_about(sheets):
         into.warn(warning)
-    _write_headers(package, main, into)
-    return package.properties()
 
 
 def _write_old_sheets(data: bytes, into: DocumentBuilder) -> bool:
@@ -185,8 +198,9 @@ def _extras(package: Package, main: str) -> Iterator[tuple[str, list[Callable[[D
         drawings = package.related(sheet, "drawing")
         charts = [package.chart(part) for each in drawings for part in package.related(each, "chart", "chartEx")]
         boxes = [text for each in drawings for text in _drawn_words(package.xml(each))]
+        diagrams = [package.diagram(part) for each in drawings for part in package.related(each, "diagramData")]
         comments = "\n".join(_comments(package, sheet, people))
-        lines = [*boxes, comments]
+        lines = [*boxes, *map("\n".join, diagrams), comments]
         yield sheet, [*(chart.write for chart in charts), *(partial(_write_prose, text) for text in lines if text)]
 
 
@@ -252,7 +266,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=7,
+    version=8,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

@@ -2,34 +2,79 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
-from ingest.readers.shared.ooxml import attribute, number
+from ingest.readers.shared.number_format import GENERAL, format_number
+from ingest.readers.shared.ooxml import attribute, local_name, number
+from ingest.readers.sheets.cells import Sheet, formed, warnings_about
 
 NAMESPACE = "urn:schemas-microsoft-com:office:spreadsheet"
+_FORMS = {"Sup": (False, "superscript"), "Sub": (False, "subscript"), "S": (True, "")}
+_NAMED = {"Percent": "0.00%", "Fixed": "0.00", "Standard": "#,##0.00", "Scientific": "0.00E+00"}
+"""Number formats with names. Others, such as ``Currency``, depend on the computer."""
+_NAME = re.compile(r"[A-Za-z/ ]*")
 _MAX_GAP = 256  # empty cells before one that names its column
 
 
 def write_workbook(root: Element, into: DocumentBuilder) -> None:
     """Add the sheets of a workbook to the builder."""
+    styles = {attribute(style, "ID"): style for style in root.iterfind("{*}Styles/{*}Style")}
+    formulas = 0
     for sheet in root.iterfind("{*}Worksheet"):
         into.heading(attribute(sheet, "Name"), level=2)
-        into.table(repeat_merged(_cells(row) for row in sheet.iterfind("{*}Table/{*}Row")))
+        into.table(repeat_merged(_cells(row, styles) for row in sheet.iterfind("{*}Table/{*}Row")))
+        formulas += sum(bool(attribute(cell, "Formula")) and _is_empty(cell) for cell in sheet.iterfind(".//{*}Cell"))
         comments = ("".join(comment.itertext()).strip() for comment in sheet.iterfind(".//{*}Comment"))
         into.prose("\n".join(f"Comment: {' '.join(text.split())}" for text in comments if text))
+    for warning in warnings_about([Sheet("", "", [], formulas)]):
+        into.warn(warning)
 
 
-def _cells(row: Element) -> list[Cell]:
+def _cells(row: Element, styles: Mapping[str, Element]) -> list[Cell]:
     cells: list[Cell] = []
     width = 0
     for cell in row.iterfind("{*}Cell"):
         column = number(attribute(cell, "Index"), width + 1) - 1
         cells += [Cell("")] * min(max(column - width, 0), _MAX_GAP)
-        data = cell.find("{*}Data")
-        text = "" if data is None else "".join(data.itertext())
+        text = _shown(cell, styles.get(attribute(cell, "StyleID")))
         spanned = number(attribute(cell, "MergeAcross")) + 1
-        cells.append(Cell(text.removesuffix("T00:00:00.000"), spanned, number(attribute(cell, "MergeDown")) + 1))
+        cells.append(Cell(text, spanned, number(attribute(cell, "MergeDown")) + 1))
         width = max(column, width) + spanned
     return cells
+
+
+def _is_empty(cell: Element) -> bool:
+    data = cell.find("{*}Data")
+    return data is None or not "".join(data.itertext())
+
+
+def _shown(cell: Element, style: Element | None) -> str:
+    """Return what a cell shows: its value in the format and the font of its style."""
+    data = cell.find("{*}Data")
+    if data is None or _is_empty(cell):
+        return attribute(cell, "Formula")
+    text = _words(data)
+    code = "" if style is None else attribute(style.find("{*}NumberFormat"), "Format")
+    if attribute(data, "Type") == "Number":
+        text = _number(text, _NAMED.get(code, GENERAL if _NAME.fullmatch(code) else code))
+    font = None if style is None else style.find("{*}Font")
+    shift = attribute(font, "VerticalAlign").lower()
+    return formed(text.removesuffix("T00:00:00.000"), attribute(font, "StrikeThrough") == "1", shift)
+
+
+def _number(text: str, code: str) -> str:
+    try:
+        return format_number(float(text), code)
+    except (ValueError, ArithmeticError):  # no number, or one beyond what can be shown
+        return text
+
+
+def _words(element: Element) -> str:
+    parts = [element.text or ""]
+    for child in element:
+        parts += [formed(_words(child), *_FORMS.get(local_name(child), (False, ""))), child.tail or ""]
+    return "".join(parts)

@@ -86,14 +86,20 @@ def look_of(properties: Element | None) -> Look:
     """Return the formatting that run properties set directly."""
     if properties is None:
         return Look()
-    shift = properties.find("{*}vertAlign")
+    shift, position = properties.find("{*}vertAlign"), attribute(properties.find("{*}position"), "val")
     fonts = properties.find("{*}rFonts")
     return Look(
-        shift=None if shift is None else _SHIFTS.get(attribute(shift, "val"), ""),
+        shift=_moved(position) if shift is None else _SHIFTS.get(attribute(shift, "val"), ""),
         is_struck=_either(_switch(properties, "strike"), _switch(properties, "dstrike")),
         is_hidden=_switch(properties, "vanish"),
         font=(attribute(fonts, "ascii") or attribute(fonts, "hAnsi") or None) if fonts is not None else None,
     )
+
+
+def _moved(position: str) -> str | None:
+    """Return whether text is set higher or lower by half points; by one or two, it is only aligned."""
+    points = int(position) if position.removeprefix("-").isdecimal() else 0
+    return None if not position else "raised" if points > 2 else "lowered" if points < -2 else ""
 
 
 def _switch(properties: Element, name: str) -> bool | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
@@ -14,6 +15,9 @@ from ingest.readers.word.styles import Look, Styles, look_of
 
 _WRAPPERS = {"sdt", "sdtContent", "customXml", "smartTag", "ins", "moveTo", "AlternateContent", "Choice"}
 _LEFT_OUT = {"del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr", "rt", "rubyPr"}
+
+_SYMBOL = re.compile(r"\s*SYMBOL\s+(0x[0-9a-f]+|\d+).*?\\f\s+\"?([^\"\\]+?)\"?\s*(?:\\|$)", re.IGNORECASE)
+"""The code of a field that shows a character of a font."""
 
 
 def blocks(body: Element) -> Iterator[Element]:
@@ -183,12 +187,15 @@ class _Fields:
             case "separate" if self._open:
                 self._open[-1].append("")
             case "end" if self._open:
-                self._open.pop()
+                code = _SYMBOL.match(self._open.pop()[0])
+                if code and self._is_shown():
+                    yield Piece(symbol(code[2], int(code[1], 0)))
             case _:
                 pass
 
     def _is_shown(self) -> bool:
-        return all(len(each) > 1 for each in self._open)
+        """Return whether the results of all open fields have begun. The code of a symbol says what it shows."""
+        return all(len(each) > 1 and not _SYMBOL.match(each[0]) for each in self._open)
 
     def _address(self) -> str:
         return next((address for each in reversed(self._open) if (address := _address_of_field(each[0]))), "")

@@ -1,0 +1,58 @@
+"""Reads the sheets of OpenDocument (.ods) as their program shows them: 01067, 25.6 %, 31:30, raised and struck text.
+
+calamine gives the stored numbers: 1067 for the post code 01067.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from ingest.readers.odf import Body, formed, read_content
+from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.merged_cells import repeat_merged
+from ingest.readers.shared.ooxml import Package, attribute
+from ingest.readers.sheets.cells import Figure, Sheet
+
+_FIGURES = {"float", "percentage", "currency", "date", "time", "boolean"}
+
+
+def read_open_sheets(package: Package) -> Iterator[Sheet]:
+    """Yield the sheets of a workbook in order. Hidden sheets are named as hidden."""
+    content, _ = read_content(package)
+    hidden = {
+        attribute(style, "name")
+        for style in content.iterfind("{*}automatic-styles/{*}style")
+        if attribute(style.find("{*}table-properties"), "display") == "false"
+    }
+    for table in content.iterfind("{*}body/{*}spreadsheet/{*}table"):
+        is_hidden = attribute(table, "style-name") in hidden
+        sheet = Sheet(attribute(table, "name") + " (hidden sheet)" * is_hidden, "", [])
+        rows = list(repeat_merged(_SheetCells(package, content, sheet).rows(table)))
+        width = max((column + 1 for row in rows for column, text in enumerate(row) if text), default=0)
+        sheet.rows = [row[:width] for row in rows]
+        yield sheet
+
+
+class _SheetCells(Body):
+    """Reads the cells of a sheet."""
+
+    def __init__(self, package: Package, content: Element, sheet: Sheet) -> None:
+        super().__init__(package, content, DocumentBuilder())
+        self._sheet = sheet
+
+    def cell_text(self, cell: Element) -> str:
+        """Return what a cell shows: dates in ISO form, and a formula without a value as it is written."""
+        kind = attribute(cell, "value-type")
+        if kind == "date":
+            text = attribute(cell, "date-value").replace("T", " ").removesuffix(" 00:00:00")
+        else:
+            text = attribute(cell, "boolean-value") or super().cell_text(cell)
+        formula = attribute(cell, "formula")
+        if formula and not kind:
+            self._sheet.formulas += 1
+            text = formula[formula.find("=") :]
+        elif formula and text.startswith("#"):
+            self._sheet.errors[text] = self._sheet.errors.get(text, 0) + 1
+        text = formed(text, cell.get("form", "")) if text else ""
+        return Figure(text) if kind in _FIGURES else text

@@ -1,0 +1,329 @@
+"""Other files of the kinds of faults in ``test_cases.py``: other producers, positions and formats."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ingest.containers.embedded import pdf_files
+from ingest.parser import Parser, load_parser
+from support.opendocument import write_open_document
+from support.plain_pdf import text_at, write_plain_pdf
+
+_W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+_RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+@pytest.fixture(scope="module")
+def parser() -> Parser:
+    return load_parser("default")
+
+
+@pytest.fixture
+def read(parser: Parser, tmp_path: Path) -> Callable[[str, str | bytes], str]:
+    def read_text(name: str, content: str | bytes) -> str:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return parser.parse(tmp_path / name).text
+
+    return read_text
+
+
+Read = Callable[[str, str | bytes], str]
+
+PLAIN = [
+    ("display.html", "<table><tr><td>x<td>12<span style='display:block'>34</span></td></tr></table>", ["12 34"]),
+    ("sheet.html", "<style>.l{display: flex}</style><h2>Head<small class=l>sub</small></h2>", ["Head sub"]),
+    (
+        "symbols.html",
+        "<p>x <font face=Symbol>&#163;</font> 5, <span style='font-family:Wingdings'>þ</span> yes, "
+        "<span style='font-family:\"Symbol\"'>&#xF0B3;</span> 7</p>",
+        ["x ≤ 5, ☑ yes, ≥ 7"],
+    ),
+    ("reversed.html", "<ol reversed><li>c<li>b<li>a</ol>", ["3. c\n2. b\n1. a"]),
+    ("values.html", "<ol><li value=7>q<li>r</ol>", ["7. q\n8. r"]),
+    ("style.html", "<ol style='list-style-type: upper-roman'><li>s<li>t</ol>", ["I. s\nII. t"]),
+    ("note.md", "Fee 7[^1] net.\n\n[^1]: https://example.org/fees\n", ["7[^1] net", "[^1]: https://example.org/fees"]),
+    ("cell.md", "| a | b |\n|---|---|\n| 5 | x<div>y</div> |\n", ["| 5 | x y |"]),
+    ("blank.csv", 'a,b\n1, "x, y"\n2, "z"\n', ["| 1 | x, y |\n| 2 | z |"]),
+    (
+        "old.vcs",
+        "BEGIN:VCALENDAR\r\nVERSION:1.0\r\nBEGIN:VEVENT\r\nSUMMARY;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:Gr=C3=B6=\r\n"
+        "=C3=9Fe\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n",
+        ["Summary: Größe"],
+    ),
+    (
+        "old.vcf",
+        "BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=windows-1251;ENCODING=QUOTED-PRINTABLE:=C8=E2=E0=ED=EE=E2;=C8=E2=E0=ED\r\n"
+        "END:VCARD\r\n",
+        ["Name: Иванов, Иван"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "passages"), PLAIN, ids=[case[0] for case in PLAIN])
+def test_text_files_say_what_they_show(read: Read, name: str, content: str, passages: list[str]) -> None:
+    text = read(name, content)
+    assert [passage for passage in passages if passage not in text] == []
+
+
+def test_hidden_words_in_a_line_of_markdown_are_left_out(read: Read) -> None:
+    assert "H1" not in read("a.md", "Show <span style='display: none'>H1</span> end <b hidden='x'>H2</b>.\n")
+
+
+def _write_docx(path: Path, body: str, parts: dict[str, str]) -> None:
+    with zipfile.ZipFile(path, "w") as package:
+        package.writestr("[Content_Types].xml", "<Types/>")
+        package.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{_RELATIONS}"><Relationship Id="r" Type="{_OFFICE}/officeDocument" '
+            'Target="word/document.xml"/></Relationships>',
+        )
+        listed = "".join(f'<Relationship Id="{each}" Type="{_OFFICE}/{each}" Target="{each}.xml"/>' for each in parts)
+        package.writestr(
+            "word/_rels/document.xml.rels", f'<Relationships xmlns="{_RELATIONS}">{listed}</Relationships>'
+        )
+        package.writestr("word/document.xml", f"<w:document {_W}><w:body>{body}</w:body></w:document>")
+        for name, content in parts.items():
+            package.writestr(f"word/{name}.xml", content)
+
+
+def _run(text: str, properties: str = "") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def test_word_shows_raised_positions_and_symbols(parser: Parser, tmp_path: Path) -> None:
+    field = "".join(
+        f"<w:r>{each}</w:r>"
+        for each in (
+            '<w:fldChar w:fldCharType="begin"/>', '<w:instrText> SYMBOL 163 \\f "Symbol" \\s 12 </w:instrText>',
+            '<w:fldChar w:fldCharType="separate"/>', "<w:t>?</w:t>", '<w:fldChar w:fldCharType="end"/>',
+        )
+    )  # fmt: skip
+    raised = _run("6", '<w:position w:val="10"/>')
+    box = _run("þ", '<w:rFonts w:ascii="Wingdings"/>')
+    _write_docx(tmp_path / "a.docx", f"<w:p>{_run('Load 10')}{raised}{_run(' t, ')}{field}{_run(' 5 ')}{box}</w:p>", {})
+    assert parser.parse(tmp_path / "a.docx").text == "Load 10^6 t, ≤ 5 ☑"
+
+
+def test_word_counts_in_other_scripts(parser: Parser, tmp_path: Path) -> None:
+    kinds = ["russianLower", "chineseCounting", "decimalEnclosedCircle", "decimalFullWidth", "ganada"]
+    levels = "".join(
+        f'<w:lvl w:ilvl="{at}"><w:start w:val="12"/><w:numFmt w:val="{kind}"/><w:lvlText w:val="%{at + 1}."/></w:lvl>'
+        for at, kind in enumerate(kinds)
+    )
+    numbering = (
+        f'<w:numbering {_W}><w:abstractNum w:abstractNumId="0">{levels}</w:abstractNum>'
+        '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>'
+    )
+    items = "".join(
+        f'<w:p><w:pPr><w:numPr><w:ilvl w:val="{at}"/><w:numId w:val="1"/></w:numPr></w:pPr>{_run("x")}</w:p>'
+        for at in range(len(kinds))
+    )
+    _write_docx(tmp_path / "a.docx", items, {"numbering": numbering})
+    marks = [line.split()[0] for line in parser.parse(tmp_path / "a.docx").text.splitlines()]
+    assert marks == ["м.", "十二.", "⑫.", "１２.", "타."]
+
+
+def test_formulas_of_openpyxl_are_shown_as_written(parser: Parser, tmp_path: Path) -> None:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in (["Item", "Q1", "Total"], ["Rent", 5, "=B2*2"], ["Form", "", '=HYPERLINK("https://example.org/f","f")']):
+        sheet.append(row)
+    book.save(tmp_path / "a.xlsx")
+    document = parser.parse(tmp_path / "a.xlsx")
+    assert "| Rent | 5 | =B2*2 |" in document.text
+    assert "2 formulas without a stored value" in document.warnings[0]
+
+
+def _write_cells(path: Path, rows: str) -> None:
+    """Write a workbook with these rows of cells."""
+    import xlsxwriter
+
+    whole = path.with_name("whole.xlsx")
+    book = xlsxwriter.Workbook(whole)
+    book.add_worksheet("A")
+    book.close()
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(path, "w") as copy:
+        for name in source.namelist():
+            content = source.read(name).decode()
+            copy.writestr(name, content.replace("<sheetData/>", f"<sheetData>{rows}</sheetData>"))
+
+
+def test_each_cell_of_a_shared_formula_has_its_own(parser: Parser, tmp_path: Path) -> None:
+    _write_cells(
+        tmp_path / "a.xlsx",
+        '<row r="1"><c r="A1"><v>1</v></c><c r="B1"><v>2</v></c></row>'
+        '<row r="2"><c r="A2"><v>4</v></c><c r="B2"><f t="shared" ref="B2:B3" si="0">A2*$B$1+LOG10(A2)&amp;"A2"</f></c>'
+        '</row><row r="3"><c r="A3"><v>5</v></c><c r="B3"><f t="shared" si="0"/></c></row>'
+        '<row r="4"><c r="A4" t="str"><f>B1</f><v/></c><c r="B4" t="inlineStr"><is><t>a_x000D_\nb</t></is></c></row>',
+    )
+    text = parser.parse(tmp_path / "a.xlsx").text
+    assert '| 4 | =A2*$B$1+LOG10(A2)&"A2" |\n| 5 | =A3*$B$1+LOG10(A3)&"A2" |\n|  | a b |' in text
+
+
+def test_symbols_and_charts_of_excel(parser: Parser, tmp_path: Path) -> None:
+    import xlsxwriter
+
+    book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
+    sheet = book.add_worksheet("A")
+    sheet.write_row(0, 0, ["yes", 1])
+    sheet.write(1, 0, "þ", book.add_format({"font_name": "Wingdings"}))
+    sheet.write_rich_string(1, 1, book.add_format({"font_name": "Symbol"}), "\uf0a3", " 5 bar")
+    chart = book.add_chart({"type": "line"})
+    chart.add_series({"name": "Share", "values": "=A!$B$1:$B$1"})
+    sheet.insert_chart("D1", chart)
+    book.close()
+    text = parser.parse(tmp_path / "a.xlsx").text
+    assert "| ☑ | ≤ 5 bar |" in text
+    assert "|  | Share |" in text
+
+
+def test_cells_of_opendocument_are_read_as_shown(parser: Parser, tmp_path: Path) -> None:
+    def cell(shown: str, attributes: str = 'office:value-type="float"') -> str:
+        return f"<table:table-cell {attributes}>{shown and f'<text:p>{shown}</text:p>'}</table:table-cell>"
+
+    rows = [
+        cell("Code", 'office:value-type="string"') + cell("Value", 'office:value-type="string"'),
+        cell("01067") + cell("25.6 %", 'office:value-type="percentage" office:value="0.256"'),
+        cell("m<text:span text:style-name='U'>2</text:span>", 'office:value-type="string"')
+        + cell("31:30", 'office:value-type="time" office:time-value="PT31H30M00S"'),
+        cell("5.3.24", 'office:value-type="date" office:date-value="2024-03-05"')
+        + cell("", 'table:formula="of:=[.A2]*2"'),
+        cell("99", 'office:value-type="float" table:style-name="S"') + "<table:table-cell/>" * 3,
+    ]
+    styles = (
+        '<style:style style:name="U" style:family="text"><style:text-properties style:text-position="33% 58%"/>'
+        '</style:style><style:style style:name="S" style:family="table-cell"><style:text-properties '
+        'style:text-line-through-style="solid"/></style:style>'
+    )
+    body = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    write_open_document(tmp_path / "a.ods", "spreadsheet", f'<table:table table:name="A">{body}</table:table>', styles)
+    document = parser.parse(tmp_path / "a.ods")
+    assert document.text == (
+        "A\n\n| Code | Value |\n| --- | --- |\n| 01067 | 25.6 % |\n| m^2 | 31:30 |\n| 2024-03-05 | =[.A2]*2 |\n"
+        "| ~~99~~ |  |"
+    )
+    assert "1 formula without a stored value" in document.warnings[0]
+
+
+def test_a_hidden_section_of_opendocument_is_left_out(parser: Parser, tmp_path: Path) -> None:
+    section = '<text:section text:display="none"><text:p>old</text:p></text:section>'
+    write_open_document(tmp_path / "a.odt", "text", f"<text:p>Shown.</text:p>{section}")
+    assert parser.parse(tmp_path / "a.odt").text == "Shown."
+
+
+def test_cells_of_excel_2003_are_read_as_shown(parser: Parser, tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(
+        '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet" '
+        'xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><Styles>'
+        '<Style ss:ID="z"><NumberFormat ss:Format="00000"/></Style>'
+        '<Style ss:ID="p"><NumberFormat ss:Format="Percent"/></Style>'
+        '<Style ss:ID="d"><Font ss:StrikeThrough="1"/></Style></Styles><Worksheet ss:Name="A"><Table><Row>'
+        '<Cell ss:StyleID="z"><Data ss:Type="Number">1067</Data></Cell>'
+        '<Cell ss:StyleID="p"><Data ss:Type="Number">0.256</Data></Cell><Cell ss:Formula="=RC[-1]*2"/></Row><Row>'
+        '<Cell ss:StyleID="d"><Data ss:Type="Number">99</Data></Cell>'
+        '<Cell><Data ss:Type="Number">19.990000000000002</Data></Cell><Cell><ss:Data ss:Type="String" '
+        'xmlns="http://www.w3.org/TR/REC-html40">m<Sup>2</Sup></ss:Data></Cell></Row></Table></Worksheet></Workbook>'
+    )
+    document = parser.parse(tmp_path / "a.xml")
+    assert "| 01067 | 25.60% | =RC[-1]*2 |" in document.text
+    assert "| ~~99~~ | 19.99 | m^2 |" in document.text
+    assert "1 formula without a stored value" in document.warnings[0]
+
+
+def _write_book(path: Path, parts: dict[str, str], manifest: str, spine: str) -> None:
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr("mimetype", "application/epub+zip")
+        book.writestr(
+            "META-INF/container.xml",
+            '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+            '<rootfile full-path="OEBPS/c.opf"/></rootfiles></container>',
+        )
+        book.writestr(
+            "OEBPS/c.opf",
+            f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{manifest}</manifest><spine>{spine}</spine></package>',
+        )
+        for name, content in parts.items():
+            book.writestr(name, content)
+
+
+def test_chapters_of_a_book_are_found_by_any_address(parser: Parser, tmp_path: Path) -> None:
+    chapters = {
+        "OEBPS/a.xhtml": "<p>One 11.</p>",
+        "OEBPS\\b.html": "<p>Two 22.</p>",
+        "OEBPS/c.xhtml": "<p>Three 33.</p>",
+    }
+    manifest = (
+        '<item id="a" href="/OEBPS/a.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="b" href="b.html" media-type="text/x-oeb1-document"/><item id="c" href="c.xhtml"/>'
+        '<item id="d" href="d.pdf" media-type="application/pdf"/>'
+    )
+    spine = "".join(f'<itemref idref="{each}"/>' for each in ("a", "b", "c", "d", "lost"))
+    _write_book(tmp_path / "a.epub", chapters, manifest, spine)
+    document = parser.parse(tmp_path / "a.epub")
+    assert document.text == "One 11.\n\nTwo 22.\n\nThree 33."
+    assert document.warnings == (
+        "The chapter d.pdf is no page and was not read.", "The chapter lost is missing in the file and was not read."
+    )  # fmt: skip
+
+
+def test_the_style_sheets_of_a_book_apply(parser: Parser, tmp_path: Path) -> None:
+    page = (
+        '<html xmlns="http://www.w3.org/1999/xhtml"><head><link rel="stylesheet" href="../s.css"/></head><body>'
+        '<p>was <span class="k">99</span> 10<span class="u">6</span> t</p><p class="h">gone</p></body></html>'
+    )
+    parts = {
+        "OEBPS/t/a.xhtml": page,
+        "OEBPS/s.css": ".h{display:none} .k{text-decoration:line-through} .u{vertical-align:super}",
+    }
+    item = '<item id="a" href="t/a.xhtml" media-type="application/xhtml+xml"/>'
+    _write_book(tmp_path / "a.epub", parts, item, '<itemref idref="a"/>')
+    assert parser.parse(tmp_path / "a.epub").text == "was ~~99~~ 10^6 t"
+
+
+def test_words_of_a_pdf_under_shapes_or_in_their_colour_are_left_out(parser: Parser, tmp_path: Path) -> None:
+    write_plain_pdf(
+        tmp_path / "a.pdf",
+        text_at(72, 700, "Price 80 EUR.") + text_at(72, 680, "COVERED 999")
+        + "1 g 60 670 300 25 re f 0 g 60 600 200 20 re f " + text_at(72, 605, "BLACK 997")
+        + "0.2 0.3 0.6 rg 60 540 300 30 re f 1 g " + text_at(72, 550, "On blue 5"),
+    )  # fmt: skip
+    document = parser.parse(tmp_path / "a.pdf")
+    assert document.text.split() == ["Price", "80", "EUR.", "On", "blue", "5"]
+    assert "4 words on page 1 are not shown" in document.warnings[0]
+
+
+def test_a_group_on_a_layer_that_is_off_is_left_out(parser: Parser, tmp_path: Path) -> None:
+    drawn = text_at(72, 680, "HIDDEN 999")
+    write_plain_pdf(
+        tmp_path / "a.pdf",
+        text_at(72, 700, "Price 80 EUR.") + "/X Do",
+        catalog="/OCProperties<</OCGs[4 0 R]/D<</OFF[4 0 R]>>>>",
+        resources="/XObject<</X 5 0 R>>",
+        objects=[
+            "<</Type/OCG/Name(L)>>",
+            "<</Type/XObject/Subtype/Form/BBox[0 0 612 792]/OC 4 0 R/Resources<</Font<</F 3 0 R>>>>"
+            f"/Length {len(drawn)}>>stream\n{drawn}endstream",
+        ],
+    )
+    assert parser.parse(tmp_path / "a.pdf").text == "Price 80 EUR."
+
+
+def test_a_file_in_a_comment_of_a_pdf_is_a_document(tmp_path: Path) -> None:
+    write_plain_pdf(
+        tmp_path / "a.pdf",
+        text_at(72, 700, "Page."),
+        page="/Annots[<</Type/Annot/Subtype/FileAttachment/Rect[9 9 20 20]/FS 5 0 R>>]",
+        objects=[
+            "<</Type/EmbeddedFile/Length 9>>stream\nValue: 42\nendstream",
+            "<</Type/Filespec/F(pinned.txt)/EF<</F 4 0 R>>>>",
+        ],
+    )
+    assert list(pdf_files(tmp_path / "a.pdf")) == [("pinned.txt", b"Value: 42")]
