@@ -166,7 +166,7 @@ class _Cells:
                 cells[column] = text
         if cells:
             self._rows[index] = cells
-            if row.get("hidden") in ("1", "true"):
+            if row.get("hidden") in ("1", "true") or row.get("ht") == "0":
                 self._hidden_rows.add(index)
 
     def _read_cell(self, cell: Element, sheet: Sheet) -> str:
@@ -248,6 +248,20 @@ class _Cells:
                 yield [""] * len(columns)
             yield [self._rows[index].get(column, "") for column in columns]
             previous = index
+
+
+def name_hidden(rows: list[list[str]], hidden_rows: Iterable[int], hidden_columns: Iterable[int]) -> list[list[str]]:
+    """Name hidden rows and columns in the first filled cell of each. Return the rows."""
+    for index in hidden_rows:
+        cells = rows[index] if index < len(rows) else []
+        first = next((column for column, text in enumerate(cells) if text), None)
+        if first is not None:
+            cells[first] += " (hidden row)"
+    for column in hidden_columns:
+        found = next((cells for cells in rows if column < len(cells) and cells[column]), None)
+        if found is not None:
+            found[column] += " (hidden column)"
+    return rows
 
 
 def copy_merged(rows: list[list[str]], merged: Iterable[tuple[int, int, int, int]]) -> None:

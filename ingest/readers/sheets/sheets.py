@@ -23,9 +23,9 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.number_format import format_number, general
-from ingest.readers.shared.ooxml import Package, comment_line, description, number, texts
+from ingest.readers.shared.ooxml import Package, attribute, comment_line, description, number, texts
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
-from ingest.readers.sheets.cells import Figure, copy_merged, read_sheets, warnings_about
+from ingest.readers.sheets.cells import Figure, copy_merged, name_hidden, read_sheets, warnings_about
 from ingest.readers.sheets.old_cells import read_old_sheets
 from vectorstore.models import Scalar
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from python_calamine import CalamineWorkbook
 
 _OLD = b"\xd0\xcf\x11\xe0"
+_MOST_HIDDEN = 10_000  # at once: the rest of a sheet may be hidden
 _SHEET_LEVEL = 2  # the workbook itself is the outermost
 
 _HEADER = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(Header|Footer)\b[^>]*>([^<]+)<")
@@ -48,8 +49,9 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
     if not _has_parts(data):
         require_unencrypted(data, path)
         if not (data.startswith(_OLD) and _write_old_sheets(data, into)):
+            hidden = _hidden_in_open(data, path) if b"opendocument" in data[:200] else {}
             for name, rows in _sheets(_open(data, path), path):
-                _write_sheet(name, rows, into)
+                _write_sheet(name, _without_margin(name_hidden(rows, *hidden.get(name, ((), ())))), into)
         return {}
     package = Package(data, path)
     main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
@@ -126,7 +128,22 @@ def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[
             merged = sheet.merged_cell_ranges or []
         rows = [[_format(value) for value in row] for row in values]
         copy_merged(rows, ((top, bottom + 1, left, right + 1) for (top, left), (bottom, right) in merged))
-        yield name + " (hidden sheet)" * (name in hidden), _without_margin(rows)
+        yield name + " (hidden sheet)" * (name in hidden), rows
+
+
+def _hidden_in_open(data: bytes, path: Path) -> dict[str, tuple[list[int], list[int]]]:
+    """Return the hidden rows and columns of each shown sheet of a .ods, which calamine does not name."""
+    sheets = Package(data, path).xml("content.xml").iterfind(".//{*}spreadsheet/{*}table")
+    return {attribute(sheet, "name"): (list(_hidden(sheet, "row")), list(_hidden(sheet, "column"))) for sheet in sheets}
+
+
+def _hidden(sheet: Element, kind: str) -> Iterator[int]:
+    at = 0
+    for part in sheet.iterfind(f".//{{*}}table-{kind}"):
+        end = at + number(attribute(part, f"number-{kind}s-repeated"), 1)
+        if attribute(part, "visibility") in ("collapse", "filter"):
+            yield from range(at, min(end, at + _MOST_HIDDEN))
+        at = end
 
 
 def _without_margin(rows: list[list[str]]) -> list[list[str]]:
@@ -252,7 +269,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=7,
+    version=8,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )
