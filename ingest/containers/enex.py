@@ -25,7 +25,7 @@ def attachments(path: Path) -> Iterator[tuple[str, bytes]]:
             for resource in element.iterfind("resource"):
                 name = f"{_part(element.findtext('title', ''))}/{_name(resource)}"
                 names[name] = names.get(name, 0) + 1
-                yield _numbered(name, names[name]), base64.b64decode(resource.findtext("data", "") + "==")
+                yield numbered(name, names[name]), base64.b64decode(resource.findtext("data", "") + "==")
             element.clear()
     except ElementTree.ParseError as error:
         raise ValueError(f"it is not well-formed XML ({error})") from error
@@ -41,6 +41,7 @@ def _part(name: str) -> str:
     return _NO_NAME.sub("_", name.strip())[:100]
 
 
-def _numbered(name: str, number: int) -> str:
+def numbered(name: str, number: int) -> str:
+    """Return a name with its number, from the second of the same name on."""
     path = PurePath(name)
     return name if number == 1 else str(path.with_name(f"{path.stem} {number}{path.suffix}"))
