@@ -45,7 +45,9 @@ _SUFFIXES = {
     ".jsonc": "application/json",
     ".json5": "application/json",
     ".ldjson": "application/x-ndjson",
+    ".ass": "application/x-subrip",
     ".sbv": "application/x-subrip",
+    ".ssa": "application/x-subrip",
 }
 """Types by suffixes that kreuzberg does not know, or takes for another format."""
 _PAGES = {"text/html", "application/xhtml+xml", "message/rfc822", "application/rtf"}
