@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ingest.decoding import decode
+from ingest.decoding import decode, without_escapes
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import is_html, write_html_fragment
 from ingest.readers.shared.document_builder import DocumentBuilder
@@ -45,11 +45,11 @@ def write_markdown(source: str, into: DocumentBuilder) -> str:
 
     front = _FRONT_MATTER.match(source)
     if front:
-        into.prose(front[1])
+        into.prose(header := without_escapes(front[1]))
         source = source[front.end() :]
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     _add_children(SyntaxTreeNode(parser.parse(source)).children, into)
-    title = _FRONT_MATTER_TITLE.search(front[1]) if front else None
+    title = _FRONT_MATTER_TITLE.search(header) if front else None
     return title[1].strip("\"'") if title else ""
 
 
