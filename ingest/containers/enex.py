@@ -6,7 +6,8 @@ import base64
 import mimetypes
 import re
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
+from posixpath import splitext
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -43,5 +44,5 @@ def _part(name: str) -> str:
 
 def numbered(name: str, number: int) -> str:
     """Return a name with its number, from the second of the same name on."""
-    path = PurePath(name)
-    return name if number == 1 else str(path.with_name(f"{path.stem} {number}{path.suffix}"))
+    stem, suffix = splitext(name)
+    return name if number == 1 else f"{stem} {number}{suffix}"

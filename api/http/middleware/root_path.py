@@ -16,10 +16,10 @@ class RootPath:
         self._app, self._root = app, root
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        if scope["path"] == self._root:  # relative addresses of the page need the slash
+        if scope["path"] == self._root and scope["type"] == "http":  # relative addresses of the page need the slash
             await RedirectResponse(f"{self._root}/")(scope, receive, send)
             return
         host = Headers(scope=scope).get("host", "")

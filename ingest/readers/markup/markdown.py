@@ -99,7 +99,7 @@ def _plain(node: SyntaxTreeNode) -> str:
     if node.type in ("fence", "code_block"):
         return node.content
     if node.type == "html_block":
-        return _without_tags(node.content)
+        return html.unescape(_TAG.sub("", node.content))
     if node.type in ("paragraph", "heading", "inline"):
         return _inline(node)
     return "\n".join(_plain(child) for child in node.children)
@@ -170,10 +170,6 @@ class _Tag:
         if self.name == "a" and (address := _ADDRESS.search(self.source)) and is_useful_link(address[1]):
             return linked(text, address[1])
         return _FORMS.get(self.name, str)(text)
-
-
-def _without_tags(source: str) -> str:
-    return html.unescape(_TAG.sub("", source))
 
 
 READER = Reader(name="markdown", version=3, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

@@ -58,7 +58,8 @@ _FAMILIES = ("wordprocessingml", "spreadsheetml", "presentationml", "opendocumen
 
 def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Return the MIME type, with a warning if the name suggests another one."""
-    content, name = _type_by_signature(data) or mime_type_by_content(data), mime_type_of_name(path)
+    signed = next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
+    content, name = signed or mime_type_by_content(data), mime_type_of_name(path)
     if content is None or content in _AMBIGUOUS:
         return name or content or "text/plain", ()
     if name is None:
@@ -66,10 +67,6 @@ def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]
     if _is_text(content) == _is_text(name) and (_is_text(content) or _family(content) == _family(name)):
         return name, ()
     return content, (f"The name suggests {name}, but the content is {content}. Read as {content}.",)
-
-
-def _type_by_signature(data: bytes) -> str | None:
-    return next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
 
 
 def mime_type_of_name(path: PurePath) -> str | None:

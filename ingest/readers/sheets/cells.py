@@ -52,7 +52,8 @@ def read_sheets(package: Package, main: str) -> Iterator[Sheet]:
     root = package.xml(main)
     properties = root.find("{*}workbookPr")
     from_1904 = properties is not None and properties.get("date1904") in ("1", "true")
-    book = _Book(package, _styles(package, main), _shared_texts(package, main), from_1904)
+    texts = [_text(item) for part in package.related(main, "sharedStrings") for item in package.xml(part)]
+    book = _Book(package, _styles(package, main), texts, from_1904)
     relations = package.relations(main)
     for sheet in root.iterfind(".//{*}sheet"):
         relation = relations.get(attribute(sheet, "id"))
@@ -92,10 +93,6 @@ def _font(font: Element | None) -> tuple[bool, str]:
     strike, shift = font.find("{*}strike"), font.find("{*}vertAlign")
     is_struck = strike is not None and strike.get("val", "1") not in ("0", "false")
     return is_struck, "" if shift is None else shift.get("val", "")
-
-
-def _shared_texts(package: Package, main: str) -> list[str]:
-    return [_text(item) for part in package.related(main, "sharedStrings") for item in package.xml(part)]
 
 
 def _text(item: Element) -> str:

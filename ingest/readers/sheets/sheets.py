@@ -46,7 +46,7 @@ Value = str | float | int | bool | datetime.date | datetime.time | datetime.time
 def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add a heading and a table per sheet to the builder. Return the workbook's properties."""
     data, path = request.data, request.path
-    if not _has_parts(data):
+    if not (data.startswith(b"PK") and b"xl/workbook.xml" in data):  # .xlsx stores its workbook as XML parts
         require_unencrypted(data, path)
         if not (data.startswith(_OLD) and _write_old_sheets(data, into)):
             hidden = _hidden_in_open(data, path) if b"opendocument" in data[:200] else {}
@@ -86,11 +86,6 @@ def _write_old_sheets(data: bytes, into: DocumentBuilder) -> bool:
 def _write_sheet(name: str, rows: Sequence[Sequence[str]], into: DocumentBuilder) -> None:
     into.heading(name, _SHEET_LEVEL)
     into.sheet(list(_tables(rows)))
-
-
-def _has_parts(data: bytes) -> bool:
-    """Return whether the file stores its workbook as XML parts, as .xlsx does."""
-    return data.startswith(b"PK") and b"xl/workbook.xml" in data
 
 
 def _open(data: bytes, path: Path) -> CalamineWorkbook:

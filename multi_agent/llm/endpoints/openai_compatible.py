@@ -71,10 +71,8 @@ class _Content(BaseModel):
 
     @property
     def thinking(self) -> str:
-        found = (_parts(each, "text") for each in (self.reasoning_content, self.reasoning))
-        return next(filter(None, found), "") or (
-            _parts(self.content, "thinking") if isinstance(self.content, list) else ""
-        )
+        inside = self.content if isinstance(self.content, list) else ""
+        return _parts(self.reasoning_content, "text") or _parts(self.reasoning, "text") or _parts(inside, "thinking")
 
 
 def _parts(content: Any, kind: str) -> str:
@@ -91,12 +89,6 @@ class _Choice(BaseModel):
     message: _Content | None = None
     delta: _Content | None = None
     finish_reason: str | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        if not self.message and not self.delta and not self.finish_reason:
-            raise ValueError("neither a message nor a reason why there is none")
-        return self
 
     @property
     def is_cut(self) -> bool:
@@ -130,6 +122,12 @@ class _Response(BaseModel):
 
 class _Completion(_Response):
     choices: list[_Choice] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.choices[0].message and not self.choices[0].finish_reason:
+            raise ValueError("neither a message nor a reason why there is none")
+        return self
 
 
 class _Chunk(_Response):
