@@ -249,7 +249,7 @@ MARKED = [
     f"<|start|>assistant<|channel|>final <|constrain|>json<|message|>{body()}",
     f"<|channel>thought\n{DRAFT}<channel|>{body()}",
     f"analysisWe could say {DRAFT}assistantfinal{body()}",
-    f"{DRAFT} is wrong.[/THINK]{body()}",
+    f"Not {DRAFT}.[/THINK]{body()}",
     f"Perhaps {DRAFT}?\n</reasoning>\n{body()}",
 ]
 
