@@ -14,6 +14,7 @@ import tomllib
 import warnings
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
+from urllib.parse import quote
 
 import platformdirs
 from pydantic import (
@@ -102,8 +103,19 @@ class ServiceSettings(SettingsGroup):
     hosts: tuple[str, ...] = Field(
         default=(), description="Host names of the service, for example candor.example.com, optionally with a port."
     )
+    root_path: str = Field(
+        default="", description="Path of the service at a proxy, such as `/candor`. The proxy may remove it or not."
+    )
     certfile: Path | None = Field(default=None, description="TLS certificate with its chain, as PEM.")
     keyfile: Path | None = Field(default=None, description="Private key of the certificate, as PEM.")
+
+    @field_validator("root_path")
+    @classmethod
+    def _is_path(cls, value: str) -> str:
+        if quote(value, safe="/") != value:
+            raise ValueError("root_path must be the path of a URL, such as /candor")
+        path = value.strip("/")
+        return f"/{path}" if path else ""
 
     @field_validator("uploads_folder")
     @classmethod

@@ -39,7 +39,10 @@ _LABELS = {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "ks_c_5601
            "us-ascii": "utf-8", "ascii": "utf-8", "iso-8859-9": "cp1254", "windows-874": "cp874", "tis-620": "cp874",
            "iso-2022-jp": "iso2022_jp_2", "unicode-1-1-utf-7": "utf-7"}  # fmt: skip
 """What a declared encoding stands for: browsers and mail programs decode with these supersets (WHATWG Encoding)."""
-_CODE_PAGES = {0: "cp1252", 936: "gb18030", 950: "big5hkscs", 10000: "mac_roman", 20127: "utf-8", 20866: "koi8-r",
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_CODE_PAGES = {0: "cp1252", 936: "gb18030", 950: "big5hkscs", 10000: "mac_roman",
+               10006: "mac_greek", 10007: "mac_cyrillic",
+               10029: "mac_latin2", 10081: "mac_turkish", 20127: "utf-8", 20866: "koi8-r",
                21866: "koi8-u", 50220: "iso-2022-jp", 50221: "iso-2022-jp", 50222: "iso-2022-jp", 50225: "iso2022_kr",
                51932: "euc_jp", 51936: "gb18030", 51949: "cp949", 52936: "hz", 54936: "gb18030",
                65001: "utf-8"}  # fmt: skip
@@ -47,6 +50,12 @@ _CODE_PAGES = {0: "cp1252", 936: "gb18030", 950: "big5hkscs", 10000: "mac_roman"
 FONT_CODE_PAGES = {0: 1252, 77: 10000, 128: 932, 129: 949, 130: 1361, 134: 936, 136: 950, 161: 1253, 162: 1254,
                    163: 1258, 177: 1255, 178: 1256, 186: 1257, 204: 1251, 222: 874, 238: 1250}  # fmt: skip
 """Code pages of the fonts of RTF by their ``fcharset``."""
+
+
+def without_escapes(text: str) -> str:
+    r"""Return a text with each ``\uXXXX`` as its character. Pairs of surrogates are one character."""
+    plain = _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), text)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def code_page(number: int) -> str:

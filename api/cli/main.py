@@ -9,6 +9,7 @@ standard output, everything else to standard error. Commands import heavy module
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import pkgutil
 import sys
@@ -94,6 +95,9 @@ _command = cache(get_command)  # takes 0.1 s, which counts for tests that call `
 def main() -> None:
     """Run the command line. Exit codes: 0 success, 1 failure, 2 wrong usage. Print expected errors as one paragraph."""
     os.umask(0o077)  # files of the data folder, exports and logs contain documents
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that is not UTF-8 gets its unknown characters escaped
+            stream.reconfigure(errors="backslashreplace")
     as_json = "--json" in sys.argv
     try:
         with warnings.catch_warnings():

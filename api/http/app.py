@@ -21,6 +21,7 @@ from api.http.middleware.body_limit import BodyLimit
 from api.http.middleware.host_origin import SAFE_HEADERS, HostOriginCheck
 from api.http.middleware.metrics import Metrics, MetricsMiddleware
 from api.http.middleware.request_queue import RequestQueue
+from api.http.middleware.root_path import RootPath
 from api.http.openapi import ABOUT, customize_openapi
 from api.http.routes import docs, viewer
 from api.jobs.assembly import ServiceParts, start_service
@@ -45,6 +46,7 @@ def make_app(candor: Candor) -> FastAPI:
         description=ABOUT,
         docs_url=None,  # these pages load scripts from other hosts; routes/docs.py replaces them
         redoc_url=None,
+        servers=[{"url": root}] if (root := candor.settings.service.root_path) else None,
         lifespan=lifespan,
     )
     for router in _find_routers():
@@ -77,8 +79,10 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
     app.add_middleware(RequestQueue)
     # Counts rejected requests and the time in the queue, too.
     app.add_middleware(MetricsMiddleware, metrics=metrics)
-    # Outermost: rejects requests of foreign pages first, and adds the security headers to every response.
+    # Rejects requests of foreign pages first, and adds the security headers to every response.
     app.add_middleware(HostOriginCheck, hosts=settings.hosts)
+    if settings.root_path:  # Outermost: all others see the paths of the service itself.
+        app.add_middleware(RootPath, root=settings.root_path)
 
 
 async def _start(candor: Candor, metrics: Metrics, stack: AsyncExitStack) -> ServiceParts:

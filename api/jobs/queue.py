@@ -354,9 +354,9 @@ def _database_url(settings: Settings) -> str:
     """
     if settings.database_url is not None:
         return settings.database_url.get_secret_value()
-    url = f"sqlite:///{create_home(settings.home) / FILE}"
+    url = sql.URL.create("sqlite", database=str(create_home(settings.home) / FILE))
     engine = sql.create_engine(url)
     with engine.connect() as connection:
         connection.execute(sql.text("PRAGMA journal_mode=WAL"))  # persistent: readers do not block the writer
     engine.dispose()
-    return url
+    return url.render_as_string()

@@ -58,7 +58,7 @@ def _create_engine(settings: Settings) -> sql.Engine:
         except (sql.exc.ArgumentError, sql.exc.NoSuchModuleError, ModuleNotFoundError) as error:
             raise SettingsError(f"Invalid CANDOR_DATABASE_URL: {error}.") from error
     else:
-        engine = sql.create_engine(f"sqlite:///{create_home(settings.home) / DATABASE}")
+        engine = sql.create_engine(sql.URL.create("sqlite", database=str(create_home(settings.home) / DATABASE)))
         sql.event.listen(engine, "connect", _configure_sqlite)
         sql.event.listen(engine, "handle_error", _reject_long_pattern)
     sql.event.listen(engine, "handle_error", _describe_failure)

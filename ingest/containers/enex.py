@@ -6,7 +6,8 @@ import base64
 import mimetypes
 import re
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
+from posixpath import splitext
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -25,7 +26,7 @@ def attachments(path: Path) -> Iterator[tuple[str, bytes]]:
             for resource in element.iterfind("resource"):
                 name = f"{_part(element.findtext('title', ''))}/{_name(resource)}"
                 names[name] = names.get(name, 0) + 1
-                yield _numbered(name, names[name]), base64.b64decode(resource.findtext("data", "") + "==")
+                yield numbered(name, names[name]), base64.b64decode(resource.findtext("data", "") + "==")
             element.clear()
     except ElementTree.ParseError as error:
         raise ValueError(f"it is not well-formed XML ({error})") from error
@@ -41,6 +42,7 @@ def _part(name: str) -> str:
     return _NO_NAME.sub("_", name.strip())[:100]
 
 
-def _numbered(name: str, number: int) -> str:
-    path = PurePath(name)
-    return name if number == 1 else str(path.with_name(f"{path.stem} {number}{path.suffix}"))
+def numbered(name: str, number: int) -> str:
+    """Return a name with its number, from the second of the same name on."""
+    stem, suffix = splitext(name)
+    return name if number == 1 else f"{stem} {number}{suffix}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ingest.decoding import decode
+from ingest.decoding import decode, without_escapes
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
@@ -15,7 +15,8 @@ _BEFORE_UNINDENTED_LINE = re.compile(r"(?<=[^ \t\n])[ \t]*+\n(?:[ \t]*+\n)++(?=\
 
 def read_code(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the code to the builder: a block ends at blank lines before an unindented line."""
-    write_code(decode(request.data, request.path, into.warn), into)
+    text = decode(request.data, request.path, into.warn)
+    write_code(without_escapes(text) if request.path.suffix == ".properties" else text, into)
     return {}
 
 
@@ -25,4 +26,4 @@ def write_code(text: str, into: DocumentBuilder) -> None:
         into.code(block)
 
 
-READER = Reader(name="code", version=1, read=read_code, mime_types=("text/x-source-code",))
+READER = Reader(name="code", version=2, read=read_code, mime_types=("text/x-source-code",))

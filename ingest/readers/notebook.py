@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
@@ -14,8 +15,10 @@ from ingest.readers.data.data import write_data
 from ingest.readers.data.json_values import json_value
 from ingest.readers.data.value_writer import write_values
 from ingest.readers.data.values import Record, Value
+from ingest.readers.markup.element_writer import ElementWriter
 from ingest.readers.markup.html import write_page
 from ingest.readers.markup.markdown import write_markdown
+from ingest.readers.markup.tree import xml_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.text import write_text
 from vectorstore.models import Scalar
@@ -23,6 +26,7 @@ from vectorstore.models import Scalar
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _OBJECT = re.compile(r"\[?<[\w.]+(?: object)?(?: at 0x[0-9a-fA-F]+| size [^<>]*|:[^<>]*)?>(?:,[^<>]*<[^<>]*>)*\]?")
 """What Python prints for an object that has no text, such as a figure."""
+_DATA = re.compile(r"application/(?:.*\+)?json(?<!widget-view\+json)(?<!widget-state\+json)")
 _OLD_TYPES = {"text": "text/plain", "html": "text/html", "latex": "text/latex", "json": "application/json"}
 """MIME types of outputs by their names in notebooks before version 4."""
 
@@ -99,8 +103,12 @@ def _write_richest(forms: dict[str, Value], into: DocumentBuilder) -> None:
         write_markdown(_text(forms["text/markdown"]), into)
     if len(into.text) == before and "text/latex" in forms:
         into.prose(_text(forms["text/latex"]).strip().strip("$"))
-    if len(into.text) == before and isinstance(forms.get("application/json"), Record | list):
-        write_values([forms["application/json"]], into)
+    if len(into.text) == before and "image/svg+xml" in forms:
+        drawing = xml_tree(_text(forms["image/svg+xml"]).encode(), Path("output.svg"), into.warn)
+        ElementWriter(into).write(drawing, depth=0)
+    for kind, form in forms.items():  # values, or the data of a chart
+        if len(into.text) == before and _DATA.fullmatch(kind) and isinstance(form, Record | list):
+            write_values([form], into)
     plain = _shown(_text(forms.get("text/plain")))
     if len(into.text) == before and not _OBJECT.fullmatch(plain.strip()):
         into.code(plain)
@@ -111,4 +119,4 @@ def _shown(text: str) -> str:
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in _CONTROL.sub("", text).split("\n"))
 
 
-READER = Reader(name="notebook", version=1, read=read_notebook, mime_types=("application/x-ipynb+json",))
+READER = Reader(name="notebook", version=2, read=read_notebook, mime_types=("application/x-ipynb+json",))

@@ -1,4 +1,4 @@
-"""Reads subtitles (.srt, .vtt, .sbv) as flowing text: a line per sentence, with the time of its beginning."""
+"""Reads subtitles (.srt, .vtt, .sbv, .ass) as flowing text: a line per sentence, with the time of its beginning."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from ingest.readers.text import write_text
 from vectorstore.models import Scalar
 
 _CLOCK = r"(?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3}"
+_DIALOGUE = re.compile(
+    rf"^Dialogue:[^,]*,\s*({_CLOCK}),\s*({_CLOCK}),[^,]*,([^,\n]*),(?:[^,\n]*,){{4}}(.*)$", re.MULTILINE
+)
+"""A cue of Advanced SubStation: layer, times, style, speaker, margins, effect and text."""
 _TIMING = re.compile(rf"\s*(?P<start>{_CLOCK})\s*(?:-->|,)\s*{_CLOCK}(?:\s.*)?")
 _NO_CUE = re.compile(r"\ufeff?(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
@@ -42,12 +46,18 @@ class _Cue:
 def read_subtitles(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the text to the builder as one paragraph. A file without times is read as text."""
     source = decode(request.data, request.path, into.warn).replace("\r\n", "\n").replace("\r", "\n")
-    cues = [cue for cue in _cues(source) if cue.words]
+    cues = [cue for cue in _cues(_plain_cues(source)) if cue.words]
     if cues:
         into.prose("\n".join(_sentences(_without_repeats(cues))))
     else:
         write_text(source, into)
     return {}
+
+
+def _plain_cues(source: str) -> str:
+    """Return the cues of Advanced SubStation as those of other formats. Other sources stay as they are."""
+    cues = _DIALOGUE.sub(r"\1 --> \2\n<v \3>\4\n", re.sub(r"\\[Nnh]", " ", source))
+    return cues.replace("<v >", "") if _DIALOGUE.search(source) else source
 
 
 def _cues(source: str) -> Iterator[_Cue]:
@@ -132,4 +142,4 @@ def _ends(cue: _Cue) -> bool:
     return _SENTENCE_END.search(cue.words[-1]) is not None
 
 
-READER = Reader(name="subtitles", version=1, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
+READER = Reader(name="subtitles", version=2, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))

@@ -15,11 +15,8 @@ _MESSAGE_TOKENS = 8  # the markers of a chat template around a message
 
 def estimate_prompt(messages: Iterable[Message]) -> int:
     """Return the estimated number of tokens of the messages, pictures included."""
-    return sum(map(_estimate_message, messages))
-
-
-def _estimate_message(message: Message) -> int:
-    return estimate_tokens(message.content) + sum(picture.tokens for picture in message.pictures)
+    pictures = sum(picture.tokens for message in messages for picture in message.pictures)
+    return pictures + sum(estimate_tokens(message.content) for message in messages)
 
 
 class ContextWindowCheck(EndpointWrapper):

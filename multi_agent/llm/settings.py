@@ -59,6 +59,13 @@ class EndpointSettings(SettingsGroup):
         default=16_384, ge=512, description="maximum tokens of prompt and response together; sent to Ollama "
         "(num_ctx) with every request, because Ollama silently truncates longer prompts")  # fmt: skip
     max_output_tokens: int = Field(default=4_096, ge=1, description="maximum tokens of a response, including thinking")
+    think: bool | Literal["low", "medium", "high"] | None = Field(
+        default=None, description="whether, or how much, the model thinks before it answers: `false`, `true`, `low`, "
+        "`medium` or `high`; without it, the endpoint decides. Sent to Ollama as `think`, to `openai` as "
+        "`reasoning_effort`")  # fmt: skip
+    extra_body: dict[str, Any] = Field(
+        default={}, description="more fields for each request to an `openai` endpoint, such as "
+        "`chat_template_kwargs = {enable_thinking = false}` for vLLM and llama.cpp")  # fmt: skip
     temperature: float | None = Field(
         default=0.0, ge=0, le=2, description="temperature; None uses the endpoint's, as some reasoning models require"
     )
@@ -99,6 +106,11 @@ class EndpointSettings(SettingsGroup):
         if self.provider == "local" and self.vision == "on":
             raise ValueError("vision must be 'auto' or 'off', because a `local` model does not support pictures")
         return self
+
+    @property
+    def effort(self) -> str | None:
+        """The value of ``reasoning_effort`` for ``think``. Plain true has none."""
+        return "none" if self.think is False else self.think if isinstance(self.think, str) else None
 
     @property
     def name(self) -> str:

@@ -139,7 +139,8 @@ class MetricsMiddleware:
             nonlocal transport
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 seconds = time.perf_counter() - started
-                self._metrics.count_request(scope.get("method", "GET"), _route(scope), message["status"], seconds)
+                route = getattr(scope.get("route"), "path", "none")  # "none" for unknown paths
+                self._metrics.count_request(scope.get("method", "GET"), route, message["status"], seconds)
             if not transport and (transport := _transport(message)):
                 self._metrics.streams.labels(transport).inc()
             await send(message)
@@ -149,11 +150,6 @@ class MetricsMiddleware:
         finally:
             if transport:
                 self._metrics.streams.labels(transport).dec()
-
-
-def _route(scope: Scope) -> str:
-    """Return the pattern of the route, or "none" for unknown paths."""
-    return getattr(scope.get("route"), "path", "none")
 
 
 def _transport(message: Message) -> str:

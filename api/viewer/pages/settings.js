@@ -13,6 +13,6 @@ export function showSettings(container) {
   container.append(h("h1", {}, "Settings"),
     h("section", {}, h("p", {class: "inline"}, h("label", {for: "theme"}, "Colors"), colors), h("p", {class: "note"}, "Stored in this browser.")),
     ...(owner() ? [storedRuns()] : []),
-    h("section", {}, h("h2", {}, "For programs"), h("p", {class: "line"}, h("a", {href: "/docs"}, "Documentation of the REST API"))));
+    h("section", {}, h("h2", {}, "For programs"), h("p", {class: "line"}, h("a", {href: "docs"}, "Documentation of the REST API"))));
   return {};
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from ingest.decoding import Warn, decode
+from ingest.decoding import Warn, decode, without_escapes
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.code import write_code
 from ingest.readers.data.json_values import json_lines, json_value, json_values
@@ -56,7 +56,7 @@ def write_data(text: str, name: str, into: DocumentBuilder) -> None:
             write_values(values, into)
     except (ValueError, RecursionError) as error:
         into.warn(f"The file is not valid {name}, or nested too deeply ({error}). It was read as text.")
-        write_code(text, into)
+        write_code(without_escapes(text), into)
 
 
-READER = Reader(name="data", version=2, read=read_data, mime_types=tuple(_NAMES))
+READER = Reader(name="data", version=3, read=read_data, mime_types=tuple(_NAMES))

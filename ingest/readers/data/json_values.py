@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 
-from ingest.decoding import Warn
+from ingest.decoding import Warn, without_escapes
 from ingest.readers.data.values import Record, Value
 from ingest.readers.data.yaml_values import yaml_values
 
 _TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|//(?P<line>[^\n]*)|/\*(?P<block>(?:[^*]|\*(?!/))*+)(?:\*/)?"""
 )
-_SURROGATES = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _NAMED = 5  # lines that a warning names
 
 
@@ -71,7 +70,9 @@ def _commented(text: str, warn: Warn) -> list[Value]:
 
 def _as_yaml(token: re.Match[str]) -> Iterator[str]:
     if token["string"] is not None:
-        yield _SURROGATES.sub(lambda pair: json.loads(f'"{pair[0]}"'), token["string"])
+        string = without_escapes(token["string"])
+        inner = string[1:-1].replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+        yield f'"{inner}"' if string[0] == "'" else string
     elif token["line"] is not None:
         yield f" #{token['line']}"
     else:

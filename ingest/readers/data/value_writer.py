@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
+from ingest.decoding import without_escapes
 from ingest.readers.data.rich_text import is_rich_text, write_rich_text
 from ingest.readers.data.values import COMMENT, Record, Value
 from ingest.readers.markup.element_writer import plain_text
@@ -68,7 +69,7 @@ class _Writer:
         return self._text(value) if isinstance(value, str) else "null" if value is None else str(value).lower()
 
     def _text(self, text: str) -> str:
-        text = _LONE_SURROGATE.sub("\ufffd", text)
+        text = without_escapes(_LONE_SURROGATE.sub("\ufffd", text))  # a value may be JSON of its own
         if len(text) >= _MIN_ENCODED and _ENCODED.fullmatch(text):
             self._encoded += 1
             return "[...]"

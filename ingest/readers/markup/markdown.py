@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ingest.decoding import decode
+from ingest.decoding import decode, without_escapes
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import is_html, write_html_fragment
 from ingest.readers.shared.document_builder import DocumentBuilder
@@ -48,12 +48,12 @@ def write_markdown(source: str, into: DocumentBuilder) -> str:
 
     front = _FRONT_MATTER.match(source)
     if front:
-        into.prose(front[1])
+        into.prose(header := without_escapes(front[1]))
         source = source[front.end() :]
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.block.ruler.at("reference", _reference, {"alt": []})
     _add_children(SyntaxTreeNode(parser.parse(source)).children, into)
-    title = _FRONT_MATTER_TITLE.search(front[1]) if front else None
+    title = _FRONT_MATTER_TITLE.search(header) if front else None
     return title[1].strip("\"'") if title else ""
 
 
@@ -111,7 +111,7 @@ def _plain(node: SyntaxTreeNode) -> str:
     if node.type in ("fence", "code_block"):
         return node.content
     if node.type == "html_block":
-        return _without_tags(node.content)
+        return html.unescape(_TAG.sub("", node.content))
     if node.type in ("paragraph", "heading", "inline"):
         return _inline(node)
     return "\n".join(_plain(child) for child in node.children)
@@ -184,10 +184,6 @@ class _Tag:
         if self.name == "a" and (address := _ADDRESS.search(self.source)) and is_useful_link(address[1]):
             return linked(text, address[1])
         return _FORMS.get(self.name, str)(text)
-
-
-def _without_tags(source: str) -> str:
-    return html.unescape(_TAG.sub("", source))
 
 
 READER = Reader(name="markdown", version=3, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

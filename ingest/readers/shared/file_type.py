@@ -45,7 +45,9 @@ _SUFFIXES = {
     ".jsonc": "application/json",
     ".json5": "application/json",
     ".ldjson": "application/x-ndjson",
+    ".ass": "application/x-subrip",
     ".sbv": "application/x-subrip",
+    ".ssa": "application/x-subrip",
     ".vcs": "text/calendar",
 }
 """Types by suffixes that kreuzberg does not know, or takes for another format."""
@@ -57,7 +59,8 @@ _FAMILIES = ("wordprocessingml", "spreadsheetml", "presentationml", "opendocumen
 
 def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]:
     """Return the MIME type, with a warning if the name suggests another one."""
-    content, name = _type_by_signature(data) or mime_type_by_content(data), mime_type_of_name(path)
+    signed = next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
+    content, name = signed or mime_type_by_content(data), mime_type_of_name(path)
     if content is None or content in _AMBIGUOUS:
         return name or content or "text/plain", ()
     if name is None:
@@ -65,10 +68,6 @@ def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]
     if _is_text(content) == _is_text(name) and (_is_text(content) or _family(content) == _family(name)):
         return name, ()
     return content, (f"The name suggests {name}, but the content is {content}. Read as {content}.",)
-
-
-def _type_by_signature(data: bytes) -> str | None:
-    return next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
 
 
 def mime_type_of_name(path: PurePath) -> str | None:

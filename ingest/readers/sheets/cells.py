@@ -57,7 +57,8 @@ def read_sheets(package: Package, main: str) -> Iterator[Sheet]:
     root = package.xml(main)
     properties = root.find("{*}workbookPr")
     from_1904 = properties is not None and properties.get("date1904") in ("1", "true")
-    book = _Book(package, _styles(package, main), _shared_texts(package, main), from_1904)
+    texts = [_text(item) for part in package.related(main, "sharedStrings") for item in package.xml(part)]
+    book = _Book(package, _styles(package, main), texts, from_1904)
     relations = package.relations(main)
     for sheet in root.iterfind(".//{*}sheet"):
         relation = relations.get(attribute(sheet, "id"))
@@ -98,10 +99,6 @@ def _font(font: Element | None) -> tuple[bool, str, str]:
     is_struck = strike is not None and strike.get("val", "1") not in ("0", "false")
     name = font.find("{*}rFont") if name is None else name
     return is_struck, "" if shift is None else shift.get("val", ""), "" if name is None else name.get("val", "")
-
-
-def _shared_texts(package: Package, main: str) -> list[str]:
-    return [_text(item) for part in package.related(main, "sharedStrings") for item in package.xml(part)]
 
 
 def _text(item: Element) -> str:
@@ -180,7 +177,7 @@ class _Cells:
                 cells[column] = text
         if cells:
             self._rows[index] = cells
-            if row.get("hidden") in ("1", "true"):
+            if row.get("hidden") in ("1", "true") or row.get("ht") == "0":
                 self._hidden_rows.add(index)
 
     def _read_cell(self, cell: Element, place: tuple[int, int], sheet: Sheet) -> str:
@@ -275,6 +272,20 @@ class _Cells:
                 yield [""] * len(columns)
             yield [self._rows[index].get(column, "") for column in columns]
             previous = index
+
+
+def name_hidden(rows: list[list[str]], hidden_rows: Iterable[int], hidden_columns: Iterable[int]) -> list[list[str]]:
+    """Name hidden rows and columns in the first filled cell of each. Return the rows."""
+    for index in hidden_rows:
+        cells = rows[index] if index < len(rows) else []
+        first = next((column for column, text in enumerate(cells) if text), None)
+        if first is not None:
+            cells[first] += " (hidden row)"
+    for column in hidden_columns:
+        found = next((cells for cells in rows if column < len(cells) and cells[column]), None)
+        if found is not None:
+            found[column] += " (hidden column)"
+    return rows
 
 
 def copy_merged(rows: list[list[str]], merged: Iterable[tuple[int, int, int, int]]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.readers.shared.form import linked
 from ingest.readers.shared.number_format import GENERAL, format_number
 from ingest.readers.shared.ooxml import comment_line
-from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, formed, place_name
+from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, formed, name_hidden, place_name
 
 if TYPE_CHECKING:
     from xlrd.book import Book
@@ -59,7 +59,9 @@ class _Cells:
             cells = [self._cell(row, column) for column in range(self._sheet.row_len(row))]
             self._found.rows.append(cells + [""] * (width - len(cells)))
         copy_merged(self._found.rows, self._sheet.merged_cells)
-        self._name_hidden()
+        rows = (row for row, about in self._sheet.rowinfo_map.items() if about.hidden)
+        columns = (each for each, about in self._sheet.colinfo_map.items() if about.hidden or about.width == 0)
+        name_hidden(self._found.rows, rows, columns)
         return self._found
 
     def _cell(self, row: int, column: int) -> str:
@@ -102,15 +104,3 @@ class _Cells:
             return format_number(value, code, from_1904=self._book.datemode == 1)
         except (ValueError, ArithmeticError):  # a number beyond what can be shown
             return str(value)
-
-    def _name_hidden(self) -> None:
-        rows = self._found.rows
-        for number, about in self._sheet.rowinfo_map.items():
-            if about.hidden and number < len(rows):
-                first = next((index for index, text in enumerate(rows[number]) if text), None)
-                if first is not None:
-                    rows[number][first] += " (hidden row)"
-        for column, about in self._sheet.colinfo_map.items():
-            hidden = next((row for row in rows if column < len(row) and row[column]), None)
-            if (about.hidden or about.width == 0) and hidden is not None:
-                hidden[column] += " (hidden column)"

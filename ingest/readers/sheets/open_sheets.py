@@ -11,9 +11,10 @@ from xml.etree.ElementTree import Element
 from ingest.readers.odf import Body, formed, read_content
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import repeat_merged
-from ingest.readers.shared.ooxml import Package, attribute
-from ingest.readers.sheets.cells import Figure, Sheet
+from ingest.readers.shared.ooxml import Package, attribute, number
+from ingest.readers.sheets.cells import Figure, Sheet, name_hidden
 
+_MOST_HIDDEN = 10_000  # at once: the rest of a sheet may be hidden
 _FIGURES = {"float", "percentage", "currency", "date", "time", "boolean"}
 
 
@@ -30,8 +31,18 @@ def read_open_sheets(package: Package) -> Iterator[Sheet]:
         sheet = Sheet(attribute(table, "name") + " (hidden sheet)" * is_hidden, "", [])
         rows = list(repeat_merged(_SheetCells(package, content, sheet).rows(table)))
         width = max((column + 1 for row in rows for column, text in enumerate(row) if text), default=0)
-        sheet.rows = [row[:width] for row in rows]
+        rows = [row[:width] for row in rows]
+        sheet.rows = name_hidden(rows, _hidden(table, "row"), _hidden(table, "column"))
         yield sheet
+
+
+def _hidden(sheet: Element, kind: str) -> Iterator[int]:
+    at = 0
+    for part in sheet.iterfind(f".//{{*}}table-{kind}"):
+        end = at + number(attribute(part, f"number-{kind}s-repeated"), 1)
+        if attribute(part, "visibility") in ("collapse", "filter"):
+            yield from range(at, min(end, at + _MOST_HIDDEN))
+        at = end
 
 
 class _SheetCells(Body):

@@ -53,11 +53,11 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
         package = open_package(request)
         _write_sheets(read_open_sheets(package), into)
         return properties(package)
-    if not _has_parts(data):
+    if not (data.startswith(b"PK") and b"xl/workbook.xml" in data):  # .xlsx stores its workbook as XML parts
         require_unencrypted(data, path)
         if not (data.startswith(_OLD) and _write_old_sheets(data, into)):
             for name, rows in _sheets(_open(data, path), path):
-                _write_sheet(name, rows, into)
+                _write_sheet(name, _without_margin(rows), into)
         return {}
     package = Package(data, path)
     main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
@@ -99,11 +99,6 @@ def _write_sheet(name: str, rows: Sequence[Sequence[str]], into: DocumentBuilder
     into.sheet(list(_tables(rows)))
 
 
-def _has_parts(data: bytes) -> bool:
-    """Return whether the file stores its workbook as XML parts, as .xlsx does."""
-    return data.startswith(b"PK") and b"xl/workbook.xml" in data
-
-
 def _open(data: bytes, path: Path) -> CalamineWorkbook:
     import python_calamine
 
@@ -139,7 +134,7 @@ def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[
             merged = sheet.merged_cell_ranges or []
         rows = [[_format(value) for value in row] for row in values]
         copy_merged(rows, ((top, bottom + 1, left, right + 1) for (top, left), (bottom, right) in merged))
-        yield name + " (hidden sheet)" * (name in hidden), _without_margin(rows)
+        yield name + " (hidden sheet)" * (name in hidden), rows
 
 
 def _without_margin(rows: list[list[str]]) -> list[list[str]]:

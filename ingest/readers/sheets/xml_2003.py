@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.number_format import GENERAL, format_number
 from ingest.readers.shared.ooxml import attribute, local_name, number
-from ingest.readers.sheets.cells import Sheet, formed, warnings_about
+from ingest.readers.sheets.cells import Sheet, formed, name_hidden, warnings_about
 
 NAMESPACE = "urn:schemas-microsoft-com:office:spreadsheet"
 _FORMS = {"Sup": (False, "superscript"), "Sub": (False, "subscript"), "S": (True, "")}
@@ -25,13 +25,26 @@ def write_workbook(root: Element, into: DocumentBuilder) -> None:
     styles = {attribute(style, "ID"): style for style in root.iterfind("{*}Styles/{*}Style")}
     formulas = 0
     for sheet in root.iterfind("{*}Worksheet"):
-        into.heading(attribute(sheet, "Name"), level=2)
-        into.table(repeat_merged(_cells(row, styles) for row in sheet.iterfind("{*}Table/{*}Row")))
+        shown = sheet.findtext("{*}WorksheetOptions/{*}Visible", "")
+        into.heading(attribute(sheet, "Name") + " (hidden sheet)" * shown.startswith("SheetHidden"), level=2)
+        rows = repeat_merged(_cells(row, styles) for row in sheet.iterfind("{*}Table/{*}Row"))
+        hidden = [
+            number for number, row in enumerate(sheet.iterfind("{*}Table/{*}Row")) if attribute(row, "Hidden") == "1"
+        ]
+        into.table(name_hidden(rows, hidden, _hidden_columns(sheet)))
         formulas += sum(bool(attribute(cell, "Formula")) and _is_empty(cell) for cell in sheet.iterfind(".//{*}Cell"))
         comments = ("".join(comment.itertext()).strip() for comment in sheet.iterfind(".//{*}Comment"))
         into.prose("\n".join(f"Comment: {' '.join(text.split())}" for text in comments if text))
     for warning in warnings_about([Sheet("", "", [], formulas)]):
         into.warn(warning)
+
+
+def _hidden_columns(sheet: Element) -> Iterator[int]:
+    after = 0
+    for column in sheet.iterfind("{*}Table/{*}Column"):
+        first = number(attribute(column, "Index"), after + 1) - 1
+        after = first + min(number(attribute(column, "Span")) + 1, _MAX_GAP)
+        yield from range(first, after) if attribute(column, "Hidden") == "1" else ()
 
 
 def _cells(row: Element, styles: Mapping[str, Element]) -> list[Cell]:

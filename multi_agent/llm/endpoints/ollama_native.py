@@ -51,6 +51,7 @@ class OllamaNative:
             "messages": [_message(message) for message in request.messages],
             "format": request.schema,
             "options": self._options(request.temperature),
+            "think": self._settings.think,
         }
         if request.on_text and self._settings.stream:
             return await self._stream(body, request.on_text, request.on_thinking, started)

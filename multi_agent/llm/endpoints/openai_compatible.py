@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from multi_agent.errors import LLMRefused
 from multi_agent.llm.endpoint import EndpointRequest, Reply
@@ -32,13 +34,18 @@ if TYPE_CHECKING:
 # The client requires a key. Servers without keys ignore it.
 _NO_KEY = "none"
 _PATH = "/chat/completions"
+_CUT = {"length", "max_tokens", "max_output_tokens"}  # servers differ in the name of this finish reason
 _REJECTED_REQUEST = (400, 422, 501)  # among others, statuses for an unknown field or an unknown value of one
 
 
 class _Function(BaseModel):
     """The arguments of a tool call. A stream sends them in pieces."""
 
-    arguments: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.arguments) if isinstance(self.arguments, dict) else self.arguments or ""
 
 
 class _ToolCall(BaseModel):
@@ -50,31 +57,42 @@ class _ToolCall(BaseModel):
 class _Content(BaseModel):
     """A message, or the delta of one. Servers differ in the name of the field for thinking."""
 
-    content: str | None = None
+    content: str | list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
 
     @property
     def text(self) -> str:
         calls = (call.function for call in self.tool_calls or ())
-        arguments = "".join(function.arguments or "" for function in calls if function)
-        return arguments or self.content or self.refusal or ""
+        arguments = "".join(function.text for function in calls if function)
+        return arguments or _parts(self.content, "text") or self.refusal or ""
 
     @property
     def thinking(self) -> str:
-        return self.reasoning_content or self.reasoning or ""
+        inside = self.content if isinstance(self.content, list) else ""
+        return _parts(self.reasoning_content, "text") or _parts(self.reasoning, "text") or _parts(inside, "thinking")
+
+
+def _parts(content: Any, kind: str) -> str:
+    """Return the text of a content. It may be a list of parts, each of which may have parts again."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(_parts(part[kind], "text") for part in parts if isinstance(part, dict) and kind in part)
 
 
 class _Choice(BaseModel):
-    message: _Content
+    """A choice of a response, or of a chunk. Some have no message: the last of a stream, or one without room."""
+
+    message: _Content | None = None
+    delta: _Content | None = None
     finish_reason: str | None = None
 
-
-class _ChunkChoice(BaseModel):
-    delta: _Content | None = None  # some servers' last choice has none
-    finish_reason: str | None = None
+    @property
+    def is_cut(self) -> bool:
+        return (self.finish_reason or "").lower() in _CUT
 
 
 class _TokenDetails(BaseModel):
@@ -82,8 +100,9 @@ class _TokenDetails(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_tokens_details: _TokenDetails | None = None
 
 
@@ -104,9 +123,22 @@ class _Response(BaseModel):
 class _Completion(_Response):
     choices: list[_Choice] = Field(min_length=1)
 
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.choices[0].message and not self.choices[0].finish_reason:
+            raise ValueError("neither a message nor a reason why there is none")
+        return self
+
 
 class _Chunk(_Response):
-    choices: list[_ChunkChoice]
+    """A part of a stream. Those with a ping or with measurements have no choices."""
+
+    choices: list[_Choice] = []
+
+    @field_validator("choices", mode="before")
+    @classmethod
+    def _may_be_null(cls, value: object) -> object:
+        return [] if value is None else value
 
 
 AnyResponse = TypeVar("AnyResponse", bound=_Response)
@@ -124,9 +156,13 @@ class OpenAICompatible:
 
         self._settings = settings
         self.forms = ResponseForms(settings, folder)
+        url = urlsplit(settings.base_url)
+        key = settings.api_key.get_secret_value() if settings.api_key else _NO_KEY
         self._client = openai.AsyncOpenAI(
-            base_url=settings.base_url,
-            api_key=settings.api_key.get_secret_value() if settings.api_key else _NO_KEY,
+            base_url=url._replace(query="").geturl(),
+            default_query=dict(parse_qsl(url.query)),  # a path is added to the address, not to its query
+            default_headers={"api-key": key} if "api-version=" in url.query else {},  # Azure's name for it
+            api_key=key,
             max_retries=0,  # RetryingEndpoint retries
             # Declared as httpx2, but httpx works as well, and then both endpoints raise the same transport errors.
             http_client=httpx.AsyncClient(  # type: ignore[arg-type]
@@ -174,11 +210,14 @@ class OpenAICompatible:
             "messages": [_message(message) for message in request.messages],
             limit: settings.max_output_tokens,
             **fields(form, request.schema),
+            **({} if settings.effort is None else {"reasoning_effort": settings.effort}),
+            **settings.extra_body,
         }
         return body if request.temperature is None else body | {"temperature": request.temperature}
 
     async def _stream(self, body: dict[str, Any], on_text: OnText, on_thinking: OnText | None) -> Reply:
-        text = thinking = finish = model = ""
+        text = thinking = model = ""
+        last: _Choice | None = None
         usage: _Usage | None = None
         timings: _Timings | None = None
         async with transport_errors(self._settings) as received, aclosing(self._chunks(body)) as chunks:
@@ -188,10 +227,9 @@ class OpenAICompatible:
                 model = chunk.model or model
                 timings = chunk.timings or timings
                 for choice in chunk.choices:
-                    finish = choice.finish_reason or finish
-                    if choice.delta is None:
-                        continue
-                    added, thought = choice.delta.text, choice.delta.thinking
+                    last = choice if choice.finish_reason else last
+                    delta = choice.delta or _Content()
+                    added, thought = delta.text, delta.thinking
                     if added or thought:
                         received()
                     if thought:
@@ -201,12 +239,12 @@ class OpenAICompatible:
                     if added:
                         text += added
                         await on_text(text)
-        if not finish:
+        if last is None:
             raise stream_interrupted(self._settings, "the stream has no finish reason")
         if usage is None:
             raise streaming_unsupported(self._settings, "its stream has no token usage, which budgets need")
         tokens = _tokens(usage, timings)
-        return Reply(text=text, thinking=thinking, truncated=finish == "length", model=model, **tokens)
+        return Reply(text=text, thinking=thinking, truncated=last.is_cut, model=model, **tokens)
 
     async def _chunks(self, body: dict[str, Any]) -> AsyncGenerator[_Chunk]:
         """Yield the chunks of a stream. Only errors of the stream are translated, not those of its consumer.
@@ -224,12 +262,15 @@ class OpenAICompatible:
                 stream_cls=openai.AsyncStream[object],
             )
             async with stream:
-                received = False
+                chunk, has_choice = None, False
                 async for chunk in stream:
-                    received = True
-                    yield self._parse(_Chunk, chunk)
+                    parsed = self._parse(_Chunk, chunk)
+                    has_choice = has_choice or bool(parsed.choices)
+                    yield parsed
+                if chunk is not None and not has_choice:
+                    raise wrong_protocol(self._settings, str(chunk))
                 content_type = stream.response.headers.get("content-type", "")
-                if not received and "event-stream" not in content_type:
+                if chunk is None and "event-stream" not in content_type:
                     raise self._not_a_stream(content_type)
 
     def _parse(self, schema: type[AnyResponse], response: object) -> AnyResponse:
@@ -284,10 +325,11 @@ def _context_length(model: Any) -> int | None:
 
 def _reply(completion: _Completion, seconds: float) -> Reply:
     choice = completion.choices[0]
+    message = choice.message or _Content()
     return Reply(
-        text=choice.message.text,
-        thinking=choice.message.thinking,
-        truncated=choice.finish_reason == "length",
+        text=message.text,
+        thinking=message.thinking,
+        truncated=choice.is_cut,
         model=completion.model or "",
         seconds=seconds,
         **(_tokens(completion.usage, completion.timings) if completion.usage else {}),
@@ -295,12 +337,13 @@ def _reply(completion: _Completion, seconds: float) -> Reply:
 
 
 def _tokens(usage: _Usage, timings: _Timings | None) -> dict[str, int]:
-    details = usage.prompt_tokens_details
+    prompt, details = usage.prompt_tokens or 0, usage.prompt_tokens_details
+    written = usage.completion_tokens
     cached = details.cached_tokens if details else None
     if cached is None and timings:
         cached = timings.cache_n
     return {
-        "prompt_tokens": usage.prompt_tokens,
+        "prompt_tokens": prompt,
         "cached_tokens": cached or 0,
-        "completion_tokens": usage.completion_tokens,
+        "completion_tokens": max((usage.total_tokens or 0) - prompt, 0) if written is None else written,
     }

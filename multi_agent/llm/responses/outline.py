@@ -74,7 +74,7 @@ class _Outline:
                 return f"[{', '.join(self.render(each, indent) for each in schema['prefixItems'])}]"
             case "array":
                 items = self.render(schema.get("items", {}), indent)
-                return f"({items})[]" if _is_union(items) else f"{items}[]"
+                return f"({items})[]" if " | " in items and not items.startswith("{") else f"{items}[]"
             case None:
                 return "any"
             case kind:
@@ -134,10 +134,6 @@ class _Outline:
         yield from rest[:-1]
         if rest:
             yield f"{rest[-1]}{comma}"
-
-
-def _is_union(rendered: str) -> bool:
-    return " | " in rendered and not rendered.startswith("{")
 
 
 def _tag(variants: Sequence[JsonSchema]) -> str:

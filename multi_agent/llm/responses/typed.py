@@ -7,7 +7,6 @@ for a shorter response after an incomplete one, and records the exchanges and th
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, repeat
@@ -22,6 +21,7 @@ from multi_agent.llm.endpoint import Endpoint, EndpointRequest, Reply
 from multi_agent.llm.endpoints.memory import EndpointMemory
 from multi_agent.llm.responses.repair import Repaired, repair
 from multi_agent.llm.responses.schema import outline_of, schema_of
+from multi_agent.llm.responses.thinking import split_thinking
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.vision import Vision
 from multi_agent.model import LLM, Completion, Exchange, LLMRequest, Message, ResponseT, Usage
@@ -200,9 +200,12 @@ class _Conversation:
 
     def _incomplete(self, reason: str) -> InvalidResponse:
         setting, number = self._settings.setting, len(self.exchanges)
+        only_thought = self.exchanges[-1].thinking and not self.exchanges[-1].response
+        limit = f"The model only thought: set {setting('think')} to false or low. "
+        advice = limit if only_thought else ""
         return InvalidResponse(
             f"The {self._settings.name} did not complete its response in {count(number, 'attempt')}: {reason} "
-            f"({count(self.usage.completion_tokens, 'token')}, including thinking). Ask a narrower "
+            f"({count(self.usage.completion_tokens, 'token')}, including thinking). {advice}Ask a narrower "
             f"question, or choose a more capable model with {setting('model')}. If its "
             f"responses are long, raise {setting('max_output_tokens')}, now {self._settings.max_output_tokens}, and "
             f"{setting('context_window')} if needed."
@@ -257,9 +260,9 @@ def _read(reply: Reply, response_model: type[BaseModel]) -> tuple[str, str, Repa
 
     Thinking without an end tag counts as a response if it ends with a valid JSON object.
     """
-    response, thinking = split_thinking(reply.text)
+    response, thinking, has_end = split_thinking(reply.text)
     repaired = repair(response, response_model)
-    if thinking and not response:
+    if not has_end:
         inside = repair(thinking, response_model)
         if inside.valid and thinking.endswith(("}", "```")):
             response, thinking = thinking.removeprefix(inside.before).strip(), inside.before
@@ -268,28 +271,9 @@ def _read(reply: Reply, response_model: type[BaseModel]) -> tuple[str, str, Repa
     return response, thoughts, repaired
 
 
-_THINK = re.compile(r"\s*(?:```\w*\s*)?<(think|thinking)>")
-
-
-def split_thinking(text: str) -> tuple[str, str]:
-    """Return the answer, and the thinking before it between ``<think>`` and ``</think>``.
-
-    Some chat templates remove the opening tag. A missing closing tag means that there is no answer.
-    """
-    thoughts = []
-    while opening := _THINK.match(text):
-        thinking, _, text = text[opening.end() :].partition(f"</{opening[1]}>")
-        thoughts.append(thinking.strip())
-    text = text.strip()
-    if not thoughts and "</think>" in text and not text.startswith(("{", "[", "```")):
-        thinking, _, text = text.partition("</think>")
-        return text.strip(), thinking.strip()
-    return text, "\n".join(thoughts)
-
-
 def partial_answer(text: str) -> str:
     """Return the part of the answer in a response that is still being written."""
-    answer, _ = split_thinking(text)
+    answer = split_thinking(text)[0]
     return answer.partition("\n")[2] if answer.startswith("```") else answer
 
 

@@ -392,3 +392,11 @@ def test_parallel_ingests_of_one_collection_are_rejected(make_candor: Callable[.
             with pytest.raises(IngestUnderWay, match="'papers' is being changed by process"):
                 second()
     assert run_ingest(candor, [folder], "papers", progress=False).unchanged == 2
+
+
+def test_a_terminal_that_is_not_utf_8_gets_unknown_characters_escaped(tmp_path: Path) -> None:
+    given = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "api.cli", "ingest", "€.txt", "--home", str(tmp_path / "home")]
+    done = subprocess.run(command, env=given, capture_output=True, check=False, timeout=LIMIT_S)
+    assert b"Traceback" not in done.stderr
+    assert rb"\u20ac.txt" in done.stderr

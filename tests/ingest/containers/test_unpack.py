@@ -328,3 +328,12 @@ def test_names_of_members_are_decoded_in_the_encoding_of_their_system(tmp_path: 
     data = (tmp_path / "a.zip").read_bytes().replace(b"x" * len(name.encode(encoding)), name.encode(encoding))
     (tmp_path / "a.zip").write_bytes(data)
     assert [entry.name for entry in ENTRIES[ContainerKind.ZIP](tmp_path / "a.zip", 1)] == [name]
+
+
+def test_attachments_with_the_same_name_are_all_unpacked(tmp_path: Path) -> None:
+    message = EmailMessage()
+    message.set_content("See both.")
+    for content in ("first", "second"):
+        message.add_attachment(content, filename="scan.txt")
+    (tmp_path / "m.eml").write_bytes(message.as_bytes())
+    assert contents(tmp_path / "m.eml") == {"scan.txt": b"first\n", "scan 2.txt": b"second\n"}

@@ -222,3 +222,19 @@ def _item(kind: str, text: str) -> dict[str, object]:
 
 def _row(kind: str, text: str) -> dict[str, object]:
     return {"type": "tableRow", "content": [_item(kind, text)]}
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "text"),
+    [
+        ("a.json5", "{name: 'M\\u00fcller\\'s', 'x': \"\\u00e9\", // note\n}", "name: Müller's\nx: é # note"),
+        ("a.json", '{"outer": "{\\"inner\\": \\"Gr\\\\u00f6\\\\u00dfe\\"}"}', 'outer: {"inner": "Größe"}'),
+        ("a.json", 'var x = {"a": "Gr\\u00f6\\u00dfe \\ud83d\\ude00"}', 'var x = {"a": "Größe 😀"}'),
+        ("a.properties", "firma=M\\u00fcller\nort=K\\u00f6ln", "firma=Müller\nort=Köln"),
+        ("a.md", '---\ntitle: "Gr\\u00f6\\u00dfe"\n---\n\nBody.', 'title: "Größe"\n\nBody.'),
+    ],
+)
+def test_escapes_are_decoded_wherever_they_stand(
+    parser: Parser, tmp_path: Path, name: str, source: str, text: str
+) -> None:
+    assert read(parser, tmp_path / name, source).text == text

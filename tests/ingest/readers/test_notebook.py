@@ -101,3 +101,21 @@ def test_a_broken_notebook_is_read_as_text(parser: Parser, tmp_path: Path) -> No
     document = parser.parse(tmp_path / "a.ipynb")
     assert "x = 1" in document.text
     assert "It was read as text." in document.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("forms", "text"),
+    [
+        (
+            {"application/vnd.plotly.v1+json": {"layout": {"title": "Sales"}}, "text/html": "<script>x</script>"},
+            "Sales",
+        ),
+        ({"application/vnd.vegalite.v5+json": {"title": "Rain in mm"}, "text/plain": "alt.Chart(...)"}, "Rain in mm"),
+        ({"image/svg+xml": ["<svg><text>Curve</text></svg>"], "text/plain": "<SVG object>"}, "Curve"),
+        ({"application/vnd.jupyter.widget-view+json": {"model_id": "ab"}, "text/plain": "Slider(7)"}, "Slider(7)"),
+    ],
+)
+def test_charts_and_drawings_keep_their_words(parser: Parser, tmp_path: Path, forms: Any, text: str) -> None:
+    found = read(parser, tmp_path / "a.ipynb", code(shown(**forms))).text
+    assert text in found
+    assert [word for word in ("alt.Chart", "object", "model_id") if word in found] == []

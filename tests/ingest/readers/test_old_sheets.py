@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import struct
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from ingest.parser import Parser, load_parser
 from ingest.readers.sheets.cells import place_name
+from support.office import write_open
 
 CASES = Path(__file__).parents[1] / "cases/56-xlsx-hidden"
 
@@ -57,3 +59,43 @@ def test_a_file_whose_formats_are_damaged_is_read_with_a_warning(parser: Parser,
 @pytest.mark.parametrize(("place", "name"), [((0, 0), "A1"), ((8, 25), "Z9"), ((0, 26), "AA1"), ((1, 702), "AAA2")])
 def test_cells_have_the_names_of_excel(place: tuple[int, int], name: str) -> None:
     assert place_name(*place) == name
+
+
+def test_hidden_parts_of_open_sheets_are_named(parser: Parser, tmp_path: Path) -> None:
+    def cells(*texts: str) -> str:
+        one = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+        return "".join(one.format(text) for text in texts)
+
+    body = (
+        '<table:table table:name="Open"><table:table-column/><table:table-column table:visibility="collapse"/>'
+        f"<table:table-row>{cells('Part', 'Cost')}</table:table-row>"
+        '<table:table-row table:visibility="filter" table:number-rows-repeated="2">'
+        f"{cells('Pump', '5')}</table:table-row></table:table>"
+    )
+    path = write_open(tmp_path / "a.ods", "spreadsheet", body)
+    with zipfile.ZipFile(path, "a") as package:
+        package.writestr(
+            "META-INF/manifest.xml",
+            '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><m:file-entry m:full-path="/"/>'
+            "</m:manifest>",
+        )
+    expected = "| Part | Cost (hidden column) |\n| --- | --- |\n| Pump (hidden row) | 5 |\n| Pump (hidden row) | 5 |"
+    assert expected in parser.parse(path).text
+
+
+def test_hidden_parts_of_xml_sheets_are_named(parser: Parser, tmp_path: Path) -> None:
+    def row(*texts: str, hidden: str = "") -> str:
+        return f"<Row{hidden}>{''.join(f'<Cell><Data>{text}</Data></Cell>' for text in texts)}</Row>"
+
+    hidden = ' ss:Hidden="1"'
+    columns = f"<Column/><Column{hidden}/>"
+    (tmp_path / "a.xml").write_text(
+        '<Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet" '
+        'xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet" xmlns:x="urn:schemas-microsoft-com:office:excel">'
+        f'<Worksheet ss:Name="S"><Table>{columns}{row("Part", "Cost")}{row("Pump", "7", hidden=hidden)}</Table>'
+        '</Worksheet><Worksheet ss:Name="Internal"><Table><Row/></Table><x:WorksheetOptions>'
+        "<x:Visible>SheetHidden</x:Visible></x:WorksheetOptions></Worksheet></Workbook>"
+    )
+    text = parser.parse(tmp_path / "a.xml").text
+    assert text.startswith("S\n\n| Part | Cost (hidden column) |\n| --- | --- |\n| Pump (hidden row) | 7 |")
+    assert "Internal (hidden sheet)" in text

@@ -98,3 +98,16 @@ def test_reading_takes_linear_time(parser: Parser, tmp_path: Path, name: str, so
     started = time.process_time()
     assert parser.parse(tmp_path / name).text
     assert time.process_time() - started < 10
+
+
+def test_subtitles_with_styles_are_read(parser: Parser, tmp_path: Path) -> None:
+    head = "[Script Info]\nTitle: X\n\n[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, Text"
+    lines = [
+        "Dialogue: 0,0:00:01.00,0:00:03.50,Default,Anna,0,0,0,,{\\i1}The price, of the pump\\Nis",
+        "Dialogue: 0,0:00:03.60,0:00:06.00,Default,Anna,0,0,0,,900 euros.",
+        "Comment: 0,0:00:03.60,0:00:06.00,Default,,0,0,0,,hidden",
+        "Dialogue: 0,0:00:07.00,0:00:09.00,Default,,0,0,0,,Sold.",
+    ]
+    (tmp_path / "a.ass").write_text("\n".join([head, *lines]))
+    text = parser.parse(tmp_path / "a.ass").text
+    assert text == "(0:00:01) Anna: The price, of the pump is 900 euros.\n(0:00:07) Sold."

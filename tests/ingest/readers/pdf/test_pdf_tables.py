@@ -248,7 +248,10 @@ def test_figures_that_nearly_touch_are_two_cells(parser: Parser, tmp_path: Path)
 def test_a_column_that_no_full_row_has_is_a_column(parser: Parser, tmp_path: Path) -> None:
     """No row has a figure in each column, and the fourth column stands close to its neighbours."""
     columns = (70, 100, 117, 134, 160)
-    heads = [Placed(at, 40, head, 9, align="R") for at, head in zip(columns, ("Loss", "Own", "All", "Part", "Total"))]
+    heads = [
+        Placed(at, 40, head, 9, align="R")
+        for at, head in zip(columns, ("Loss", "Own", "All", "Part", "Total"), strict=True)
+    ]
     page = [
         *heads,
         *row(50, "Balance", "1,100", "(9,072)", "(7,824)", "1,346", columns=(70, 100, 134, 160)),

@@ -354,7 +354,6 @@ class TestTransportError:
         '{"choices": [{}]}',
         '{"choices": [{"message": null}]}',
         '{"choices": [{"message": {"content": ["{}"]}}]}',
-        '{"choices": [{"message": {"content": "{}"}}], "usage": {"prompt_tokens": 5}}',
         '{"choices": [{"message": {"content": "{}"}}], "usage": "unknown"}',
     ],
 )

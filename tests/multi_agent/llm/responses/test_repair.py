@@ -232,6 +232,44 @@ async def test_thinking_is_separated(protocol: Protocol, text: str, thinking: st
     assert completion.exchanges[0].thinking == thinking
 
 
+DRAFT = body(coldest=1)
+MARKED = [
+    f"<THINK>{DRAFT}</THINK>{body()}",
+    f"[THINK]{DRAFT}[/THINK]{body()}",
+    f"◁think▷{DRAFT}◁/think▷{body()}",
+    f"<seed:think>{DRAFT}</seed:think>{body()}",
+    f"<reasoning>{DRAFT}</reasoning><answer>{body()}</answer>",
+    f"<|think|>{DRAFT}<|/think|>{body()}",
+    f"Sure.\n<thought>{DRAFT}</thought>\n{body()}",
+    f"<|begin_of_thought|>{DRAFT}<|end_of_thought|><|begin_of_solution|>{body()}<|end_of_solution|>",
+    f"<|START_THINKING|>{DRAFT}<|END_THINKING|><|START_RESPONSE|>{body()}<|END_RESPONSE|>",
+    f"<|inner_prefix|>{DRAFT}<|inner_suffix|>{body()}",
+    f"<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant<|channel|>final<|message|>{body()}<|return|>",
+    f"<|channel|>analysis<|message|>Brr<|end|><|start|>assistant<|channel|>commentary to=user<|message|>{DRAFT}<|end|>"
+    f"<|start|>assistant<|channel|>final <|constrain|>json<|message|>{body()}",
+    f"<|channel>thought\n{DRAFT}<channel|>{body()}",
+    f"analysisWe could say {DRAFT}assistantfinal{body()}",
+    f"Not {DRAFT}.[/THINK]{body()}",
+    f"Perhaps {DRAFT}?\n</reasoning>\n{body()}",
+]
+
+
+@pytest.mark.parametrize("text", MARKED)
+async def test_a_draft_in_the_thinking_is_no_answer(protocol: Protocol, text: str) -> None:
+    with ScriptedEndpoint(always(text)) as endpoint:
+        completion = await ask(endpoint, protocol)
+    assert completion.value.coldest == -25
+    assert completion.usage.model_calls == 1
+
+
+@pytest.mark.parametrize("text", ["[THINK]{}[/THINK]The answer is minus 25.", "<think>Perhaps {}</think>"])
+async def test_a_draft_without_an_answer_is_no_answer(protocol: Protocol, text: str) -> None:
+    with ScriptedEndpoint(in_turn(text.format(DRAFT), body())) as endpoint:
+        completion = await ask(endpoint, protocol)
+    assert completion.value.coldest == -25
+    assert completion.usage.model_calls == 2
+
+
 async def test_thinking_that_never_ends_is_no_response(protocol: Protocol) -> None:
     endless = Reply(text=f"<think>Perhaps {body()}, or else")
     with ScriptedEndpoint(in_turn(endless, body())) as endpoint:
