@@ -117,7 +117,7 @@ def iso_time(value: str, zone: str = "") -> str:
 
 READER = Reader(
     name="calendar",
-    version=1,
+    version=2,
     read=read_entries,
     mime_types=("text/calendar", "text/vcard", "text/x-vcard"),
 )

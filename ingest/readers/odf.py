@@ -329,5 +329,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=4, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=5, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

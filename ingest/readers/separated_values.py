@@ -90,7 +90,7 @@ def _is_open(lines: list[str], delimiter: str) -> bool:
 
 READER = Reader(
     name="separated_values",
-    version=3,
+    version=4,
     read=read_separated_values,
     mime_types=("text/csv", "text/tab-separated-values"),
 )

@@ -309,4 +309,4 @@ def _cells(row: Element) -> list[Cell]:
     return cells
 
 
-READER = Reader(name="slides", version=4, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))
+READER = Reader(name="slides", version=5, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))

@@ -186,4 +186,4 @@ class _Tag:
         return _FORMS.get(self.name, str)(text)
 
 
-READER = Reader(name="markdown", version=3, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))
+READER = Reader(name="markdown", version=4, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

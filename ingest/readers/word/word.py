@@ -245,4 +245,4 @@ def _is_repeated(row: Element) -> bool:
     return is_on(row.find("{*}trPr/{*}tblHeader"))
 
 
-READER = Reader(name="word", version=5, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))
+READER = Reader(name="word", version=6, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))
