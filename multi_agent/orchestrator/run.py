@@ -351,7 +351,8 @@ class Run:
         usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
         answer = answer.model_copy(update={"usage": usage})
         if self._request.session:  # before RunFinished, because the next question may follow at once
-            await asyncio.to_thread(self._dependencies.memory.keep, self._request, answer)
+            kept = self._request, self._dependencies.library.collection, answer
+            await asyncio.to_thread(self._dependencies.memory.keep, *kept)
         self._answer = answer
         await self._bus.publish(
             RunFinished(status=answer.status.value, reason=answer.checks or answer.reasoning, usage=usage)
