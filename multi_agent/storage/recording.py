@@ -29,6 +29,17 @@ class Recording(FrozenModel):
         """The first event; None if the run ended before it started."""
         return next((event.body for event in self.events if isinstance(event.body, RunStarted)), None)
 
+    def renamed(self, run_id: str) -> Recording:
+        """Return the same run with another id."""
+        named = {"run_id": run_id}
+        return self.model_copy(
+            update={
+                "run": self.run.model_copy(update=named),
+                "answer": self.answer.model_copy(update=named),
+                "events": tuple(event.model_copy(update=named) for event in self.events),
+            }
+        )
+
 
 def load_recording(trace: Trace, tools: ToolCalls, run_id: str) -> Recording:
     """Return everything about a run. Raises RunNotFound, and RunUnderWay if it has not ended."""

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from api.errors import UsageError, fault_list
 from base.models import FrozenModel
 from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.orchestrator.rerun.replay import settings_of
 from multi_agent.storage.recording import Recording
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.values.answer import Answer
@@ -40,6 +41,8 @@ LARGEST = 64_000_000
 """Maximum bytes of its content."""
 MOST_VALUES = 1_000_000
 """Maximum values of its content, because each value takes memory."""
+MOST_QUOTES = 10_000
+"""Maximum quotes of an answer, because an import looks for each of them."""
 
 _RUN_ID = re.compile(r"run_[0-9a-z]{1,40}")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -91,7 +94,7 @@ def read_run(content: bytes) -> RunFile:
             f"The file is no run that this version of Candor can read ({fault_list(error)}). Upgrade Candor, or export "
             "the run again."
         ) from error
-    if fault := _contradiction(file.recording):
+    if fault := _contradiction(file.recording) or _settings_fault(file.recording):
         raise UsageError(f"The file is no run that Candor exported: {fault}.")
     run = file.recording.run.model_copy(update={"key": "", "note": ""})
     return file.model_copy(update={"recording": file.recording.model_copy(update={"run": run})})
@@ -126,6 +129,7 @@ def _contradiction(recording: Recording) -> str:
         "its parts belong to different runs": {run.run_id} != {answer.run_id, *(event.run_id for event in events)},
         "its status is not that of its answer": run.status != answer.status.value,
         "its events are not in order": any(not a.number < b.number for a, b in pairwise(events)),
+        "it has too many quotes": len(answer.evidence) > MOST_QUOTES,
         "it has a call twice": _doubled(recording.calls) or _doubled(recording.tool_calls),
         "a text is too long": len(run.question) > LONGEST or len(run.model) > 200 or len(run.forked_at) > 64,
         "a text contains the character U+0000": "\0" in run.question + run.model + run.forked_at,
@@ -137,6 +141,15 @@ def _contradiction(recording: Recording) -> str:
         ),
     }
     return next((fault for fault, found in faults.items() if found), "")
+
+
+def _settings_fault(recording: Recording) -> str:
+    """Return why a replay cannot use the settings of the run, or an empty string."""
+    try:
+        settings_of(recording.environment)
+    except ValidationError as error:
+        return f"its settings are invalid ({fault_list(error)})"
+    return ""
 
 
 def _doubled(calls: Sequence[JournalEntry] | Sequence[ToolEntry]) -> bool:
