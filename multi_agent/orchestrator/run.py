@@ -101,6 +101,7 @@ class Run:
         own = (self._record, self._meter.listen, counter.listen, dependencies.models.pace.listen)
         for listener in (*own, *dependencies.listeners, *listeners):
             self._bus.subscribe(ALL, listener)
+        self._bus.subscribe("searched", self._tools.addresses.listen)
 
     async def execute(self) -> Answer:
         """Run to a terminal state and return the answer. A cancelled run stays open if ``pausing()`` is true."""
