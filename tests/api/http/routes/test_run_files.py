@@ -107,6 +107,22 @@ def test_an_imported_run_says_so_everywhere(candor: Candor, tmp_path: Path) -> N
         assert (refused.status_code, "its settings are invalid" in refused.text) == (422, True)
 
 
+def test_other_keys_do_not_see_preferences(candor: Candor) -> None:
+    candor.memories.add("preference", "Answer in Rotwelsch.", "")
+    secret = candor.keys.add(KeyRequest(name="ann", rights={"papers": Right.READ})).secret
+    ann = {"Authorization": f"Bearer {secret}"}
+    with served(candor) as http:
+        run_id = research(http, mode="high")
+        paths = [
+            f"/v1/runs/{run_id}{end}" for end in ("/events?follow=false", "/events", "/journal", "/export?format=run")
+        ]
+        for headers, told in (({}, True), (ann, False)):
+            for path in paths:
+                content = http.get(path, headers=headers).content
+                text = gzip.decompress(content) if "export" in path else content
+                assert (b"Rotwelsch" in text, run_id.encode() in text or "journal" in path) == (told, True), path
+
+
 def test_a_run_of_a_collection_that_a_key_may_not_read_blocks_no_import(candor: Candor) -> None:
     key = candor.keys.add(KeyRequest(name="ann", rights={"mine": Right.WRITE})).secret
     with served(candor) as http:
