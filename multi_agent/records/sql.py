@@ -45,8 +45,6 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
 }
 _MOST_STARS, _MOST_TABLES, _MOST_COLUMNS = 4, 16, 200
 """Limits of a query, because the memory limit does not cover the buffers of its columns."""
-_PATTERNS = frozenset({"~~", "!~~", "~~*", "!~~*", "~", "!~", "regexp_matches", "regexp_full_match", "regexp_extract",
-                       "like_escape", "ilike_escape", "not_like_escape", "not_ilike_escape"})  # fmt: skip
 _NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 _FUNCTIONS = frozenset(
     """
@@ -69,6 +67,7 @@ _FUNCTIONS = frozenset(
     to_months to_weeks to_days to_hours to_minutes to_seconds to_milliseconds to_quarters normalized_interval
     """.split()  # noqa: SIM905
 )
+_PATTERNS = frozenset(name for name in _FUNCTIONS if "~" in name or "like" in name or "regexp" in name)
 
 
 class Result(FrozenModel):

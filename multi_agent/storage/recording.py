@@ -31,14 +31,10 @@ class Recording(FrozenModel):
 
     def renamed(self, run_id: str) -> Recording:
         """Return the same run with another id."""
-        named = {"run_id": run_id}
-        return self.model_copy(
-            update={
-                "run": self.run.model_copy(update=named),
-                "answer": self.answer.model_copy(update=named),
-                "events": tuple(event.model_copy(update=named) for event in self.events),
-            }
+        run, answer, *events = (
+            part.model_copy(update={"run_id": run_id}) for part in (self.run, self.answer, *self.events)
         )
+        return self.model_copy(update={"run": run, "answer": answer, "events": tuple(events)})
 
 
 def load_recording(trace: Trace, tools: ToolCalls, run_id: str) -> Recording:

@@ -10,7 +10,7 @@ need an approval once the run has read documents, and a site may offer only ``NE
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import httpx
 
@@ -25,7 +25,6 @@ WHY_ASKED = (
     "The model wrote this address itself, or it is a link of a page after documents were read, or one of more than "
     f"{NEW_PER_SITE} of its site. An address can carry what the model has read to the owner of the site."
 )
-_URL = "url"  # the argument of tools that fetch
 _SCHEMES = ("http://", "https://")
 _AROUND = str.maketrans(dict.fromkeys("<>\"'“”„‘’«»|", " "))
 _BEFORE, _AFTER = "([{*_", ".,;:!?…)]}*_"
@@ -49,7 +48,7 @@ class KnownAddresses:
         """Add the URLs in texts of the person."""
         self._said |= {address for text in texts for url in _urls_in(text) if (address := _address_of(url))}
 
-    def cover(self, url: str, calls: Iterable[ToolEntry]) -> bool:
+    def cover(self, url: str, calls: Sequence[ToolEntry]) -> bool:
         """Return whether the run may fetch ``url``. ``calls`` are the calls that the run has made.
 
         Returns True for a text that is not a web URL, because it is never fetched.
@@ -57,12 +56,11 @@ class KnownAddresses:
         address = _address_of(url)
         if address is None or address in self._said or self._is_allowed(address):
             return True
-        calls = tuple(calls)
         return address in self._given(calls) and len(_fetched(calls, address) | {address}) <= NEW_PER_SITE
 
     def _given(self, calls: Iterable[ToolEntry]) -> set[Address | None]:
         """Return the addresses from searches and pages of this run."""
-        results = [(_URL in call.arguments, call.result) for call in calls if call.result]
+        results = [("url" in call.arguments, call.result) for call in calls if call.result]
         read = self._documents_read or any(each.origin is None for _, result in results for each in result.passages)
         return {
             _address_of(url)
@@ -77,12 +75,8 @@ class KnownAddresses:
 
 def _fetched(calls: Iterable[ToolEntry], like: Address) -> set[Address]:
     """Return the addresses of the same site that were fetched. Its owner has the hosts of its domain."""
-    fetched = {_address_of(str(call.arguments[_URL])) for call in calls if _URL in call.arguments}
-    return {each for each in fetched if each and _site_of(each) == _site_of(like)}
-
-
-def _site_of(address: Address) -> list[str]:
-    return address[2].split(".")[-2:]
+    fetched = {_address_of(str(call.arguments["url"])) for call in calls if "url" in call.arguments}
+    return {each for each in fetched if each and each[2].split(".")[-2:] == like[2].split(".")[-2:]}
 
 
 def _address_of(url: str) -> Address | None:

@@ -92,10 +92,7 @@ class RunImport:
         """Say how many quotes of documents are in the collection. Pictures and pages of the web are not looked at."""
         quotes = [quote for quote in answer.evidence if quote.origin is None]
         texts = {quote.document_id: self._text(quote.document_id, quote.name, collection) for quote in quotes}
-        found = [
-            quote for quote in quotes if (text := texts[quote.document_id]) and not quote.picture
-            and place_in(text, quote)
-        ]  # fmt: skip
+        found = [q for q in quotes if not q.picture and (text := texts[q.document_id]) and place_in(text, q)]
         return f"{len(found)} of {len(quotes)} quotes of documents found in the collection"
 
     def _text(self, document_id: str, name: str, collection: str) -> DocumentText | None:

@@ -89,12 +89,13 @@ def read_run(content: bytes) -> RunFile:
         raise UsageError(f"The file is no run that can be read: {fault}.")
     try:
         file = RunFile.model_validate_json(text)
+        settings_of(file.recording.environment)  # a replay uses them
     except ValidationError as error:
         raise UsageError(
             f"The file is no run that this version of Candor can read ({fault_list(error)}). Upgrade Candor, or export "
             "the run again."
         ) from error
-    if fault := _contradiction(file.recording) or _settings_fault(file.recording):
+    if fault := _contradiction(file.recording):
         raise UsageError(f"The file is no run that Candor exported: {fault}.")
     run = file.recording.run.model_copy(update={"key": "", "note": ""})
     return file.model_copy(update={"recording": file.recording.model_copy(update={"run": run})})
@@ -141,15 +142,6 @@ def _contradiction(recording: Recording) -> str:
         ),
     }
     return next((fault for fault, found in faults.items() if found), "")
-
-
-def _settings_fault(recording: Recording) -> str:
-    """Return why a replay cannot use the settings of the run, or an empty string."""
-    try:
-        settings_of(recording.environment)
-    except ValidationError as error:
-        return f"its settings are invalid ({fault_list(error)})"
-    return ""
 
 
 def _doubled(calls: Sequence[JournalEntry] | Sequence[ToolEntry]) -> bool:

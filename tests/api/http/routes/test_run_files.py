@@ -104,7 +104,7 @@ def test_an_imported_run_says_so_everywhere(candor: Candor, tmp_path: Path) -> N
         settings = json.loads(gzip.decompress(false))
         settings["recording"]["environment"]["settings"]["passages"] = "many"
         refused = http.post("/v1/runs/import", content=gzip.compress(json.dumps(settings).encode()))
-        assert (refused.status_code, "its settings are invalid" in refused.text) == (422, True)
+        assert (refused.status_code, "passages" in refused.text) == (422, True)
 
 
 def test_other_keys_do_not_see_preferences(candor: Candor) -> None:
