@@ -10,6 +10,7 @@ Every model call goes through it. Journaling, budgets, replay and events are wra
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -30,14 +31,31 @@ means that the response started again, after a transport error or because it was
 """
 
 
+_CONTROL = re.compile(
+    r"<[|｜][^<>\s]{1,60}[|｜]>|\[\|[a-z_]{1,40}\|\]|</?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn"
+    r"|end_of_turn|start_of_image|end_of_image)>|<</?SYS>>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|IMG|gMASK)\]"
+)
+_DEFUSED = str.maketrans("<>[]", "‹›()")
+
+
 class Message(FrozenModel):
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    Engines make control tokens of the special tokens of chat templates, wherever they find them. A document could end
+    the message with them and write the next one, so they are replaced in all messages. Quotes keep the original text.
+    """
 
     role: Literal["system", "user", "assistant"]
     content: str
     pictures: tuple[Picture, ...] = Field(
         default=(), exclude_if=lambda pictures: not pictures, description="pictures that belong to the text, in order"
     )
+
+    @field_validator("content")
+    @classmethod
+    def _without_control_tokens(cls, content: str) -> str:
+        return _CONTROL.sub(lambda token: token[0].translate(_DEFUSED), content)
 
     @classmethod
     def system(cls, content: str) -> Message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from api.bootstrap import Candor
@@ -40,6 +40,8 @@ class ServiceParts(JobParts):
     """The running jobs of a service, and its search process."""
 
     searches: SearchProcess
+    replays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    """Lets one replay run at a time, because replays cost nothing but slow down the searches of others."""
 
 
 async def start_service(candor: Candor, stack: AsyncExitStack, listeners: Sequence[Subscriber]) -> ServiceParts:

@@ -58,9 +58,10 @@ class EvaluationJobs:
             finished = [row for row in result.rows if row.finished]
             progress = _Progress(job, len(result.questions), finished)
             library = await asyncio.to_thread(self._pool.library, result.evaluation.collection)
+            limits = self._limits(key)  # runs side by side could each use the tokens that are left today
             state = await self._evaluations.resume(
-                library, result, parallel=spec.parallel, budget=spec.budget, publish=progress.add,
-                models=self._make_models(), pausing=job.is_paused, key=key, limits=self._limits(key),
+                library, result, parallel=1 if limits.tokens_per_day else spec.parallel, budget=spec.budget,
+                publish=progress.add, models=self._make_models(), pausing=job.is_paused, key=key, limits=limits,
             )  # fmt: skip
         except (AgentError, StoreError) as error:
             raise JobFailed(str(error)) from error

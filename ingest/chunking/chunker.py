@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import accumulate, groupby
 from math import inf
 from uuid import UUID, uuid5
@@ -38,6 +39,10 @@ _CHUNK_IDS = UUID("6f9b1d0e-58c1-5a6e-9f0b-6a5a1f0c7f11")
 # share of the budget that the chunk leaves unused.
 _EACH_CHUNK = 0.5
 _UNUSED = 1.0
+
+
+LETTERS_PER_TOKEN = 16
+"""Letters that count as at least one token. For some models, a word of any length is one unknown token."""
 
 
 class Source(FrozenModel):
@@ -76,7 +81,7 @@ class _Chunking:
     def __init__(
         self, count_tokens: TokenCounter, budget: int, overlap: int, parsed: ParsedDocument, source: Source
     ) -> None:
-        self._count = count_tokens
+        self._count = count_tokens = partial(_count_with_letters, count_tokens)
         self._budget = budget
         self._overlap = min(overlap, budget // 4)
         contents = [block.start for block in parsed.blocks if block.kind is BlockKind.CONTENTS]
@@ -217,6 +222,12 @@ class _Chunking:
                     for start, end in spans
                 ]
                 yield from self._within_budget(parts)
+
+
+def _count_with_letters(count_tokens: TokenCounter, texts: Sequence[str]) -> list[int]:
+    """Count the tokens of texts, so that a chunk of few tokens is not long either. Spaces are no letters."""
+    counts = zip(texts, count_tokens(texts), strict=True)
+    return [max(tokens, sum(map(len, text.split())) // LETTERS_PER_TOKEN) for text, tokens in counts]
 
 
 class _Section:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from unicodedata import category
 
 from pydantic import Field
 
@@ -76,10 +77,10 @@ def discover(
 
 def _single(root: Path, base: Path | None, within: Boundary | None) -> Iterator[FoundFile | SkippedFile]:
     if reason := _refusal(root, within):
-        yield SkippedFile(path=_text(root), name=_text(Path(root.name)), reason=reason)
+        yield SkippedFile(path=_text(root), name=_name(Path(root.name)), reason=reason)
     else:
         name = root.relative_to(base) if base and root.is_relative_to(base) else Path(root.name)
-        yield FoundFile(path=root, document=_text(root), name=_text(name))
+        yield FoundFile(path=root, document=_text(root), name=_name(name))
 
 
 def _refusal(path: Path, within: Boundary | None) -> str:
@@ -139,14 +140,19 @@ class _Walk:
         return link.exists() and not Path(os.path.realpath(link)).is_relative_to(self._real)
 
     def _found(self, path: Path) -> FoundFile:
-        return FoundFile(path=path, document=_text(path), name=_text(path.relative_to(self._root)))
+        return FoundFile(path=path, document=_text(path), name=_name(path.relative_to(self._root)))
 
     def _skip(self, path: Path, reason: str, rule: str = "") -> SkippedFile:
-        return SkippedFile(path=_text(path), name=_text(path.relative_to(self._root)), reason=reason, rule=rule)
+        return SkippedFile(path=_text(path), name=_name(path.relative_to(self._root)), reason=reason, rule=rule)
 
 
 def _text(path: Path) -> str:
     return printable(path.as_posix())
+
+
+def _name(path: Path) -> str:
+    """Return the name of a file on one line. A line break in it could pass for the next line of a list or prompt."""
+    return "".join(repr(each)[1:-1] if category(each) in ("Cc", "Zl", "Zp") else each for each in _text(path))
 
 
 def printable(text: str) -> str:

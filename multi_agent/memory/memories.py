@@ -3,8 +3,9 @@
     memories.add("preference", "Answer in German.", key)
     memories.for_key(key).recall(Request(question="…", session="monday"), "papers")
 
-Preferences and conversations are private to one API key. All keys share how-to notes, and the keys that query the same
-collection share its tool use. A run gets the entries most similar to its question, by the cosine of their embeddings.
+Preferences and conversations are private to one API key. A conversation belongs to one collection, because its answers
+quote documents. All keys share how-to notes, and the keys that query the same collection share its tool use. A run gets
+the entries most similar to its question, by the cosine of their embeddings.
 ``plans.py`` stores plans.
 """
 
@@ -119,14 +120,15 @@ class Memories(SqlStore):
         with self._engine.begin() as connection:
             connection.execute(_memories.delete().where(_memories.c.id == entry.id))
 
-    def add_exchange(self, key: str, session: str, run_id: str, exchange: Exchange) -> None:
+    def add_exchange(self, key: str, session: str, collection: str, run_id: str, exchange: Exchange) -> None:
         """Store an exchange of a conversation, once per run."""
         row = self._row(f"mem_{run_id}", "conversation", key, exchange.question)
-        self._replace(_memories, {**row, "session": session, "answer": exchange.answer})
+        self._replace(_memories, {**row, "session": session, "answer": exchange.answer, "collection": collection})
 
-    def conversation(self, key: str, session: str) -> tuple[Exchange, ...]:
-        """Return the last exchanges of the session, in order."""
-        rows = self._rows(key, _memories.c.kind == "conversation", _memories.c.session == session)
+    def conversation(self, key: str, session: str, collection: str) -> tuple[Exchange, ...]:
+        """Return the last exchanges of the session about the collection, in order."""
+        own = (_memories.c.session == session, _memories.c.collection == collection)
+        rows = self._rows(key, _memories.c.kind == "conversation", *own)
         return tuple(Exchange(question=row.text, answer=row.answer) for row in rows[-EXCHANGES:])
 
     def how_to(self, question: str) -> tuple[str, ...]:
@@ -195,7 +197,7 @@ class KeyMemory:
 
     def recall(self, request: Request, collection: str) -> Remembered:
         memories, key = self.memories, self.key
-        kept = memories.conversation(key, request.session) if request.session else ()
+        kept = memories.conversation(key, request.session, collection) if request.session else ()
         conversation = (*kept, *request.conversation)[-EXCHANGES:]
         words = words_to_look_up(request.question, conversation)
         return Remembered(
@@ -205,9 +207,9 @@ class KeyMemory:
             tool_uses=memories.tool_uses(words, collection),
         )
 
-    def keep(self, request: Request, answer: Answer) -> None:
+    def keep(self, request: Request, collection: str, answer: Answer) -> None:
         if request.session and answer.status.is_result:
-            self.memories.add_exchange(self.key, request.session, answer.run_id, exchange_of(answer))
+            self.memories.add_exchange(self.key, request.session, collection, answer.run_id, exchange_of(answer))
 
     def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
         for use in uses:

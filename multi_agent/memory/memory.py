@@ -17,8 +17,8 @@ class Memory(Protocol):
         """Return the entries that apply to the request."""
         ...
 
-    def keep(self, request: Request, answer: Answer) -> None:
-        """Store the question and the answer if the request belongs to a conversation."""
+    def keep(self, request: Request, collection: str, answer: Answer) -> None:
+        """Store the question and the answer if the request belongs to a conversation about the collection."""
         ...
 
     def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
@@ -32,7 +32,7 @@ class NoMemory:
     def recall(self, request: Request, collection: str) -> Remembered:
         return Remembered(conversation=request.conversation)
 
-    def keep(self, request: Request, answer: Answer) -> None: ...
+    def keep(self, request: Request, collection: str, answer: Answer) -> None: ...
 
     def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None: ...
 

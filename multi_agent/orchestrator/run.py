@@ -101,6 +101,7 @@ class Run:
         own = (self._record, self._meter.listen, counter.listen, dependencies.models.pace.listen)
         for listener in (*own, *dependencies.listeners, *listeners):
             self._bus.subscribe(ALL, listener)
+        self._bus.subscribe("searched", self._tools.addresses.listen)
 
     async def execute(self) -> Answer:
         """Run to a terminal state and return the answer. A cancelled run stays open if ``pausing()`` is true."""
@@ -351,7 +352,8 @@ class Run:
         usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
         answer = answer.model_copy(update={"usage": usage})
         if self._request.session:  # before RunFinished, because the next question may follow at once
-            await asyncio.to_thread(self._dependencies.memory.keep, self._request, answer)
+            kept = self._request, self._dependencies.library.collection, answer
+            await asyncio.to_thread(self._dependencies.memory.keep, *kept)
         self._answer = answer
         await self._bus.publish(
             RunFinished(status=answer.status.value, reason=answer.checks or answer.reasoning, usage=usage)

@@ -107,7 +107,12 @@ def show_units(units: Iterable[Unit]) -> str:
 
 def show_passages(chunks: Iterable[Chunk]) -> str:
     """Return the passages without numbers, for an agent that does not cite them."""
-    return _join(number_units(chunks), lambda unit: show_lines(unit.text) if unit.chunk.origin else unit.text)
+    return _join(number_units(chunks), _show_unnumbered)
+
+
+def _show_unnumbered(unit: Unit) -> str:
+    """Return the text of a unit without its number. A text that looks like a line above a passage gets a mark."""
+    return show_lines(unit.text) if unit.chunk.origin or unit.text.startswith("===") else unit.text
 
 
 def show_location(chunk: Chunk, pages: Sequence[int] | None = None, without: Collection[str] = ()) -> str:

@@ -7,6 +7,7 @@ limited.
 
 The list omits functions that make a text longer (the memory limit does not cover single values), that read the
 environment, that are not deterministic, or that ignore an interrupt (edit distances).
+Patterns must be constants for that reason.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "256MB",
     "threads": 1,
 }
+_MOST_STARS, _MOST_TABLES, _MOST_COLUMNS = 4, 16, 200
+"""Limits of a query, because the memory limit does not cover the buffers of its columns."""
 _NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 _FUNCTIONS = frozenset(
     """
@@ -64,6 +67,7 @@ _FUNCTIONS = frozenset(
     to_months to_weeks to_days to_hours to_minutes to_seconds to_milliseconds to_quarters normalized_interval
     """.split()  # noqa: SIM905
 )
+_PATTERNS = frozenset(name for name in _FUNCTIONS if "~" in name or "like" in name or "regexp" in name)
 
 
 class Result(FrozenModel):
@@ -191,12 +195,25 @@ def _require_allowed(nodes: Sequence[dict[str, Any]], table: str) -> None:
         if kind == "BASE_TABLE" and (node["schema_name"] or node["table_name"].lower() not in named):
             path = ".".join(filter(None, (node["catalog_name"], node["schema_name"], node["table_name"])))
             errors.append(f"There is no table {path!r}: read from {table}, or from what WITH names.")
+        if function.lower() in _PATTERNS and not _has_fixed_pattern(node):
+            errors.append(f"The pattern of {function!r} must be a constant. To find text of a column, use contains.")
+        if max(len(node.get(part) or ()) for part in ("select_list", "group_expressions")) > _MOST_COLUMNS:
+            errors.append(f"It may have {_MOST_COLUMNS} columns.")
         if function and function.lower() not in _FUNCTIONS:
             errors.append(
                 f"The function {function!r} is not available. {_ALTERNATIVES.get(function.lower(), '')}".rstrip()
             )
+    for each, key, most in (("STAR", "class", _MOST_STARS), ("BASE_TABLE", "type", _MOST_TABLES)):
+        if sum(node.get(key) == each for node in nodes) > most:
+            errors.append(f"It may have {most} {'*' if each == 'STAR' else 'tables'}.")
     if errors:
         raise QueryRefused(" ".join(dict.fromkeys(errors)))
+
+
+def _has_fixed_pattern(function: dict[str, Any]) -> bool:
+    """Return whether the pattern is a constant. DuckDB compiles others for each row, and no interrupt stops that."""
+    given = function.get("arguments") or function.get("children") or ()  # the name depends on the version of DuckDB
+    return all(each.get("expression", each).get("class") == "CONSTANT" for each in given[1:2])
 
 
 _ALTERNATIVES = {

@@ -29,6 +29,13 @@ class Recording(FrozenModel):
         """The first event; None if the run ended before it started."""
         return next((event.body for event in self.events if isinstance(event.body, RunStarted)), None)
 
+    def renamed(self, run_id: str) -> Recording:
+        """Return the same run with another id."""
+        run, answer, *events = (
+            part.model_copy(update={"run_id": run_id}) for part in (self.run, self.answer, *self.events)
+        )
+        return self.model_copy(update={"run": run, "answer": answer, "events": tuple(events)})
+
 
 def load_recording(trace: Trace, tools: ToolCalls, run_id: str) -> Recording:
     """Return everything about a run. Raises RunNotFound, and RunUnderWay if it has not ended."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SHORT = 250
 """Minimum characters of a long page. Below, trafilatura finds no main part, and scripts may load more text."""
-_MOST_LINKS = 40
+_MOST_LINKS, _MOST_ATTRIBUTES = 40, 100
 _UNSEEN = ("script", "style", "noscript", "template")
 _INLINE = ("b", "strong", "i", "em", "u", "mark", "small", "span", "abbr", "cite", "time", "font")
 _RULE = re.compile(r"[|\s:-]*")
@@ -43,6 +43,9 @@ def read_html(html: str, url: str) -> PageText:
     from trafilatura.metadata import extract_metadata
 
     tree = _parse(html, url)
+    for element in tree.iter("*"):
+        if len(element.attrib) > _MOST_ATTRIBUTES:  # trafilatura's time grows with their square
+            element.attrib.clear()
     has_scripts = tree.find(".//script") is not None
     about = extract_metadata(tree, default_url=url)
     links = tuple(dict.fromkeys(_links(tree, url)))[:_MOST_LINKS]

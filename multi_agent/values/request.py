@@ -84,7 +84,7 @@ class Request(FrozenModel):
         "that can answer alone; a vote chooses among their answers")  # fmt: skip
     model: str = Field(default="", description="named model endpoint for all agents without their own")
     session: str = Field(
-        default="", max_length=100, description="name of a conversation, whose earlier questions complete this one"
+        default="", max_length=100, description="name of a conversation about a collection, which completes questions"
     )
     conversation: tuple[Exchange, ...] = Field(
         default=(),

@@ -30,7 +30,9 @@ _STATUS_STYLE = {Status.ANSWERED: "bold green", Status.FAILED: "bold red", Statu
 def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
     """Print the answer, its evidence and a summary of the run. ``home`` is the value of ``--home``."""
     console.print(Text(answer.outcome, style=_STATUS_STYLE.get(answer.status, "bold yellow")), end="")
-    console.print(Text(basis_of(answer), style="yellow" if answer.basis.startswith("Weak") else "dim"))
+    console.print(
+        Text(basis_of(answer), style="yellow" if answer.imported or answer.basis.startswith("Weak") else "dim")
+    )
     if answer.completed_question not in ("", answer.question):
         show_paragraph(console, f"Question: {answer.completed_question}")
     if answer.nearest:

@@ -27,7 +27,7 @@ def _facts(run: RunSummary) -> list[str]:
     facts += [duration(run.seconds)] if run.seconds is not None else []
     facts += [f"{run.tokens:,} tokens"] if run.tokens is not None else []
     facts += [f"cost {run.cost:.4f}"] if run.cost is not None else []
-    facts += [run.basis or f"confidence {run.confidence:.2f}"] if run.confidence is not None else []
+    facts += [run.basis or f"confidence {run.confidence:.2f}"] if run.basis or run.confidence is not None else []
     facts += [file_size(run.size)] if run.size is not None else []
     facts += [f"rated {run.rating}"] if run.rating else []
     facts += [f"forked from {run.forked_from} at {run.forked_at}"] if run.forked_from else []

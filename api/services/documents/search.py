@@ -129,6 +129,8 @@ def _chunk_filter(
     catalogue: Sequence[CatalogueEntry], collection: str, where: Mapping[str, Scalar], wanted: DocumentFilter | None
 ) -> ChunkFilter:
     chosen = wanted.choose(catalogue, collection) if wanted else ()
+    if wrong := [name for name, value in where.items() if isinstance(value, int | float) and not abs(value) < 2**63]:
+        raise UsageError(f"The value of {wrong[0]!r} in `where` is no number that documents can have. Use another one.")
     return ChunkFilter(metadata=dict(where), documents=tuple(entry.id for entry in chosen))
 
 

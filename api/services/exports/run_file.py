@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from api.errors import UsageError, fault_list
 from base.models import FrozenModel
 from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.orchestrator.rerun.replay import settings_of
 from multi_agent.storage.recording import Recording
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.values.answer import Answer
@@ -40,6 +41,8 @@ LARGEST = 64_000_000
 """Maximum bytes of its content."""
 MOST_VALUES = 1_000_000
 """Maximum values of its content, because each value takes memory."""
+MOST_QUOTES = 10_000
+"""Maximum quotes of an answer, because an import looks for each of them."""
 
 _RUN_ID = re.compile(r"run_[0-9a-z]{1,40}")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -86,6 +89,7 @@ def read_run(content: bytes) -> RunFile:
         raise UsageError(f"The file is no run that can be read: {fault}.")
     try:
         file = RunFile.model_validate_json(text)
+        settings_of(file.recording.environment)  # a replay uses them
     except ValidationError as error:
         raise UsageError(
             f"The file is no run that this version of Candor can read ({fault_list(error)}). Upgrade Candor, or export "
@@ -126,6 +130,7 @@ def _contradiction(recording: Recording) -> str:
         "its parts belong to different runs": {run.run_id} != {answer.run_id, *(event.run_id for event in events)},
         "its status is not that of its answer": run.status != answer.status.value,
         "its events are not in order": any(not a.number < b.number for a, b in pairwise(events)),
+        "it has too many quotes": len(answer.evidence) > MOST_QUOTES,
         "it has a call twice": _doubled(recording.calls) or _doubled(recording.tool_calls),
         "a text is too long": len(run.question) > LONGEST or len(run.model) > 200 or len(run.forked_at) > 64,
         "a text contains the character U+0000": "\0" in run.question + run.model + run.forked_at,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from pydantic import Field
 
 from api.auth.permissions import Caller, Right, record_access
@@ -9,9 +11,11 @@ from api.errors import UsageError
 from api.services.exports.export import Export, Format, export
 from base.models import FrozenModel
 from multi_agent.errors import RunUnderWay
+from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.storage.run_filter import Rating, RunFilter
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.answer import Status
+from multi_agent.values.events import Event, RunStarted
 
 LONGEST_NOTE = 10_000
 """Maximum characters of a note about an answer."""
@@ -36,6 +40,27 @@ def find_run(trace: Trace, run_id: str, caller: Caller) -> RunSummary:
     run = trace.run(run_id, among=caller.readable)
     record_access(run.collection)
     return run
+
+
+def events_for(events: Iterable[Event], run: RunSummary, caller: Caller) -> Iterator[Event]:
+    """Yield the events of a run as the caller may see them. Preferences are private to the key of the run."""
+    for event in events:
+        if isinstance(event.body, RunStarted) and run.key != caller.key:
+            remembered = event.body.remembered.model_copy(update={"preferences": ()})
+            event = event.model_copy(update={"body": event.body.model_copy(update={"remembered": remembered})})
+        yield event
+
+
+def calls_for(trace: Trace, run: RunSummary, caller: Caller) -> list[JournalEntry]:
+    """Return the model calls of a run as the caller may see them, like ``events_for``."""
+    calls, started = trace.journal_entries(run.run_id), trace.started(run.run_id)
+    hidden = started.remembered.preferences if started and run.key != caller.key else ()
+    for preference in hidden:
+        old, new = f"- {preference}", "- (a preference of the person who asked)"
+        for at, call in enumerate(calls):
+            shown = (each.model_copy(update={"content": each.content.replace(old, new)}) for each in call.messages)
+            calls[at] = call.model_copy(update={"messages": tuple(shown)})
+    return calls
 
 
 def list_runs(trace: Trace, wanted: RunFilter, limit: int, caller: Caller) -> list[RunSummary]:

@@ -136,6 +136,6 @@ function row(run, chosen, choose) {
 function figures({seconds: took, tokens, cost, confidence, basis, size}) {
   return [
     took !== null && seconds(took), tokens !== null && plural(tokens, "token"), cost !== null && `cost ${cost.toFixed(4)}`,
-    confidence !== null && (basis || `confidence ${confidence.toFixed(2)}`), size !== null && fileSize(size),
+    basis || (confidence !== null && `confidence ${confidence.toFixed(2)}`), size !== null && fileSize(size),
   ].filter(Boolean);
 }

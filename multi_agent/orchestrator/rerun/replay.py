@@ -69,7 +69,7 @@ class _Replaying:
         self._parts, self._recording = parts, recording
         self._events = last_try(recording.events)
         self._stopped = recording.run.status == "cancelled"
-        self._settings = _settings_of(recording.environment) or parts.settings
+        self._settings = settings_of(recording.environment) or parts.settings
         self._calls = RecordedCalls(self._events, recording.calls)
         self._trace = MemoryTrace(self._calls)
         self._task: asyncio.Task[object] | None = None
@@ -151,7 +151,7 @@ class _Replaying:
         return stop
 
 
-def _settings_of(environment: Environment | None) -> ResearchSettings | None:
+def settings_of(environment: Environment | None) -> ResearchSettings | None:
     """Return the settings that the run used. Settings that are new since then have their defaults."""
     if environment is None:
         return None

@@ -58,7 +58,7 @@ def test_runs_belong_to_the_key_and_stop_at_its_limit(
         RunningService(candor) as service,
         httpx.Client(base_url=service.url, timeout=LIMIT_S, headers=headers) as http,
     ):
-        started = http.post("/v1/evaluations", json=ASKED)
+        started = http.post("/v1/evaluations", json={**ASKED, "parallel": 3})
         assert started.status_code == 202, started.text
         job = ended(http, started.json()["id"])
         assert job["result"]["state"] == "budget reached", job

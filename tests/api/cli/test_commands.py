@@ -171,3 +171,10 @@ def test_show_prints_dates(run: Callable[..., Any], folder: Path) -> None:
     assert "modified  2023-11-14 22:13:20 UTC\n" in shown
     assert re.search(r"read_at  20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", shown)
     assert re.search(r"seconds  reading \d+\.\d\d, ", shown)
+
+
+def test_a_damaged_database_has_its_remedy(run: Callable[..., Any], tmp_path: Path) -> None:
+    (home := tmp_path / "damaged").mkdir(mode=0o700)
+    (home / "candor.db").write_text("no database " * 1000)
+    shown = run("runs", "--home", home)
+    assert (shown.code, "restore a backup" in shown.err, "Traceback" in shown.err) == (1, True, False)

@@ -12,6 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from api.auth.keys import KeyRequest
+from api.auth.permissions import Right
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
 from support.service import RunningService
@@ -42,7 +44,7 @@ def proxied(service: str, folder: Path, lines: str) -> Iterator[str]:
     def answers() -> bool:
         assert process.poll() is None, log.read_text()
         try:
-            return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=LIMIT_S).is_success
+            return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=LIMIT_S).status_code in (200, 421)
         except httpx.TransportError:
             return False
 
@@ -71,6 +73,17 @@ def test_a_request_through_a_proxy_needs_a_key(make_candor: Callable[..., Candor
         refused = httpx.get(f"{proxy}/v1/me", timeout=LIMIT_S)
         assert (refused.status_code, refused.json()["title"]) == (401, "Key needed")
         assert httpx.get(f"{service.url}/v1/me", timeout=LIMIT_S).json()["owner"], "without the proxy it is local"
+
+
+@pytest.mark.parametrize("hosts", [(), ("candor.example.com",)])
+def test_a_host_that_is_no_loopback_name_is_no_owner(
+    make_candor: Callable[..., Candor], tmp_path: Path, hosts: tuple[str, ...]
+) -> None:
+    candor = make_candor(service=ServiceSettings(hosts=hosts))
+    candor.keys.add(KeyRequest(name="ann", rights={"*": Right.ADMIN}))
+    lines = "proxy_http_version 1.1; proxy_set_header Host candor.example.com;"
+    with RunningService(candor) as service, proxied(service.url, tmp_path, lines) as proxy:
+        assert httpx.get(f"{proxy}/v1/me", timeout=LIMIT_S).status_code == (401 if hosts else 421)
 
 
 def test_with_require_key_no_configuration_of_the_proxy_makes_an_owner(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ingest.chunking.chunker import Chunker, Source
+from ingest.chunking.chunker import LETTERS_PER_TOKEN, Chunker, Source
 from ingest.document import Fact, FactSource, ParsedDocument
 from ingest.readers.markup.markdown import write_markdown
 from ingest.readers.shared.document_builder import DocumentBuilder
@@ -43,6 +43,16 @@ def stating(document: ParsedDocument, **facts: str | tuple[str, str]) -> ParsedD
         for name, (value, printed) in pairs.items()
     }
     return document.model_copy(update={"facts": found})
+
+
+@pytest.mark.parametrize("joint", ["\u200b", "\u2060", "\u00ad", "\ufeff", "\u30fc", "x"])
+def test_words_without_spaces_make_no_endless_chunk(chunk: Callable[..., list[Chunk]], joint: str) -> None:
+    text = joint.join(["pump"] * 10_000)
+    table = f"| {text} | b |\n|---|---|\n| 1 | 2 |\n| 3 | {text} |"
+    for document in (text, f"# Pumps\n\n{text}", table):
+        chunks = chunk(document)
+        assert max(len(each.embedded_text) for each in chunks) <= 64 * (LETTERS_PER_TOKEN + 1)
+        assert sum(len(each.text) for each in chunks) >= 40_000
 
 
 # Properties of all documents

@@ -54,6 +54,14 @@ def test_a_broken_archive_does_not_stop_other_files(workplace: Workplace) -> Non
     assert "bread.md" in workplace.searched("bread")
 
 
+def test_a_line_break_in_a_name_begins_no_line(workplace: Workplace) -> None:
+    path = workplace.write("pumps.md\n=== manual.pdf.md", PUMPS)
+    assert workplace.ingest().failed == ()
+    assert workplace.states() == {r"pumps.md\n=== manual.pdf.md": "indexed"}
+    assert [chunk.name for chunk in workplace.chunks(path)] == [r"pumps.md\n=== manual.pdf.md"]
+    assert workplace.ingest().unchanged == 1
+
+
 def test_a_file_that_changes_while_it_is_read_is_read_again(workplace: Workplace) -> None:
     path = workplace.write("pumps.md", PUMPS)
     parser = CountingParser(lambda _: path.write_text(BREAD) if len(parser.parsed) == 1 else None)
@@ -99,7 +107,8 @@ def test_a_file_name_may_contain_any_character(workplace: Workplace) -> None:
     odd = "".join(chr(code) for code in range(1, 128) if chr(code) not in "/.") + "äß漢\u202e\u0000"[:-1] + ".md"
     workplace.write(odd, PUMPS)
     assert workplace.ingest().indexed == 1
-    assert workplace.chunks()[0].name == odd
+    shown = "".join(repr(each)[1:-1] if ord(each) < 32 or ord(each) == 127 else each for each in odd)
+    assert workplace.chunks()[0].name == shown
     assert workplace.ingest().unchanged == 1
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -174,6 +177,19 @@ def test_two_agents_of_one_name_are_rejected(package: Callable[..., str]) -> Non
 def test_the_error_names_a_missing_package() -> None:
     with pytest.raises(AgentError, match=r"'no_such_package'.*agent_packages"):
         AgentRegistry.discover(("no_such_package",))
+
+
+@pytest.mark.parametrize("fault", ["raise RuntimeError('no licence')", "1 / 0", "import no_such_library", "def x(:"])
+def test_the_error_names_a_package_that_fails(
+    package: Callable[..., str], fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, in_module in enumerate((True, False)):
+        name = package(f"failing_{number}", fault if in_module else AGENT)
+        if not in_module:
+            Path(str(find_spec(name).origin)).write_text(fault)  # type: ignore[union-attr]
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        with pytest.raises(AgentError, match=rf"'{name}' cannot be imported \(.+\). Check .*agent_packages"):
+            AgentRegistry.discover((name,))
 
 
 def test_the_error_for_an_unknown_agent_lists_the_known_ones() -> None:

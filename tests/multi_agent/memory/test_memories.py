@@ -66,13 +66,15 @@ def test_notes_for_a_follow_up_question_are_found_by_the_question_before(memorie
     own, monday = memories.for_key("ann"), Request(question="And in summer?", session="monday")
     assert own.recall(monday, "papers").how_to == ()
     asked = Request(question="Down to which temperature does the Borea 12 work?", session="monday")
-    own.keep(asked, ended("run_1", question=asked.question, short="-25 °C"))
+    own.keep(asked, "papers", ended("run_1", question=asked.question, short="-25 °C"))
     assert own.recall(monday, "papers").how_to == (FROST,)
 
 
 def test_the_conversation_of_a_request_follows_that_of_its_session(memories: Memories) -> None:
     own = memories.for_key("ann")
-    own.keep(Request(question="How cold?", session="monday"), ended("run_1", question="How cold?", short="-25 °C"))
+    own.keep(
+        Request(question="How cold?", session="monday"), "papers", ended("run_1", question="How cold?", short="-25 °C")
+    )
     brought = Exchange(question="How loud?", answer="52 dB")
     request = Request(question="q", session="monday", conversation=(brought,))
     assert own.recall(request, "papers").conversation == (Exchange(question="How cold?", answer="-25 °C"), brought)
@@ -80,7 +82,7 @@ def test_the_conversation_of_a_request_follows_that_of_its_session(memories: Mem
 
 def test_the_completed_question_is_kept(memories: Memories) -> None:
     own, monday = memories.for_key("ann"), Request(question="And in summer?", session="monday")
-    own.keep(monday, ended("run_1", short="40 °C", completed_question="How hot may it get in summer?"))
+    own.keep(monday, "papers", ended("run_1", short="40 °C", completed_question="How hot may it get in summer?"))
     [kept] = own.recall(monday, "papers").conversation
     assert kept.question == "How hot may it get in summer?"
 
@@ -130,12 +132,12 @@ def test_the_scale_of_a_model_is_measured_once_and_stored(tmp_path: Path, embedd
 def test_a_conversation_has_its_last_questions_and_answers(memories: Memories) -> None:
     own, monday = memories.for_key("ann"), Request(question="How cold?", session="monday")
     cold = ended("run_1", question="How cold?", short="-25 °C", answer="It works down to -25 °C [1].")
-    own.keep(monday, cold)
-    own.keep(monday, cold)  # the same run, resumed
+    own.keep(monday, "papers", cold)
+    own.keep(monday, "papers", cold)  # the same run, resumed
     loud = ended("run_2", Status.INSUFFICIENT, "How loud?", found="Nothing.")
-    own.keep(Request(question="How loud?", session="monday"), loud)
-    own.keep(Request(question="How much?", session="monday"), ended("run_3", Status.FAILED))
-    own.keep(Request(question="How heavy?"), ended("run_4", short="12 kg"))
+    own.keep(Request(question="How loud?", session="monday"), "papers", loud)
+    own.keep(Request(question="How much?", session="monday"), "papers", ended("run_3", Status.FAILED))
+    own.keep(Request(question="How heavy?"), "papers", ended("run_4", short="12 kg"))
     conversation = own.recall(Request(question="q", session="monday"), "papers").conversation
     assert [(each.question, each.answer) for each in conversation] == [
         ("How cold?", "-25 °C"),
@@ -144,7 +146,9 @@ def test_a_conversation_has_its_last_questions_and_answers(memories: Memories) -
     assert own.recall(Request(question="q"), "papers").conversation == ()
     assert memories.for_key("bob").recall(Request(question="q", session="monday"), "papers").conversation == ()
     for number in range(10, 10 + EXCHANGES):
-        own.keep(Request(question=f"Question {number}?", session="monday"), ended(f"run_{number}", short="yes"))
+        own.keep(
+            Request(question=f"Question {number}?", session="monday"), "papers", ended(f"run_{number}", short="yes")
+        )
     assert len(own.recall(Request(question="q", session="monday"), "papers").conversation) == EXCHANGES
 
 
@@ -157,7 +161,7 @@ def test_limits_on_memories_are_enforced(memories: Memories) -> None:
     with pytest.raises(AgentError, match=f"already {PREFERENCES} preferences"):
         memories.add("preference", "One more.", "ann")
     own = memories.for_key("ann")
-    own.keep(Request(question="How cold?", session="s"), ended("run_1", short="-25 °C"))
+    own.keep(Request(question="How cold?", session="s"), "papers", ended("run_1", short="-25 °C"))
     with pytest.raises(AgentError, match="can be deleted, but not edited"):
         memories.edit(memories.entries("ann", "conversation")[0].id, "Warm.", "ann")
 

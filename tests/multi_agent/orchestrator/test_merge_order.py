@@ -52,5 +52,5 @@ async def test_the_planner_of_a_resumed_run_sees_the_same_memories(
     answer = await orchestrator.research(QUESTION, run_id="run_1")
     assert answer.status is Status.ANSWERED
     assert asked[PLANNER] == 1, "its prompt was the same, so the journal had the answer"
-    [exchange] = memories.conversation("ann", "monday")
+    [exchange] = memories.conversation("ann", "monday", "mixed")
     assert exchange.question == QUESTION.question

@@ -56,6 +56,7 @@ def ask(database: RecordDatabase, sql: str, *, rows: int = 10, seconds: float = 
         ("SELECT count(*) FROM (SELECT DISTINCT runner, day FROM records)", ((4,),)),
         ("SELECT CASE WHEN max(prize) > 1 THEN 'yes' ELSE 'no' END FROM records", (("yes",),)),
         ("SELECT runner FROM records WHERE runner = 'Nobody'", ()),
+        ("SELECT count(*) FROM records WHERE runner LIKE 'Jo%' AND time SIMILAR TO '2:0.*'", ((2,),)),
         ("SELECT TRY_CAST(translate('€ 1.200', '€ .', '') AS INTEGER)", ((1200,),)),
         ("SELECT document, page, record FROM records WHERE record = 4", (("races.csv", 1, 4),)),
     ],
@@ -195,6 +196,12 @@ def test_python_variables_are_not_tables(database: RecordDatabase, sql: str) -> 
         ("SELECT " + "NOT " * 900 + "true", "nested too deeply"),
         ("SELECT " + "(" * 3000 + "1" + ")" * 3000, "depth"),
         ("SELECT 1" + " + 1" * 3000, "characters"),
+        ("SELECT " + ",".join(["runner"] * 300) + " FROM records", "may have 200 columns"),
+        ("SELECT count(*) FROM (SELECT DISTINCT " + ",".join(["day"] * 300) + " FROM records)", "have 200 columns"),
+        ("SELECT " + ",".join(["*"] * 30) + " FROM records", r"may have 4 \*"),
+        ("SELECT count(*) FROM records a, records b WHERE a.runner LIKE b.runner", "must be a constant"),
+        ("SELECT regexp_extract(runner, time) FROM records", "must be a constant"),
+        ("SELECT count(*) FROM records WHERE runner SIMILAR TO time", "must be a constant"),
     ],
 )  # fmt: skip
 def test_expensive_queries_are_stopped(database: RecordDatabase, sql: str, why: str) -> None:

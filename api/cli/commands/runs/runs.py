@@ -171,7 +171,6 @@ def import_file(
     Example: candor runs import run.candor
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.services.exports.import_run import import_run
     from api.services.exports.run_file import LARGEST_FILE
 
     try:
@@ -180,7 +179,7 @@ def import_file(
     except OSError as error:
         raise UsageError(f"Cannot read {str(file)!r}: {error.strerror}.") from error
     candor = make_candor(home)
-    imported = import_run(candor.archive, candor.keys, LOCAL_CALLER, content, collection)
+    imported = candor.run_import.add(LOCAL_CALLER, content, collection)
     print_result(imported, f"Added {imported.run_id}. `candor trace {imported.run_id}` shows it.", as_json)
 
 

@@ -12,7 +12,7 @@ from api.http.router import make_router
 from api.http.routes.runs.runs import RunId
 from api.services.exports.export import Format
 from api.services.exports.run_file import write_run
-from api.services.research.runs import export_run, find_run
+from api.services.research.runs import calls_for, events_for, export_run, find_run
 from multi_agent.storage.recording import load_recording
 
 router = make_router(prefix="/v1/runs", tags=["runs"])
@@ -48,7 +48,10 @@ def export(
     """
     if form == "run":
         run = find_run(candor.trace, run_id, caller)
-        content = write_run(load_recording(candor.trace, candor.tools.calls, run.run_id), texts=texts)
+        recording = load_recording(candor.trace, candor.tools.calls, run.run_id)
+        events, calls = events_for(recording.events, run, caller), calls_for(candor.trace, run, caller)
+        recording = recording.model_copy(update={"events": tuple(events), "calls": tuple(calls)})
+        content = write_run(recording, texts=texts)
         return Response(content, media_type=RUN_FILE, headers=_named(f"{run.run_id}.candor"))
     file = export_run(candor.trace, run_id, caller, form)
     return Response(file.content, media_type=file.media_type, headers=_named(file.name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import nullcontext
+from functools import partial
 from typing import Annotated
 
 from fastapi import Body, Path
@@ -29,10 +30,11 @@ async def replay(candor: CandorDep, parts: PartsDep, caller: CurrentCaller, run_
     """Repeat a run from its journal. Returns the first event that differs, with its cause.
 
     Calls no model, no tool and no web page, and stores nothing. The documents are searched again, with the settings of
-    the run.
+    the run. One replay runs at a time.
     """
-    replaying = replay_run(candor.panel, _opener(parts.pool), run_id, caller)
-    return await asyncio.to_thread(asyncio.run, replaying)  # in its own loop, so that it does not delay other requests
+    replaying = partial(replay_run, candor.panel, _opener(parts.pool), run_id, caller)
+    async with parts.replays:  # in a loop of its own, so that it does not delay other requests
+        return await asyncio.to_thread(lambda: asyncio.run(replaying()))
 
 
 @router.get("/{run_id}/comparison/{other}", responses=problem_responses(404, 409, 503))

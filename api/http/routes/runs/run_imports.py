@@ -14,7 +14,7 @@ from api.http.errors import problem_responses
 from api.http.middleware.body_limit import skip_body_limit
 from api.http.router import make_router
 from api.http.routes.runs.exports import RUN_FILE
-from api.services.exports.import_run import ImportedRun, import_run
+from api.services.exports.import_run import ImportedRun
 from api.services.exports.run_file import LARGEST_FILE
 from vectorstore.models import NAME
 
@@ -46,11 +46,12 @@ async def add(
 ) -> ImportedRun:
     """Add an exported run, with its events and quotes. Its documents are not part of the file.
 
-    Requires the right 'write' over the collection. A stored run with the same id stays as it is.
+    Requires the right 'write' over the collection. A stored run with the same id stays as it is. `basis` of the
+    run and its answer says when and by whom it was imported, and how many of its quotes the collection has.
     """
     skip_body_limit(request)
     content = await _receive(request)
-    return await asyncio.to_thread(import_run, candor.archive, candor.keys, caller, content, collection)
+    return await asyncio.to_thread(candor.run_import.add, caller, content, collection)
 
 
 async def _receive(request: Request) -> bytes:

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from fastapi import Body, Header, Path, Query, Request, Response, WebSocket
 from pydantic import Field, TypeAdapter
 
-from api.auth.permissions import Right
+from api.auth.permissions import Caller, Right
 from api.http.deps import CandorDep, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
 from api.http.sse import EVENT_STREAM, MAX_EVENT_NUMBER, DescribedEvent, EventStream, event_response, send_events
 from api.services.research.conversation import Conversation, conversation_of
-from api.services.research.runs import RatingRequest, find_run, list_runs, rate_run
+from api.services.research.runs import RatingRequest, calls_for, events_for, find_run, list_runs, rate_run
 from base.models import FrozenModel
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.storage.archive import StoredRuns
@@ -109,7 +109,7 @@ def conversation(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> Con
 @router.get("/{run_id}/journal", responses=problem_responses(404, 503))
 def journal(candor: CandorDep, caller: CurrentCaller, run_id: RunId) -> list[JournalEntry]:
     """Get the full text of every prompt of the run and every response of the model."""
-    return candor.trace.journal_entries(find_run(candor.trace, run_id, caller).run_id)
+    return calls_for(candor.trace, find_run(candor.trace, run_id, caller), caller)
 
 
 _STREAM: dict[int | str, dict[str, Any]] = {
@@ -147,20 +147,20 @@ async def events(
     after = max(after, last_event_id)
     found = await asyncio.to_thread(find_run, candor.trace, run_id, caller)
     if follow and found.active:
-        return event_response(_within(parts.runs.follow(found.run_id, after), level))
+        return event_response(_within(parts.runs.follow(found.run_id, after), found, caller, level))
     known = await asyncio.to_thread(candor.trace.events, found.run_id, after)
     if not follow:
-        shown = [DescribedEvent.of(event) for event in known if is_within(event, level)]
+        shown = [DescribedEvent.of(event) for event in events_for(known, found, caller) if is_within(event, level)]
         return Response(_EVENTS.dump_json(shown), media_type="application/json")
-    stream = _within(parts.runs.follow(found.run_id, after), level)
+    stream = _within(parts.runs.follow(found.run_id, after), found, caller, level)
     return event_response(stream) if known else Response(status_code=204)
 
 
-async def _within(events: EventStream, level: Level) -> EventStream:
-    """Yield the events down to this level."""
+async def _within(events: EventStream, run: RunSummary, caller: Caller, level: Level = "tool") -> EventStream:
+    """Yield the events down to this level, as the caller may see them."""
     async for event in events:
         if event is None or is_within(event, level):
-            yield event
+            yield event and next(events_for((event,), run, caller))
 
 
 @router.websocket("/{run_id}/ws")
@@ -178,4 +178,4 @@ async def live(
     """
     run = await asyncio.to_thread(find_run, candor.trace, run_id, caller)
     await socket.accept()
-    await send_events(socket, parts.runs.follow(run.run_id, after))
+    await send_events(socket, _within(parts.runs.follow(run.run_id, after), run, caller))

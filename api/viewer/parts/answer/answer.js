@@ -26,7 +26,7 @@ export function answerView(answer, collection, base, choose) {
   if (answer.evidence.length > 0) loadEvidence(answer.run_id).catch(() => {}); // opening a quote repeats it and shows the error
   return h("section", {class: "answer", "aria-label": "Answer"},
     h("p", {class: "facts"},
-      answer.confidence > 0 && h("span", {class: answer.basis?.startsWith("Weak") ? "weak" : ""}, answer.basis || `confidence ${answer.confidence.toFixed(2)}`),
+      (answer.confidence > 0 || answer.basis?.startsWith("Imported")) && h("span", {class: /^(Weak|Imported)/.test(answer.basis) ? "weak" : ""}, answer.basis || `confidence ${answer.confidence.toFixed(2)}`),
       answer.mode && h("span", {}, `mode ${answer.mode}`)),
     answer.short && h("p", {class: "short"}, answer.short),
     answer.nearest && h("p", {class: "nearest"}, `Closest: ${answer.nearest.answer}`),

@@ -62,6 +62,14 @@ def test_a_filter_of_wrong_form_is_refused(http: httpx.Client) -> None:
         assert http.post("/v1/search", json=asked).status_code == 422, wanted
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "1e300", "9" * 30])
+def test_a_number_that_no_document_can_have_is_refused(http: httpx.Client, number: str) -> None:
+    body = f'{{"query": "loud", "collection": "papers", "where": {{"page": {number}}}}}'
+    refused = http.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
+    assert (refused.status_code, "page" in refused.text) == (422, True), refused.text
+    assert http.post("/v1/search", json={**PAPERS, "query": "loud"}).status_code == 200
+
+
 def test_chat_completions_take_a_filter(http: httpx.Client) -> None:
     asked = {"model": "papers", "messages": [{"role": "user", "content": QUESTION}], "filter": {"type": ["txt"]}}
     replied = http.post("/v1/chat/completions", json=asked)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
+from api.services.research.replay import replay_run
+from multi_agent.orchestrator.rerun.replay import Replay
 from support.service import QUESTION
 from support.waiting import LIMIT_S
 
@@ -31,6 +34,29 @@ def test_a_run_is_replayed(http: httpx.Client, run_id: str) -> None:
     assert replayed.status_code == 200, replayed.text
     assert (replayed.json()["run_id"], replayed.json()["same"]) == (run_id, True)
     assert http.post("/v1/runs/run_none/replay").status_code == 404
+
+
+def test_many_replays_do_not_run_side_by_side(
+    http: httpx.Client, run_id: str, service_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, most = 0, 0
+
+    async def counted(*given: Any) -> Replay:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        try:
+            return await replay_run(*given)
+        finally:
+            running -= 1
+
+    monkeypatch.setattr("api.http.routes.runs.reruns.replay_run", counted)
+    with ThreadPoolExecutor(8) as threads:
+        done = list(
+            threads.map(lambda _: httpx.post(f"{service_url}/v1/runs/{run_id}/replay", timeout=LIMIT_S), range(8))
+        )
+    assert [each.json()["same"] for each in done] == [True] * 8
+    assert most == 1
 
 
 def test_a_run_is_forked_and_compared(http: httpx.Client, run_id: str) -> None:

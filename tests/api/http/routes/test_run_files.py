@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from api.auth.keys import KeyRequest
+from api.auth.permissions import Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.services.exports.run_file import LARGEST, LARGEST_FILE
@@ -67,8 +69,71 @@ def test_a_run_is_exported_and_imported(candor: Candor, tmp_path: Path, embedder
         copy, *copies = parts(there, run_id)
     assert (added.status_code, added.json()) == (201, {"run_id": run_id, "collection": "theirs", "has_texts": True})
     assert copies == others
-    assert copy["answer"] == run["answer"]
-    assert copy["run"] == {**run["run"], "collection": "theirs"}
+    basis = copy["answer"]["basis"]
+    assert basis.startswith("Imported on 20")
+    assert basis.endswith(" by the person at this machine, 0 of 1 quotes of documents found in the collection")
+    assert copy["answer"] == {**run["answer"], "basis": basis}
+    assert copy["run"] == {**run["run"], "collection": "theirs", "basis": basis, "size": copy["run"]["size"]}
+
+
+def forged(content: bytes, **run: Any) -> bytes:
+    """Return a file whose quote exists nowhere, with other settings, as another run."""
+    text = gzip.decompress(content).decode().replace("-25 °C", "-99 °C")
+    file = json.loads(text.replace(json.loads(text)["recording"]["run"]["run_id"], "run_0123456789ab"))
+    file["recording"]["run"].update(run)
+    file["recording"]["environment"]["settings"]["passages"] = 10**9
+    return gzip.compress(json.dumps(file).encode())
+
+
+def test_an_imported_run_says_so_everywhere(candor: Candor, tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("Nothing.")
+    run_ingest(candor, [tmp_path / "other.md"], "other", progress=False)
+    with served(candor) as http:
+        run_id = research(http, collection="papers")
+        elsewhere = research(http, collection="other")
+        file = http.get(f"/v1/runs/{run_id}/export", params={"format": "run"}).content
+        false = forged(file, continues=elsewhere, forked_from=elsewhere, forked_at="answer")
+        assert http.post("/v1/runs/import", content=false).status_code == 201
+        listed = http.get("/v1/runs").json()
+        [run] = [each for each in listed if each["run_id"] == "run_0123456789ab"]
+        assert "0 of 1 quotes of documents found" in run["basis"]
+        assert (run["continues"], run["forked_from"]) == ("", "")
+        for form in ("md", "html", "json"):
+            assert "Imported on" in http.get(f"/v1/runs/{run['run_id']}/export", params={"format": form}).text
+        assert candor.trace.environment(run["run_id"]).settings["passages"] == candor.settings.research.passages  # type: ignore[union-attr]
+        settings = json.loads(gzip.decompress(false))
+        settings["recording"]["environment"]["settings"]["passages"] = "many"
+        refused = http.post("/v1/runs/import", content=gzip.compress(json.dumps(settings).encode()))
+        assert (refused.status_code, "passages" in refused.text) == (422, True)
+
+
+def test_other_keys_do_not_see_preferences(candor: Candor) -> None:
+    candor.memories.add("preference", "Answer in Rotwelsch.", "")
+    secret = candor.keys.add(KeyRequest(name="ann", rights={"papers": Right.READ})).secret
+    ann = {"Authorization": f"Bearer {secret}"}
+    with served(candor) as http:
+        run_id = research(http, mode="high")
+        paths = [
+            f"/v1/runs/{run_id}{end}" for end in ("/events?follow=false", "/events", "/journal", "/export?format=run")
+        ]
+        for headers, told in (({}, True), (ann, False)):
+            for path in paths:
+                content = http.get(path, headers=headers).content
+                text = gzip.decompress(content) if "export" in path else content
+                assert (b"Rotwelsch" in text, run_id.encode() in text or "journal" in path) == (told, True), path
+
+
+def test_a_run_of_a_collection_that_a_key_may_not_read_blocks_no_import(candor: Candor) -> None:
+    key = candor.keys.add(KeyRequest(name="ann", rights={"mine": Right.WRITE})).secret
+    with served(candor) as http:
+        run_id = research(http)
+        file = http.get(f"/v1/runs/{run_id}/export", params={"format": "run"}).content
+        ann = {"headers": {"Authorization": f"Bearer {key}"}, "params": {"collection": "mine"}, "content": file}
+        added = http.post("/v1/runs/import", **ann)
+        assert (added.status_code, added.json()["collection"]) == (201, "mine")
+        assert added.json()["run_id"] != run_id
+        assert "by ann" in candor.trace.run(added.json()["run_id"]).basis
+        assert candor.trace.run(run_id).collection == "papers"
 
 
 def test_hostile_files_are_refused_and_change_nothing(candor: Candor) -> None:

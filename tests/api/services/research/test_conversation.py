@@ -105,6 +105,18 @@ class TestRest:
         assert f"“{WHO}”" in read
         assert WINNER in read.partition("What was said before")[2]
 
+    def test_a_session_carries_nothing_into_another_collection(
+        self, http: httpx.Client, candor: Candor, tmp_path: Path
+    ) -> None:
+        (other := tmp_path / "letters").mkdir()
+        (other / "letter.md").write_text("Nothing happened.")
+        run_ingest(candor, [other], "letters", progress=False)
+        ask(http, WHO, session="monday", collection="races")
+        elsewhere = ask(http, FOLLOW_UP, session="monday", collection="letters")
+        for part in ("/conversation", "/events?follow=false", "/journal"):
+            assert "Ben Adler" not in http.get(f"/v1/runs/{elsewhere['run_id']}{part}").text, part
+        assert ask(http, FOLLOW_UP, session="monday", collection="races")["completed_question"] == COMPLETED
+
     def test_a_caller_can_bring_the_conversation(self, http: httpx.Client) -> None:
         brought = [{"question": WHO, "answer": "Ben Adler."}]
         assert ask(http, FOLLOW_UP, conversation=brought)["completed_question"] == COMPLETED

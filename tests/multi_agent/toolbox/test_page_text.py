@@ -1,0 +1,19 @@
+"""The text of a page is extracted in a time that does not grow with the square of its attributes."""
+
+from __future__ import annotations
+
+import time
+
+from multi_agent.toolbox.page_text import read_html
+
+
+def test_an_element_with_many_attributes_takes_no_minutes() -> None:
+    read_html("<p>Warm up: the first call imports the libraries.</p>", "https://example.org")
+    attributes = " ".join(f"a{number}=1" for number in range(20_000))
+    started = time.thread_time()
+    page = read_html(
+        f"<p {attributes}>The Borea 12 is blue.</p><a href='/auster'>The Auster</a>", "https://example.org"
+    )
+    assert time.thread_time() - started < 6
+    assert "The Borea 12 is blue." in page.text
+    assert page.links == ("https://example.org/auster",)
