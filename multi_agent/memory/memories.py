@@ -218,7 +218,9 @@ class KeyMemory:
 
 def exchange_of(answer: Answer) -> Exchange:
     """Return the question of a run, as completed, and its answer with the documents that it cites."""
-    said = "\n".join(filter(None, (in_few_words(answer), *_in_full(answer), *_cited_documents(answer))))
+    full = tuple(_in_full(answer))
+    few = "" if any(answer.short in text for text in full) else in_few_words(answer)
+    said = "\n".join(filter(None, (few, *full, *_cited_documents(answer))))
     return Exchange.in_short(answer.completed_question or answer.question, said)
 
 
