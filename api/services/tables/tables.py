@@ -160,7 +160,9 @@ class Tables:
             for row in grid.rows
             if not names or row.document in names
             for cells in OpenCells.of(
-                entries[row.document], [each for each in columns if row.is_open(each, request.redo_before)]
+                entries[row.document],
+                [each for each in columns if row.is_open(each, request.redo_before)],
+                self.panel.settings.research.tokens_per_call,
             )
         ]
 

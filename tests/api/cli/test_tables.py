@@ -111,7 +111,7 @@ def test_only_new_documents_changed_documents_and_new_columns_are_read(
 def test_of_a_long_document_the_opening_and_what_searches_find_are_read(
     table: Callable[..., Any], run: Any, model: Model, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CANDOR_RESEARCH__TOKENS_PER_CALL", "700")
+    monkeypatch.setenv("CANDOR_RESEARCH__TOKENS_PER_CALL", "1600")
     sections = [f"## Part {number}\n\n{f'Sentence {number} is about lentils. ' * 20}" for number in range(40)]
     sections[30] = "## Limits of temperature\n\nThe Borea 12 works at a lowest temperature of -25 °C."
     (folder / "long.md").write_text("# Handbook\n\nIt opens with this.\n\n" + "\n\n".join(sections))

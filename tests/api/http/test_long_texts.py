@@ -19,7 +19,7 @@ from support.service import RunningService, model
 from support.waiting import LIMIT_S
 
 LONG = "x" * 60_000
-SHORT = {"collection": "papers", "document": "none", "run": "none", "approval": "none", "evaluation": "none"}
+SHORT = {"collection": "papers"} | dict.fromkeys(("document", "run", "approval", "evaluation", "table"), "none")
 ASKED = [
     (route, rule) for route, rule in ROUTES.items()
     if not route.startswith(("MOUNT", "WEBSOCKET")) and route != "POST /v1/setup/trial"

@@ -50,7 +50,7 @@ def test_what_no_one_means_is_left_out_with_its_reason_and_rule(project: Path) -
         ".venv": (packages, ".venv/"),
         "id_rsa": (secret, "id_rsa"),
         "prod.env": (secret, "*.env"),
-        "Icon\r": ("no document: written by a program about open files or folders", "Icon[\r]"),
+        "Icon\\r": ("no document: written by a program about open files or folders", "Icon[\r]"),
     }
 
 
