@@ -33,7 +33,7 @@ def hand_out(connection: sql.Connection, condition: str, **values: str) -> int:
 
     Return their number.
     """
-    if not _has_table(connection):  # DBOS was never started
+    if not _has_table(connection, "owner_xid"):  # DBOS was never started, or another process makes its tables now
         return 0
     statement = sql.text(
         f"UPDATE {_table(connection)} SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, "
@@ -63,8 +63,13 @@ def _schema(connection: sql.Connection) -> str | None:
     return _SCHEMA if connection.dialect.name == "postgresql" else None
 
 
-def _has_table(connection: sql.Connection) -> bool:
-    return sql.inspect(connection).has_table(_JOBS, _schema(connection))
+def _has_table(connection: sql.Connection, column: str = "status") -> bool:
+    schema = _schema(connection)
+    inspector = sql.inspect(connection)
+    names = (
+        {each["name"] for each in inspector.get_columns(_JOBS, schema)} if inspector.has_table(_JOBS, schema) else ()
+    )
+    return column in names
 
 
 def _table(connection: sql.Connection) -> str:

@@ -88,3 +88,12 @@ def test_dbos_reads_pickles_with_the_reader_that_is_replaced() -> None:
     assert _serialization.deserialize_value(plain, "py_pickle", serializer) == "text"
     with pytest.raises(pickle.UnpicklingError, match="no version of Candor writes"):
         _serialization.deserialize_value(call, "py_pickle", serializer)
+
+
+def test_no_job_is_handed_out_while_another_process_makes_the_tables(tmp_path: Path) -> None:
+    """DBOS makes its tables in steps, so a worker that starts at the same time sees the first columns only."""
+    engine = sql.create_engine(f"sqlite:///{tmp_path / 'jobs.db'}")
+    with engine.begin() as connection:
+        connection.execute(sql.text("CREATE TABLE workflow_status (workflow_uuid TEXT, status TEXT)"))
+        assert dbos_internals.hand_out(connection, "executor_id = :executor", executor="e") == 0
+    engine.dispose()
