@@ -147,4 +147,5 @@ def command_message(error: Exception) -> str:
 
 def fault_list(error: ValidationError) -> str:
     """Return the faults of a pydantic validation as "location: message", separated by semicolons."""
-    return "; ".join(": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in error.errors())
+    faults = ((".".join(map(str, each["loc"])), each["msg"].removeprefix("Value error, ")) for each in error.errors())
+    return "; ".join(": ".join(filter(None, fault)) for fault in faults)

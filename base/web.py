@@ -45,7 +45,7 @@ class Fetched(NamedTuple):
     version: str = ""
     """What the server gives to notice changes: its ETag, otherwise the time of the last change."""
     is_unchanged: bool = False
-    """Whether the server reported that the caller's version is current (304). Then ``content`` is empty."""
+    """Whether the server answered 304 (not modified). ``content`` is empty then."""
 
 
 async def fetch(

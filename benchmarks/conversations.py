@@ -136,7 +136,7 @@ class _Player:
 
 
 def is_right(conversation: Conversation, answer: Answer) -> bool:
-    """Return whether the last turn got what its kind expects."""
+    """Return whether the result of the last turn is the expected one."""
     if conversation.kind == "unanswerable":
         return answer.status is Status.INSUFFICIENT
     if conversation.kind == "unclear":
@@ -160,7 +160,7 @@ def _count_answered(answer: Answer) -> int:
 
 
 def show(console: Console, asked: Sequence[Conversation], answers: dict[str, Answer], *, rows: bool) -> None:
-    """Print a line for each kind, and with ``rows`` one for each conversation."""
+    """Print a line for each kind. With ``rows``, also print one for each conversation."""
     if rows:
         table = Table("conversation", "right", "status", "short answer")
         for each in asked:

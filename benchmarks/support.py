@@ -70,7 +70,7 @@ def joined() -> Iterator[Pair]:
 
 
 def third() -> Iterator[Pair]:
-    """Yield the claims that were written without a look at the rules."""
+    """Yield the claims whose authors had not seen the rules."""
     for line in (_FOLDER / "support_third.tsv").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             verdict, kind, claim, quotes = line.split("\t")

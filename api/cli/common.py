@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")]
 Home = Annotated[Path | None, typer.Option("--home", help="Data folder (CANDOR_HOME).", show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 CollectionOption = Annotated[
     str | None,
     typer.Option(

@@ -46,9 +46,7 @@ def _extend(description: dict[str, Any]) -> None:
     components["securitySchemes"] = _SECURITY
     description["security"] = [{}, *({name: []} for name in _SECURITY)]
     for operation in operations(description):
-        operation["summary"] = (
-            " ".join(operation["description"].split("\n\n")[0].split()).split(". ")[0].removesuffix(".")
-        )
+        operation["summary"] = _first_sentence(operation["description"])
         # FastAPI adds this to every route with parameters. Routes that can reject input document a problem instead.
         if "HTTPValidationError" in str(operation["responses"].get("422")):
             del operation["responses"]["422"]
@@ -61,3 +59,7 @@ def _extend(description: dict[str, Any]) -> None:
     schemas["FailedRun"] = failed
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(text.split("\n\n")[0].split()).split(". ")[0].removesuffix(".")

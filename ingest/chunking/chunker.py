@@ -225,7 +225,7 @@ class _Chunking:
 
 
 def _count_with_letters(count_tokens: TokenCounter, texts: Sequence[str]) -> list[int]:
-    """Count the tokens of texts, so that a chunk of few tokens is not long either. Spaces are no letters."""
+    """Count the tokens of texts, at least one for ``LETTERS_PER_TOKEN`` letters. Spaces do not count."""
     counts = zip(texts, count_tokens(texts), strict=True)
     return [max(tokens, sum(map(len, text.split())) // LETTERS_PER_TOKEN) for text, tokens in counts]
 

@@ -60,7 +60,7 @@ def pdf_files(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _pinned_files(document: PdfDocument) -> Iterator[PdfAttachment]:
-    """Yield the files that comments on the pages hold."""
+    """Yield the files attached to comments on the pages."""
     import pypdfium2.raw as pdfium
     from pypdfium2 import PdfAttachment
 

@@ -7,7 +7,6 @@ import mimetypes
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from posixpath import splitext
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -18,15 +17,13 @@ _NO_NAME = re.compile(r"[/\\]|^\.+")
 
 def attachments(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of each attached file, in a folder per note. Raises ValueError for damaged files."""
-    names: dict[str, int] = {}
     try:
         for _, element in ElementTree.iterparse(path):
             if element.tag != "note":
                 continue
             for resource in element.iterfind("resource"):
                 name = f"{_part(element.findtext('title', ''))}/{_name(resource)}"
-                names[name] = names.get(name, 0) + 1
-                yield numbered(name, names[name]), base64.b64decode(resource.findtext("data", "") + "==")
+                yield name, base64.b64decode(resource.findtext("data", "") + "==")
             element.clear()
     except ElementTree.ParseError as error:
         raise ValueError(f"it is not well-formed XML ({error})") from error
@@ -40,9 +37,3 @@ def _name(resource: Element) -> str:
 def _part(name: str) -> str:
     """Return a name without separators of paths and leading dots."""
     return _NO_NAME.sub("_", name.strip())[:100]
-
-
-def numbered(name: str, number: int) -> str:
-    """Return a name with its number, from the second of the same name on."""
-    stem, suffix = splitext(name)
-    return name if number == 1 else f"{stem} {number}{suffix}"

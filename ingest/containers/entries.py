@@ -16,6 +16,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from enum import StrEnum
 from functools import partial
@@ -192,11 +193,14 @@ def _compressed_entries(path: Path, max_bytes: int) -> Entries:
 
 
 def _loaded(files: Callable[[Path], Iterator[tuple[str, bytes]]]) -> Callable[[Path, int], Entries]:
-    """Return the function that lists the files that ``files`` reads into memory."""
+    """Return the function that lists the files that ``files`` reads into memory. Numbers files of the same name."""
 
     def entries(path: Path, _: int) -> Entries:
+        seen: Counter[str] = Counter()
         for name, content in files(path):
-            yield Entry(name, partial(io.BytesIO, content))
+            stem, suffix = posixpath.splitext(name)
+            yield Entry(f"{stem} {seen[name] + 1}{suffix}" if seen[name] else name, partial(io.BytesIO, content))
+            seen[name] += 1
 
     return entries
 

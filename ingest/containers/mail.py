@@ -11,7 +11,6 @@ from email.header import decode_header
 from email.message import Message
 from pathlib import Path
 
-from ingest.containers.enex import numbered
 from ingest.decoding import decode, decode_declared
 
 _MAX_FIELD = 8192  # characters of a field such as Content-Type, with its parameters
@@ -65,11 +64,8 @@ def _ignore(_: str) -> None:
 
 def attachments(message: Message) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of each attached file and forwarded message."""
-    names: dict[str, int] = {}
     for number, part in enumerate(_files(message), start=1):
-        name = _attachment_name(part, number)
-        names[name] = names.get(name, 0) + 1
-        yield numbered(name, names[name]), _payload(part)
+        yield _attachment_name(part, number), _payload(part)
 
 
 def is_mailbox(head: bytes) -> bool:

@@ -62,7 +62,7 @@ def read_content(package: Package) -> tuple[Element, Element | None]:
 
 
 def properties(package: Package) -> dict[str, Scalar]:
-    """Return the title, the authors, dates and the language of a document."""
+    """Return the title, authors, dates and language of a document."""
     if "meta.xml" not in package:
         return {}
     found: dict[str, Scalar] = {}

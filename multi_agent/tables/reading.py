@@ -31,13 +31,13 @@ from multi_agent.values.context import Evidence
 from vectorstore.models import Chunk
 
 COLUMNS_PER_CALL = 8
-"""At most, if the passages of a call may have as many times ``_TOKENS_PER_COLUMN``."""
+"""Maximum. A call with fewer tokens has one column per ``_TOKENS_PER_COLUMN``."""
 _TOKENS_PER_COLUMN = 800  # with 340, half of the revenues of 20 quarterly reports were not among the passages
 _HAS_FIGURE = "Its quotes have this figure. Whether it is the one that is asked for was not checked."
 _CONVERTED = "Not checked: its quotes have the figure in another scale."
 _CONCLUDED = "Not checked: it is what the model concludes from its quotes."
 _FAILURES = (InvalidResponse, LLMTimeout, PromptTooLong)
-"""Errors of one call. After any other one, every other call would fail the same way."""
+"""Errors of a single call. After any other error, the next calls would fail, too."""
 
 
 class ColumnAnswer(BaseModel):
@@ -96,14 +96,14 @@ class CellReader:
         answers = {answer.column: answer for answer in completion.value.answers}
         return _with_usage(
             [
-                self._answered(wanted, column, answers.get(number), units)
+                self._answered(wanted, column, answers.get(number), units, _coverage(wanted.entry, len(chunks)))
                 for number, column in enumerate(wanted.columns, start=1)
             ],
             completion.usage,
         )
 
     def passages(self, wanted: OpenCells) -> tuple[Chunk, ...]:
-        """Return the whole document or, if it is too long for a call, its opening and what searches find."""
+        """Return all passages, or the first one and the best ones for each column if a call cannot hold all."""
         document = (wanted.entry.id,)
         whole = tuple(self.library.scan(document))
         if sum(estimate_tokens(chunk.reading_text) for chunk in whole) <= self.tokens:
@@ -123,17 +123,18 @@ class CellReader:
             passages=show_units(number_units(chunks)),
         )
 
-    def _answered(self, wanted: OpenCells, column: Column, answer: ColumnAnswer | None, units: Sequence[Unit]) -> Cell:
+    def _answered(
+        self, wanted: OpenCells, column: Column, answer: ColumnAnswer | None, units: Sequence[Unit], read: str
+    ) -> Cell:
         if answer is None:
             return self._failed(wanted, column, "The model gave no answer for this column.")
         texts = [text for text in map(str.strip, answer.values) if text]
         if not texts:
-            reason = answer.reason.strip() or "The document does not state it."
-            return self._cell(wanted, column, reason=reason)
+            return self._cell(wanted, column, reason=f"{answer.reason.strip() or 'Not stated.'}{read}")
         try:
             checked = _Check(column, units, wanted.entry.language).check(texts, answer.sentences)
         except TableError as error:
-            return self._cell(wanted, column, reason=f"The model's answer was not kept: {error}")
+            return self._cell(wanted, column, reason=f"The model's answer was not kept: {error}{read}")
         return self._cell(wanted, column, checked)
 
     def _cell(self, wanted: OpenCells, column: Column, checked: _Checked | None = None, *, reason: str = "") -> Cell:
@@ -156,7 +157,7 @@ class CellReader:
 
 @dataclass(frozen=True)
 class _Checked:
-    """A value with the quotes that bear it out, and how they were compared, in words."""
+    """A value with its quotes, and how they were compared, in words."""
 
     value: Value
     evidence: tuple[Evidence, ...]
@@ -216,7 +217,7 @@ class _Check:
             raise TableError(f"Its quotes have {' and '.join(others)} instead.")
 
     def _check_list(self, texts: Sequence[str], cited: tuple[Evidence, ...]) -> _Checked:
-        """Check each item for itself. Those that the quotes do not bear out are left out, and named."""
+        """Check each item. Leave out items that the quotes do not support, and name them."""
         judged = {text: self._judge(text, cited) for text in dict.fromkeys(texts)}
         kept = {text: each for text, each in judged.items() if each.stands and each.statement.evidence}
         lost = "; ".join(f"{text!r}: {each.reason}" for text, each in judged.items() if text not in kept)
@@ -239,6 +240,11 @@ def _compare_number(value: float, column: Column, quotes: Sequence[str]) -> str:
     if may_have_number(value, quotes):
         return _CONVERTED
     raise TableError("Its quotes do not have the figure.")
+
+
+def _coverage(entry: CatalogueEntry, read: int) -> str:
+    """Return how much of a document was read, unless it is all of it."""
+    return f" ({read} of {entry.chunks} passages were read.)" if read < entry.chunks else ""
 
 
 def _with_usage(cells: list[Cell], usage: Usage) -> list[Cell]:

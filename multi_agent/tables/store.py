@@ -65,12 +65,12 @@ class TableStore(SqlStore):
         )
 
     def cells(self, name: str) -> tuple[Cell, ...]:
-        """Return all stored cells of a table, also of documents that it has lost."""
+        """Return all stored cells of a table, including those of documents that are no rows any more."""
         found = self._select(sql.select(_cells.c.cell).where(_cells.c.table_name == name))
         return tuple(Cell.model_validate(row.cell) for row in found)
 
     def put(self, name: str, cells: Sequence[Cell], redo_before: datetime | None = None) -> None:
-        """Store cells in one transaction, in place of earlier ones.
+        """Store cells in one transaction. They replace earlier ones.
 
         A cell that a person has filled stays, also if that happened during the model call, unless it was filled before
         ``redo_before``.

@@ -59,7 +59,7 @@ def _known(text: str, values: dict[str, T]) -> T:
 
 
 def has_number(number: float, column: Column, quotes: Sequence[str]) -> bool:
-    """Return whether a quote has the number, also in another scale than the one that the column names.
+    """Return whether a quote contains the number, in the scale of the column or in another one.
 
     14.7 of "Net income in billion" is in "$14,700 million". Signs are ignored, because financial reports write negative
     numbers in brackets.
@@ -70,7 +70,7 @@ def has_number(number: float, column: Column, quotes: Sequence[str]) -> bool:
 
 
 def may_have_number(number: float, quotes: Sequence[str]) -> bool:
-    """Return whether a quote has the number times thousand, million and so on. Its table may name the scale."""
+    """Return whether a quote contains the number times a power of 1,000. Its table may name the scale."""
     sought = abs(Decimal(repr(number)))
     return any(sought == value.scaleb(power) for quote in quotes for value in _amounts(quote) for power in _POWERS)
 
@@ -80,7 +80,7 @@ def _amounts(text: str) -> set[Decimal]:
 
 
 def has_date(value: str, quotes: Sequence[str], language: str) -> bool:
-    """Return whether a quote has the date, which is ISO text of a day, a month or a year."""
+    """Return whether a quote contains the date: a day, a month or a year as ISO text."""
     year, month, day = [*value.split("-"), "", ""][:3]
     text = "\n".join(quotes)
     if not month:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from textwrap import shorten
 from typing import Annotated, Any, Self
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
 
 from base.models import FrozenModel
 from multi_agent.errors import TableError
@@ -29,7 +29,18 @@ _WRITTEN_TYPE = re.compile(r"(?P<type>\w+)(?:\((?P<detail>[^()]*)\))?")
 _SHOWN_QUOTE = 300  # characters
 
 Text = Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"\S")]
-TableName = Annotated[str, Field(pattern=r"^[\w][\w.-]{0,63}$")]
+_NAME = r"^\w[\w.-]{0,63}$"
+
+
+def _require_name(value: object) -> object:
+    if isinstance(value, str) and not re.match(_NAME, value):
+        raise ValueError(
+            f"{value!r} must begin with a letter or digit and have only these, '_', '.' and '-', at most 64"
+        )
+    return value
+
+
+TableName = Annotated[str, BeforeValidator(_require_name), Field(pattern=_NAME)]
 Value = bool | int | float | str | tuple[str, ...]
 
 
@@ -87,7 +98,7 @@ class Column(FrozenModel):
 
 
 class CellStatus(StrEnum):
-    """The states of a cell that was read. A failed one is read again by the next fill."""
+    """The state of a cell that was read. The next fill reads failed cells again."""
 
     FOUND = "found"
     EMPTY = "empty"
@@ -173,7 +184,7 @@ class Row(FrozenModel):
 
     @classmethod
     def of(cls, entry: CatalogueEntry, cells: Sequence[Cell]) -> Self:
-        """Return the row of a document, with those of the cells that are its own."""
+        """Return the row of a document with its cells."""
         own = {cell.column: cell for cell in cells if cell.document == entry.id}
         return cls(document=entry.id, name=entry.name, version=entry.version, cells=own)
 

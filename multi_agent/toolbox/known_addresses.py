@@ -74,7 +74,7 @@ class KnownAddresses:
 
 
 def _fetched(calls: Iterable[ToolEntry], like: Address) -> set[Address]:
-    """Return the addresses of the same site that were fetched. Its owner has the hosts of its domain."""
+    """Return the fetched addresses of the same site. All hosts of a domain are one site."""
     fetched = {_address_of(str(call.arguments["url"])) for call in calls if "url" in call.arguments}
     return {each for each in fetched if each and each[2].split(".")[-2:] == like[2].split(".")[-2:]}
 

@@ -28,7 +28,7 @@ def write_raw_pdf(path: Path, pages: Sequence[RawPage], *, xfa: bool = False) ->
     objects: list[str] = ["", "", "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"]
     kids, fields = [], []
     for page in pages:
-        drawn = "".join(f"BT /F 11 Tf 72 {760 - 16 * row} Td ({line}) Tj ET\n" for row, line in enumerate(page.lines))
+        drawn = "".join(text_at(72, 760 - 16 * row, line) for row, line in enumerate(page.lines))
         objects.append(f"<</Length {len(drawn)}>>stream\n{drawn}endstream")
         content = len(objects)
         annotations = [_with_appearance(each, objects) for each in page.annotations]
@@ -44,6 +44,37 @@ def write_raw_pdf(path: Path, pages: Sequence[RawPage], *, xfa: bool = False) ->
     form, catalog = ("/XFA 4 0 R", "/NeedsRendering true") if xfa else ("", "")
     objects[0] = f"<</Type/Catalog/Pages 2 0 R{catalog}/AcroForm<</Fields[{_references(fields)}]{form}>>>>"
     objects[1] = f"<</Type/Pages/Kids[{_references(kids)}]/Count {len(kids)}>>"
+    _write(path, objects)
+    return path
+
+
+def text_at(x: float, y: float, text: str, size: float = 11) -> str:
+    """Return the commands that write a line of text in Helvetica."""
+    return f"BT /F {size} Tf {x} {y} Td ({text}) Tj ET\n"
+
+
+def write_plain_pdf(
+    path: Path, drawn: str, *, catalog: str = "", page: str = "", resources: str = "", objects: Sequence[str] = ()
+) -> None:
+    """Write a PDF of one page from its drawing commands.
+
+    ``catalog``, ``page`` and ``resources`` are further entries; ``objects`` begin with number 4.
+    """
+    last = 4 + len(objects)
+    written = [
+        f"<</Type/Catalog/Pages 2 0 R{catalog}>>",
+        f"<</Type/Pages/Kids[{last + 1} 0 R]/Count 1>>",
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        *objects,
+        f"<</Length {len(drawn)}>>stream\n{drawn}\nendstream",
+        f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {last} 0 R{page}"
+        f"/Resources<</Font<</F 3 0 R>>{resources}>>>>",
+    ]
+    _write(path, written)
+
+
+def _write(path: Path, objects: Sequence[str]) -> None:
+    """Write the objects, numbered from 1, and their places."""
     data, places = b"%PDF-1.7\n", []
     for number, source in enumerate(objects, start=1):
         places.append(len(data))
@@ -54,14 +85,13 @@ def write_raw_pdf(path: Path, pages: Sequence[RawPage], *, xfa: bool = False) ->
         + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}".encode()
         + f"trailer<</Size {len(objects) + 1}/Root 1 0 R>>\nstartxref\n{len(data)}\n%%EOF\n".encode()
     )
-    return path
 
 
 def _with_appearance(annotation: str, objects: list[str]) -> str:
     found = _APPEARANCE.search(annotation)
     if found is None:
         return annotation
-    drawn = f"BT /F 11 Tf 4 10 Td ({found[1]}) Tj ET\n"
+    drawn = text_at(4, 10, found[1])
     objects.append(
         "<</Type/XObject/Subtype/Form/BBox[0 0 200 40]/Resources<</Font<</F 3 0 R>>>>"
         f"/Length {len(drawn)}>>stream\n{drawn}endstream"

@@ -24,7 +24,7 @@ CONNECT_S = 3.0
 """Maximum seconds to connect. A machine that is switched off does not refuse connections."""
 LONGEST_PAUSE_S = 2.0
 HASTE_S = 2.0
-"""Maximum seconds in which a node must answer a read while there are others to ask. So a frozen node costs little."""
+"""Seconds to wait for a node's answer to a read before the next node is asked."""
 _answer_s: ContextVar[float] = ContextVar("answer_s", default=math.inf)
 
 log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class ServerConnection:
 
 
 def limit_times(request: httpx.Request) -> None:
-    """Set the maximum times to connect and to wait for the answer, which ``QdrantClient`` has no option for."""
+    """Set the timeouts to connect and to read, which ``QdrantClient`` has no options for."""
     timeout = request.extensions["timeout"]
     timeout["connect"] = min(CONNECT_S, timeout["connect"] or CONNECT_S)
     timeout["read"] = min(_answer_s.get(), timeout["read"])

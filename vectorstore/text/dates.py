@@ -26,7 +26,7 @@ _NUMERIC = (
     re.compile(rf"(?<!\d)(?P<month>[01]?\d)/(?P<day>[0-3]?\d)/{_YEAR}"),
 )
 _PIVOT = 50
-"""The first year of two digits that belongs to the last century."""
+"""Years of two digits belong to the last century from this one on."""
 _SLASHED = _NUMERIC[-2:]
 _NAMED_YEAR = re.compile(r"[^\W\d]\.?,?\s(?:[0-3]?\d(?:st|nd|rd|th)?,?\s|de\s)?(?:1[5-9]|20|21)\d\d(?!\d)")
 """What a date with the name of a month has in common: a letter near a year. Only then the names are loaded."""

@@ -11,6 +11,7 @@ from api.cli.common import (
     CollectionsOption,
     Home,
     Json,
+    Yes,
     command_group,
     make_candor,
     make_console,
@@ -117,8 +118,8 @@ def fill(
 ) -> None:
     """Fill the open cells: of new and changed documents, of new columns, and those that failed.
 
-    Each row is stored as soon as it is read. Ctrl-C keeps what is done; another fill goes on. Exit code 1 if a cell
-    failed.
+    The cells of each model call are stored at once. Ctrl-C keeps them, and the next fill reads the rest. Exit code 1 if
+    a cell failed.
 
     Example: candor table fill reports --estimate
     """
@@ -205,7 +206,7 @@ def export(
 @app.command()
 def drop(
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Tables of documents by questions, and the progress of a fill."""
+"""Renders tables over documents, and the progress of a fill."""
 
 from __future__ import annotations
 

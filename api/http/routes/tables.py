@@ -54,7 +54,7 @@ _EDIT = [{"document": "pumps.md", "column": "Revenue", "value": "94836"}]
 
 @router.post("", status_code=201, responses=problem_responses(403, 404, 409, 422, 503))
 def create(candor: CandorDep, caller: CurrentCaller, body: Annotated[TableRequest, Body(examples=_CREATE)]) -> Table:
-    """Create a table. Its rows are the documents of the selection at any time. Its cells are not filled yet."""
+    """Create a table without cells. Its rows are the documents of the selection, now and later."""
     collection = candor.collections.resolve_for(caller, Right.READ, body.collection)
     return candor.tables.create(body.model_dump(exclude={"collection"}), collection)
 
@@ -72,7 +72,7 @@ def table(
     table: Name,
     sort: Annotated[str | None, Query(description="Column to sort the rows by.")] = None,
 ) -> Grid:
-    """Get a table with all rows and the cells that are known."""
+    """Get a table with its rows and filled cells."""
     grid = candor.tables.grid(candor.tables.find(table, caller))
     return grid.sorted_by(sort) if sort else grid
 

@@ -47,7 +47,7 @@ class RunImport:
     settings: ResearchSettings
 
     def add(self, caller: Caller, content: bytes, collection: str | None = None) -> ImportedRun:
-        """Store the run of a file, over another collection if one is named.
+        """Store the run of a file. ``collection`` replaces the one that it names.
 
         The caller needs the right 'write' over the collection. Raises UsageError for a file that is no valid run,
         RunExists for a run that the caller has here, CollectionNotFound, Forbidden, LimitReached.
@@ -89,7 +89,7 @@ class RunImport:
         return ""
 
     def _checked(self, answer: Answer, collection: str) -> str:
-        """Say how many quotes of documents are in the collection. Pictures and pages of the web are not looked at."""
+        """Return how many quotes of documents the collection contains. Pictures and web pages are not checked."""
         quotes = [quote for quote in answer.evidence if quote.origin is None]
         texts = {quote.document_id: self._text(quote.document_id, quote.name, collection) for quote in quotes}
         found = [q for q in quotes if not q.picture and (text := texts[q.document_id]) and place_in(text, q)]

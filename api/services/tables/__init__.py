@@ -1,1 +1,1 @@
-"""Tables of documents by questions, and their export."""
+"""Tables over documents, and their export."""

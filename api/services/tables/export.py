@@ -131,7 +131,7 @@ def _xlsx(grid: Grid) -> bytes:
 
 
 def _write(place: XlsxCell, value: str | float | date | None) -> XlsxCell:
-    """Write a value. A text stays a text, also if it looks like a formula."""
+    """Write a value. Text stays text, even if it looks like a formula."""
     if isinstance(value, str):
         place.value = readable(value)
         place.data_type = "s"
@@ -141,7 +141,7 @@ def _write(place: XlsxCell, value: str | float | date | None) -> XlsxCell:
 
 
 def _typed(column: Column, cell: Cell) -> str | float | date | None:
-    """Return the value in the type that a spreadsheet has for it. A date without a day stays a text."""
+    """Return the value in the type of a spreadsheet. A date without a day stays text."""
     if isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
         return cell.value
     if column.type is ColumnType.DATE and len(cell.text) == len("2024-01-02"):

@@ -35,7 +35,7 @@ _TOKENS_PER_CELL = 80  # of the response
 
 
 class FillRequest(FrozenModel):
-    """Which cells of a table to fill. Stored with its job, so field names must not change."""
+    """The cells of a table to fill. Stored with the job, so field names must not change."""
 
     rows: tuple[str, ...] = Field(default=(), max_length=1_000, description="Names or ids of documents. Empty: all.")
     columns: tuple[str, ...] = Field(default=(), max_length=50, description="Names of columns. Empty: all.")
@@ -91,7 +91,7 @@ OnCells = Callable[[FillProgress, str, Sequence[Cell]], None]
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """All tables. ``store`` has them without rights."""
+    """Creates and fills tables. ``store`` checks no rights."""
 
     store: TableStore
     collections: Collections
@@ -114,7 +114,7 @@ class Tables:
         return changed
 
     def find(self, name: str, caller: Caller, right: Right = Right.READ) -> Table:
-        """Return a table. Raises Forbidden, and TableNotFound also if the caller may not read its collections."""
+        """Return a table. Raises Forbidden, or TableNotFound if the caller may not read its collections."""
         table = self.store.get(name)
         if not caller.may(Right.READ, table.collection):
             raise TableNotFound(f"There is no table {name!r}.")

@@ -58,7 +58,7 @@ def write_markdown(source: str, into: DocumentBuilder) -> str:
 
 
 def _reference(state: StateBlock, line: int, last_line: int, silent: bool) -> bool:
-    """Read the definition of a link. That of a note, which looks the same if it is one word, is text."""
+    """Read the definition of a link. A note of one word looks the same, but is text."""
     from markdown_it.rules_block import reference
 
     is_note = state.src.startswith("[^", state.bMarks[line] + state.tShift[line])

@@ -1,4 +1,4 @@
-"""Finds words that a page has but does not show: on a layer that is off, white on white, under a shape, or too small.
+"""Finds words that a page contains but does not show: on a hidden layer, white on white, under a shape, or too small.
 
 Text that is drawn as invisible stays: scans have it below their pictures.
 """
@@ -25,7 +25,7 @@ _MOST_OBJECTS = 3000  # of a page; with more, words under shapes are not looked 
 
 
 class _Shape(NamedTuple):
-    """A filled shape, with its place in the order of drawing and its colour."""
+    """A filled shape with its drawing order and its colour."""
 
     left: float
     bottom: float
@@ -58,7 +58,7 @@ def hidden_words(page: PdfPage, text_page: ctypes.c_void_p, words: Sequence[tupl
 
 
 def _objects(page: PdfPage) -> dict[int, int]:
-    """Return the order of drawing of the objects of a page, by their address."""
+    """Return the drawing order of the objects of a page by their address."""
     import pypdfium2.raw as pdfium
 
     count = pdfium.FPDFPage_CountObjects(page.raw)
@@ -89,7 +89,7 @@ def _shapes(objects: Mapping[int, int], turn: int) -> tuple[list[_Shape], bool]:
 
 
 def _order(text_page: ctypes.c_void_p, index: int, objects: Mapping[int, int]) -> int:
-    """Return the place of a character in the order of drawing, or -1 for one in a group or added by pdfium."""
+    """Return the drawing order of a character. -1 if it is in a group, or if pdfium added it."""
     import pypdfium2.raw as pdfium
 
     drawn = pdfium.FPDFText_GetTextObject(text_page, index)

@@ -75,7 +75,7 @@ def is_title(rows: Sequence[Row]) -> bool:
 
 
 def fill_heads(rows: Sequence[list[str]]) -> Sequence[list[str]]:
-    """Return the rows with a head over several columns in each of them, if the row below has heads and no label."""
+    """Return the rows with each head repeated over its columns, if the row below has heads and no label."""
     first, below = rows[0], rows[1] if len(rows) > 2 else [""]
     if below[0] or not (all(first[:2]) and all(below[1:]) and is_header(below)) or all(first):
         return rows

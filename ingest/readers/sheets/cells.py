@@ -203,7 +203,7 @@ class _Cells:
         return Figure(shown) if isinstance(text, Figure) else shown
 
     def _formula(self, element: Element, place: tuple[int, int]) -> str:
-        """Return the formula of a cell. Of a shared one, the first cell has the text, and others a reference to it."""
+        """Return the formula of a cell. Only the first cell of a shared formula stores its text."""
         identity = element.get("si") if element.get("t") == "shared" else None
         if identity is None:
             return element.text or ""
@@ -298,7 +298,7 @@ def copy_merged(rows: list[list[str]], merged: Iterable[tuple[int, int, int, int
 
 
 def _moved(formula: str, down: int, right: int) -> str:
-    """Return a formula as a cell further down and right has it. Absolute references (``$A$1``) stay."""
+    """Return a formula shifted down and right. Absolute references (``$A$1``) do not change."""
 
     def operand(found: re.Match[str]) -> str:
         place = _place(f"{found[2]}{found[4]}") if found[2] else None

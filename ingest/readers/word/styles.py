@@ -97,7 +97,7 @@ def look_of(properties: Element | None) -> Look:
 
 
 def _moved(position: str) -> str | None:
-    """Return whether text is set higher or lower by half points; by one or two, it is only aligned."""
+    """Return whether text is ``raised`` or ``lowered``; one or two half points only align it. None: not said."""
     points = int(position) if position.removeprefix("-").isdecimal() else 0
     return None if not position else "raised" if points > 2 else "lowered" if points < -2 else ""
 

@@ -194,7 +194,7 @@ class _Fields:
                 pass
 
     def _is_shown(self) -> bool:
-        """Return whether the results of all open fields have begun. The code of a symbol says what it shows."""
+        """Return whether the results of all open fields have begun. A field of a symbol has none, only a code."""
         return all(len(each) > 1 and not _SYMBOL.match(each[0]) for each in self._open)
 
     def _address(self) -> str:

@@ -131,7 +131,7 @@ class _Comparing:
         return [f"“{token.text}” stands against “{each.text}”" for token, each in against]
 
     def _other_figure(self, absent: Sequence[Token]) -> list[tuple[Token, Token]]:
-        """Return the figure that stands for that of the quote, if the claim is its sentence but for the figure."""
+        """Return the claim's figure if the claim equals a sentence of the quote except for this figure."""
         quoted = {pair.quote.sentence for pair in self._pairs}
         rest = [at for at, each in enumerate(self._quotes) if each.sentence in quoted and at not in self._used]
         if not len(rest) == len(absent) == len(quoted) == 1 or len(self._claim) < _COPY:
@@ -260,7 +260,7 @@ class _Comparing:
             yield Doubt(f"“{first.claim.text}” may not be what “{later.claim.text}” is about", conflict=False)
 
     def _is_nearest(self, first: Aligned, later: Aligned) -> bool:
-        """Return whether the claim has nothing of their kinds that is as near to either of two tokens."""
+        """Return whether the claim has no rival of one token that is as near to the other one."""
         apart = abs(first.at - later.at)
         return not any(
             self._matcher.rivals(one.claim, self._claim[at]) and abs(at - other.at) <= apart

@@ -23,7 +23,7 @@ class Side(NamedTuple):
     same: bool
     """Whether the words of the side mean the same."""
     turned: bool
-    """Whether the other side says the same of exchanged parts: "A paid B", "B received from A"."""
+    """Whether the other side states the same fact with exchanged roles: "A paid B", "B received from A"."""
 
 
 class Lexicon:

@@ -65,7 +65,7 @@ class Matcher:
         return not numbers and bool({side.group for side in mine} & {side.group for side in yours})
 
     def converse(self, one: Token, other: Token) -> bool:
-        """Return whether the words may say the same of exchanged parts."""
+        """Return whether the words can state the same fact with exchanged roles."""
         groups = {side.group for side in self._lexicon.sides(one.text) if side.turned}
         return self.opposed(one, other) and any(side.group in groups for side in self._lexicon.sides(other.text))
 
@@ -159,7 +159,7 @@ def _equal(one: Token, other: Token) -> bool:
 
 
 def is_rounded(one: Token, other: Token) -> bool:
-    """Return whether a figure is another one with fewer digits: 1,000 for 1,012, 50 m for 164 ft."""
+    """Return whether a figure is another one rounded: 1,000 for 1,012, 50 m for 164 ft."""
     found = other.values if one.unit == other.unit else _converted(other, one.unit)
     return any(
         abs(value - each) <= min(Decimal(5).scaleb(value.normalize().adjusted() - 1), abs(value) * _ROUND)
@@ -169,7 +169,7 @@ def is_rounded(one: Token, other: Token) -> bool:
 
 
 def _converted(token: Token, unit: str) -> set[Decimal]:
-    """Return the values of the token in a unit. None if it is of another kind."""
+    """Return the values of the token in a unit. Empty if the unit does not fit."""
     if not _convertible(unit, token.unit):
         return set()
     return {Decimal(str(convert(value, _name(token.unit), _name(unit)))) for value in token.values}

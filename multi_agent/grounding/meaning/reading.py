@@ -285,9 +285,8 @@ class _Sentence:
             )
         )  # fmt: skip
         self._within |= {each for each in self._pending if each.split(":")[0] in _SPREADING}
-        if not text.endswith(
-            "ly"
-        ):  # "not significantly reduced" negates the verb, "only one kidney" is about the kidney
+        # "not significantly reduced" negates the verb, and "only one kidney" is about the kidney.
+        if not text.endswith("ly"):
             self._pending &= {"only"} if fields.get("values") and not fields.get("unit") else set()
         self._marker, self._copula, self._adjacent = "", False, True
 

@@ -76,7 +76,7 @@ class _Content(BaseModel):
 
 
 def _parts(content: Any, kind: str) -> str:
-    """Return the text of a content. It may be a list of parts, each of which may have parts again."""
+    """Return the text of a content, which may be a list of nested parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

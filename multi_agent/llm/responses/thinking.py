@@ -21,7 +21,7 @@ _ANSWER = re.compile(r"\A(?:<\|\w+\|>(?:assistant|final)?\s*)*")
 
 
 def split_thinking(text: str) -> tuple[str, str, bool]:
-    """Return the answer, the thinking before it, and whether the thinking has an end. Without one, there is no answer.
+    """Return the answer, the thinking before it, and whether the thinking has ended. If not, there is no answer.
 
     Some chat templates remove the mark of the start.
     """

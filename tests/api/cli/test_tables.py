@@ -121,6 +121,8 @@ def test_of_a_long_document_the_opening_and_what_searches_find_are_read(
     assert "It opens with this." in prompt
     assert "Sentence 39" not in prompt
     assert cells(table, "long.md")["Limit"]["value"] == -25
+    other = next(cell for column, cell in cells(table, "long.md").items() if column != "Limit")
+    assert re.search(r"\(\d+ of \d+ passages were read\.\)$", other["reason"])
 
 
 def test_a_cell_filled_by_hand_stays_unless_a_fill_has_redo(table: Callable[..., Any], model: Model) -> None:

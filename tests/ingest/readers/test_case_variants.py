@@ -11,7 +11,7 @@ import pytest
 from ingest.containers.embedded import pdf_files
 from ingest.parser import Parser, load_parser
 from support.opendocument import write_open_document
-from support.plain_pdf import text_at, write_plain_pdf
+from support.raw_pdf import text_at, write_plain_pdf
 
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command, make_candor, print_result
+from api.cli.common import Home, Json, Yes, command, make_candor, print_result
 from api.cli.completion import complete_collections
 
 app = command()
@@ -15,7 +15,7 @@ app = command()
 @app.command()
 def drop(
     collection: Annotated[str, typer.Argument(help="Collection to delete.", autocompletion=complete_collections)],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:

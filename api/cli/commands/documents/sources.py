@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_message, print_result
+from api.cli.common import (
+    Home,
+    Json,
+    Yes,
+    command_group,
+    make_candor,
+    print_json,
+    print_list,
+    print_message,
+    print_result,
+)
 from api.cli.completion import complete_collections
 from api.errors import UsageError
 
@@ -130,7 +140,7 @@ def sync(
 def remove(
     name: Annotated[str, typer.Argument(help="Source.")],
     collection: In = "documents",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:

@@ -157,7 +157,7 @@ async def events(
 
 
 async def _within(events: EventStream, run: RunSummary, caller: Caller, level: Level = "tool") -> EventStream:
-    """Yield the events down to this level, as the caller may see them."""
+    """Yield the events of this level and above that the caller may see."""
     async for event in events:
         if event is None or is_within(event, level):
             yield event and next(events_for((event,), run, caller))

@@ -1,4 +1,4 @@
-"""Add tables of documents by questions, and their cells."""
+"""Add the SQL tables of tables over documents, and of their cells."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _is_wider(cells: Cells) -> bool:
 
 
 def split_figures(line: Line) -> Line:
-    """Return the line with a cell for each figure: no gap is too narrow between two that cannot be one number."""
+    """Return the line with a cell for each figure. Figures that cannot be one number are split at any gap."""
     cells = tuple(part for cell in line.cells for part in _figures(cell))
     return line if len(cells) == len(line.cells) else replace(line, cells=cells, boxes=(None,) * len(cells))
 

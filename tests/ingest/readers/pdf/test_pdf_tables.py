@@ -225,7 +225,7 @@ def test_a_table_with_the_same_heads_on_the_next_page_is_joined(parser: Parser, 
 
 
 def test_figures_that_nearly_touch_are_two_cells(parser: Parser, tmp_path: Path) -> None:
-    """The column of rates begins one blank after the amounts end."""
+    """One space separates the rates from the amounts."""
     page = [
         Placed(110, 40, "Amount", align="R"),
         Placed(131, 40, "Rate", align="R"),
