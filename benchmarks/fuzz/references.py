@@ -11,10 +11,9 @@ from benchmarks.fuzz.search import Property
 from multi_agent.agent import StepOutput
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import ReferenceFailed
-from multi_agent.orchestrator.planning.drafting import draft_plan
-from multi_agent.orchestrator.planning.references import resolve, stand_in
-from multi_agent.orchestrator.planning.responses import WrittenStep
+from multi_agent.orchestrator.planning.drafting import WrittenStep, draft_plan
 from multi_agent.orchestrator.planning.templates import fill
+from multi_agent.orchestrator.planning.validation import resolve, stand_in
 from multi_agent.values.plan import Plan, Reference, Step, find_malformed, find_placeholders, find_references
 
 REGISTRY = AgentRegistry.discover()

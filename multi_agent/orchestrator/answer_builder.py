@@ -1,30 +1,242 @@
-"""Builds the answer of a run for every terminal state."""
+"""Builds the answer of a run for every terminal state, with the statistics of the run.
+
+The answer of a plan that ends in a Reader has its claims after those of the steps that led to it: each question of a
+chain contains the answer to the one before, so the last claims alone do not explain the answer.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from base.counts import count
+from multi_agent.grounding.confidence import WEAK
+from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.grounding.reading_order import in_reading_order
+from multi_agent.grounding.terms import words_of
 from multi_agent.library import CatalogueEntry
-from multi_agent.orchestrator.run_counter import RunCounter, coverage
 from multi_agent.values.answer import (
     Answer,
     Computed,
     Coverage,
+    ExecutionSummary,
     Quote,
+    SourceCount,
     Status,
     SubAnswer,
+    ToolCount,
+    Vote,
+    in_short,
     known_so_far,
     nearest_of,
     status_of,
 )
-from multi_agent.values.context import Finding, ResearchContext, Synthesis
+from multi_agent.values.context import Claim, ContextUpdate, Evidence, Finding, Place, ResearchContext, Synthesis
 from multi_agent.values.document_filter import Selection
+from multi_agent.values.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, ToolReturned, Voted
+from multi_agent.values.evidence_events import ContradictionFound
 from multi_agent.values.request import Request
+from vectorstore.models import Chunk, GivenPassage, Origin, WebPage
 from vectorstore.text.languages import language_note
+
+_OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skipped"}
+
+
+class RunCounter:
+    """Counts the events of a run and the sources of its answer.
+
+    ``offered`` contains the names of the tools that the agents could call. It may grow during the run.
+    """
+
+    def __init__(self, offered: Collection[str] = ()) -> None:
+        self._offered = offered
+        self._attempts = 0
+        self._contradictions: list[tuple[str, ...]] = []
+        self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._tool_calls: dict[tuple[str, int], ToolReturned] = {}
+        self._votes: list[Vote] = []
+
+    async def listen(self, event: Event) -> None:
+        """Count attempts, outcomes of steps, tool calls, votes and contradictions. Subscribe this to the run's bus."""
+        body = event.body
+        if isinstance(body, AttemptEnded):
+            self._attempts += 1
+        elif isinstance(body, StepFinished | StepFailed | StepSkipped):
+            self._outcomes[body.agent][_OUTCOMES[type(body)]] += 1
+        elif isinstance(body, ToolReturned):
+            self._tool_calls[body.key, body.occurrence] = body  # a retried step repeats its calls
+        elif isinstance(body, ContradictionFound):
+            self._contradictions.append(body.sides)
+        elif isinstance(body, Voted):
+            self._votes.append(Vote(**body.model_dump(exclude={"type"})))
+            answers = [group for group in body.groups if group.answer != INSUFFICIENT]
+            self._contradictions += [(answers[0].answer, other.answer) for other in answers[1:]]
+
+    @property
+    def votes(self) -> tuple[Vote, ...]:
+        """The votes between agents or samples, in order."""
+        return tuple(self._votes)
+
+    @property
+    def contradictions(self) -> tuple[tuple[str, ...], ...]:
+        """The sides of the possible contradictions, in order."""
+        return tuple(self._contradictions)
+
+    def summary(
+        self, context: ResearchContext | None, catalogue: Sequence[CatalogueEntry], answer: Synthesis | None
+    ) -> ExecutionSummary:
+        """Return the statistics. ``context`` is None if the run ended before it had one."""
+        totals = sum(self._outcomes.values(), Counter[str]())
+        chunks = context.chunks if context else ()
+        found = context.evidence if context else ()
+        cited = tuple(_cited(answer)) if answer else ()
+        tools = self._tools()
+        return ExecutionSummary(
+            attempts=self._attempts,
+            steps={agent: dict(counted) for agent, counted in sorted(self._outcomes.items())},
+            steps_completed=totals["completed"],
+            steps_failed=totals["failed"],
+            steps_skipped=totals["skipped"],
+            sources_analysed=len({chunk.document_id for chunk in chunks}),
+            quotes=len(found),
+            records=len(context.records) if context else 0,
+            computations=len(context.computations) if context else 0,
+            documents=_documents(chunks, cited, catalogue),
+            pages=_pages(chunks, cited, catalogue),
+            given_passages=_given_passages(chunks, cited, catalogue),
+            web_pages=SourceCount(cited=len(_urls(cited)), read=len(_urls(chunks) | _urls(found))),
+            tools=tools,
+            tools_offered=len({*self._offered, *tools}),
+            contradictions=len(self._contradictions),
+        )
+
+    def _tools(self) -> dict[str, ToolCount]:
+        calls = Counter(each.tool for each in self._tool_calls.values())
+        failed = Counter(each.tool for each in self._tool_calls.values() if each.error)
+        return {tool: ToolCount(calls=calls[tool], failed=failed[tool]) for tool in sorted(calls)}
+
+
+def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry]) -> Coverage:
+    """Return the part of the collection that was read."""
+    chunks = [chunk for chunk in context.chunks if chunk.origin is None] if context else []
+    entries = [entry for entry in catalogue if not entry.given]
+    considered = {chunk.document_id for chunk in chunks}
+    scanned = [entry for entry in entries if context and entry.name in context.scanned]
+    asked = context.question if context else ""
+    return Coverage(
+        documents_considered=len(considered),
+        documents_total=len(entries),
+        chunks_considered=len(chunks),
+        chunks_total=sum(entry.chunks for entry in entries),
+        scanned=len(scanned),
+        partial=bool(context and {*context.passed_over} - {*context.scanned})
+        and not all(_is_named(each, asked) for each in scanned),
+        warnings=tuple(f"{each.name}: {text}" for each in entries if each.id in considered for text in each.warnings),
+    )
+
+
+def _is_named(entry: CatalogueEntry, question: str) -> bool:
+    """Return whether the question itself contains the name or the title of the document."""
+    asked = f" {' '.join(words_of(question))} "
+    names = (entry.name, entry.name.rpartition(".")[0], entry.title)
+    return any(f" {words} " in asked for name in names if (words := " ".join(words_of(name))))
+
+
+def _cited(answer: Synthesis) -> Iterable[Evidence]:
+    """Yield the evidence of the answer's claims and of the computations that they cite."""
+    numbers = {number for claim in answer.claims for number in claim.evidence}
+    computed = {number for claim in answer.claims for number in claim.computations}
+    yield from (each for each in answer.evidence if each.number in numbers)
+    for each in answer.computations:
+        if each.number in computed:
+            yield from each.evidence
+
+
+def _documents(chunks: Sequence[Chunk], cited: Sequence[Evidence], catalogue: Sequence[CatalogueEntry]) -> SourceCount:
+    return SourceCount(
+        cited=len({each.document_id for each in cited if each.origin is None}),
+        read=len({each.document_id for each in chunks if each.origin is None}),
+        total=sum(not entry.given for entry in catalogue),
+    )
+
+
+def _pages(chunks: Sequence[Chunk], cited: Sequence[Evidence], catalogue: Sequence[CatalogueEntry]) -> SourceCount:
+    return SourceCount(
+        cited=len(_pages_of(cited)), read=len(_pages_of(chunks)), total=sum(entry.pages for entry in catalogue)
+    )
+
+
+def _pages_of(sources: Iterable[Chunk | Evidence]) -> set[tuple[str, int]]:
+    """Return the pages of the collection's documents, each with the id of its document."""
+    return {(each.document_id, page) for each in sources if each.origin is None for page in each.pages}
+
+
+def _given_passages(
+    chunks: Sequence[Chunk], cited: Sequence[Evidence], catalogue: Sequence[CatalogueEntry]
+) -> SourceCount:
+    return SourceCount(
+        cited=len({each.chunk_id for each in cited if isinstance(each.origin, GivenPassage)}),
+        read=sum(isinstance(chunk.origin, GivenPassage) for chunk in chunks),
+        total=sum(entry.chunks for entry in catalogue if entry.given),
+    )
+
+
+def _urls(sources: Iterable[Chunk | Evidence]) -> set[str]:
+    origins: Iterable[Origin | None] = (each.origin for each in sources)
+    return {origin.url for origin in origins if isinstance(origin, WebPage)}
+
+
+def answer_in(update: ContextUpdate) -> Synthesis | None:
+    """Return the agent's answer to the question or to a part of it."""
+    if update.synthesis:
+        return update.synthesis
+    return update.findings[-1].synthesis if update.findings else None
+
+
+def whole_answer(update: ContextUpdate, before: Collection[str], context: ResearchContext) -> Synthesis | None:
+    """Return the answer of the last step, led by the claims of the answers that it builds on.
+
+    ``before`` contains the ids of all steps before it. The answer is as sure as the least sure of them, and it is
+    insufficient if one of them is. A synthesis already draws them together.
+    """
+    last = answer_in(update)
+    latest = {finding.step: finding for finding in context.findings if finding.step in before}
+    if update.synthesis or last is None or not latest or last.clarification:
+        return last
+    chain = (*latest.values(), update.findings[-1])
+    close = [each for each in latest.values() if not each.synthesis.sufficient]
+    claims = tuple(claim for each in chain for claim in _renumbered(each.synthesis, context.evidence))
+    weakest = min((each.synthesis for each in chain), key=lambda each: each.confidence)
+    quotes = count(len({number for claim in claims for number in claim.evidence}), "quote")
+    return last.model_copy(
+        update={
+            "claims": claims,
+            "evidence": context.evidence,
+            "sufficient": last.sufficient and not close,
+            "hopeless": "",
+            "confidence": weakest.confidence,
+            "basis": weakest.basis if weakest.basis.startswith(WEAK) else f"Follows from {quotes}",
+            "looked_for": context.looked_for,
+            "missing": (*last.missing, *map(_lacks, close)),
+            "reasoning": " ".join(dict.fromkeys(each.synthesis.reasoning for each in chain)),
+        }
+    )
+
+
+def _lacks(finding: Finding) -> str:
+    return f"{finding.question}: {in_short(finding.synthesis)}"
+
+
+def _renumbered(synthesis: Synthesis, evidence: Iterable[Evidence]) -> list[Claim]:
+    """Return the claims that stand, with the evidence numbers of the context."""
+    now = {item.place: item.number for item in evidence}
+    places = {item.number: item.place for item in synthesis.evidence}
+    return [_cited_now(claim, places, now) for claim in synthesis.claims if claim.stands]
+
+
+def _cited_now(claim: Claim, places: Mapping[int, Place], now: Mapping[Place, int]) -> Claim:
+    return claim.model_copy(update={"evidence": tuple(now[places[number]] for number in claim.evidence)})
 
 
 class AnswerBuilder:

@@ -8,11 +8,15 @@ from collections.abc import Sequence
 from multi_agent.errors import NothingFound, PlanError, ReferenceFailed
 from multi_agent.orchestrator.answer_builder import AnswerBuilder
 from multi_agent.orchestrator.executor import Executor
-from multi_agent.orchestrator.explainer import explain_failure
-from multi_agent.orchestrator.planning.dependencies import RunDependencies
+from multi_agent.orchestrator.planning.dependencies import RunDependencies, RunModels
 from multi_agent.orchestrator.planning.planner import Planner
-from multi_agent.orchestrator.run_models import RunModels
-from multi_agent.orchestrator.working_context import WorkingContext, key_findings, missing_parts, working_context
+from multi_agent.orchestrator.working_context import (
+    WorkingContext,
+    explain_failure,
+    key_findings,
+    missing_parts,
+    working_context,
+)
 from multi_agent.prompts.show_outline import show_read
 from multi_agent.values.answer import Answer, Status, status_of
 from multi_agent.values.bus import MessageBus

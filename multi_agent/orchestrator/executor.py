@@ -14,13 +14,11 @@ from multi_agent.agent import StepOutput
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError, BudgetReached, ReferenceFailed, RunEnded
 from multi_agent.grounding.consensus import Candidate
-from multi_agent.orchestrator.chained_answer import answer_in, whole_answer
-from multi_agent.orchestrator.merge_order import MergeOrder
-from multi_agent.orchestrator.plan_progress import PlanProgress
+from multi_agent.orchestrator.answer_builder import answer_in, whole_answer
+from multi_agent.orchestrator.plan_progress import MergeOrder, PlanProgress
 from multi_agent.orchestrator.planning.validation import answering_step
 from multi_agent.orchestrator.reactions import Reactions
-from multi_agent.orchestrator.shared_context import SharedContext
-from multi_agent.orchestrator.steps.tasks import StepTasks
+from multi_agent.orchestrator.tasks import SharedContext, StepTasks
 from multi_agent.orchestrator.worker import Worker
 from multi_agent.values.bus import ALL, MessageBus
 from multi_agent.values.context import ContextUpdate, ResearchContext, Synthesis

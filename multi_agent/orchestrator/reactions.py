@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.grounding.contradictions import Contradiction, find_contradictions
-from multi_agent.orchestrator.shared_context import SharedContext
+from multi_agent.orchestrator.tasks import SharedContext
 from multi_agent.values.events import Event
 from multi_agent.values.evidence_events import ContradictionFound
 from multi_agent.values.listening import Wake, hears, message_of

@@ -14,28 +14,21 @@ from multi_agent.grounding.asking_back import AskBack, ask_back, find_named
 from multi_agent.grounding.consensus import Candidate, agree
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.wrappers.budget import BudgetUsage
-from multi_agent.orchestrator.answer_builder import AnswerBuilder
+from multi_agent.orchestrator.answer_builder import AnswerBuilder, RunCounter
 from multi_agent.orchestrator.attempts import Attempts
 from multi_agent.orchestrator.executor import Executor
-from multi_agent.orchestrator.explainer import explain_missing_plan
-from multi_agent.orchestrator.filtered_library import FilteredLibrary
-from multi_agent.orchestrator.given_library import with_given_passages
-from multi_agent.orchestrator.merge_order import MergeOrder
-from multi_agent.orchestrator.planning.conversation import complete_question
-from multi_agent.orchestrator.planning.dependencies import RunDependencies, without_sources
+from multi_agent.orchestrator.libraries import FilteredLibrary, with_given_passages
+from multi_agent.orchestrator.plan_progress import MergeOrder
+from multi_agent.orchestrator.planning.dependencies import RunDependencies, RunModels, without_sources
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
-from multi_agent.orchestrator.planning.triage import Triage
-from multi_agent.orchestrator.rerun.environment import observe_environment
-from multi_agent.orchestrator.rerun.fork_options import require_possible
-from multi_agent.orchestrator.rerun.forking import PlanChange, copy_calls, origin_events
-from multi_agent.orchestrator.run_counter import RunCounter
-from multi_agent.orchestrator.run_models import RunModels
-from multi_agent.orchestrator.shared_context import SharedContext
-from multi_agent.orchestrator.steps.kits import StepKits
-from multi_agent.orchestrator.steps.tasks import StepTasks
-from multi_agent.orchestrator.worker import Worker
+from multi_agent.orchestrator.planning.triage import Triage, complete_question
+from multi_agent.orchestrator.rerun.difference import observe_environment
+from multi_agent.orchestrator.rerun.forking import PlanChange, copy_calls, origin_events, require_possible
+from multi_agent.orchestrator.tasks import SharedContext, StepTasks
+from multi_agent.orchestrator.worker import StepKits, Worker
+from multi_agent.orchestrator.working_context import explain_missing_plan
 from multi_agent.prompts.show_remembered import show_practice
 from multi_agent.prompts.show_sources import show_sources
 from multi_agent.storage.resumed_run import EarlierRun, ResumedRun

@@ -1,6 +1,7 @@
 """The working context of a run: what its attempts found and where they failed.
 
-Built from the shared context and the attempts. Prompts show it when a plan is revised or a failed run is explained.
+Built from the shared context and the attempts. Prompts show it when a plan is revised, and when the model explains why
+a run failed or could not begin.
 """
 
 from __future__ import annotations
@@ -9,8 +10,13 @@ import json
 from collections.abc import Sequence
 from textwrap import shorten
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from base.models import FrozenModel
 from multi_agent.agent import StepOutput, texts_in
+from multi_agent.errors import LLMError, PlanError
+from multi_agent.model import LLM, Message
+from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.values.answer import in_short
 from multi_agent.values.context import ResearchContext, Synthesis
@@ -103,3 +109,33 @@ def _show(attempt: Attempt) -> str:
     lacks = [f"Missing: {item}" for item in attempt.missing]
     verdict = [f"Judged: {attempt.verdict}"] if attempt.verdict else []
     return f"Attempt {attempt.number}:\n{steps}\n" + "\n".join([*failures, *lacks, *verdict])
+
+
+class Explanation(BaseModel):
+    """Why a run failed, in the model's words."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    explanation: str = Field(description="what was tried, what failed and why, and what the person can do")
+
+
+async def explain_failure(llm: LLM, question: str, working: WorkingContext, errors: str) -> str:
+    """Return the model's explanation followed by the errors, or only the errors if the model fails."""
+    messages = Prompt.shipped("explainer").render(question=question, attempts=working.render())
+    return await _explain(llm, messages, errors)
+
+
+async def explain_missing_plan(llm: LLM, question: str, error: PlanError) -> str:
+    """Return the model's explanation of why no plan could be made, with the errors like ``explain_failure``."""
+    messages = Prompt.shipped("plan_explainer").render(
+        question=question, plan=error.written, faults=bullets(error.faults)
+    )
+    return await _explain(llm, messages, str(error))
+
+
+async def _explain(llm: LLM, messages: Sequence[Message], errors: str) -> str:
+    try:
+        explanation = (await llm.complete(messages, Explanation)).value.explanation
+    except LLMError as error:
+        return f"{errors} (The model could not explain this: {error})"
+    return f"{explanation.rstrip()} The error itself: {errors}"

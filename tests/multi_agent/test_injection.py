@@ -28,7 +28,7 @@ from multi_agent.grounding.support import SupportRules
 from multi_agent.llm.wrappers.journal import Occurrences
 from multi_agent.model import Message
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.orchestrator.shared_context import SharedContext
+from multi_agent.orchestrator.tasks import SharedContext
 from multi_agent.prompts.show_evidence import show_evidence
 from multi_agent.prompts.show_passages import number_units, show_passages, show_units
 from multi_agent.settings.tools import ToolSettings

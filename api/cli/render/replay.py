@@ -10,8 +10,7 @@ from rich.text import Text
 
 from api.cli.render.text import excerpt, show_paragraph
 from base.counts import count
-from multi_agent.orchestrator.rerun.causes import Cause
-from multi_agent.orchestrator.rerun.difference import Difference
+from multi_agent.orchestrator.rerun.difference import Cause, Difference
 from multi_agent.orchestrator.rerun.replay import Replay
 
 

@@ -17,9 +17,8 @@ from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.errors import AgentError, UnknownPlan
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.model import LLM
-from multi_agent.orchestrator.planning.old_question import documents_in
 from multi_agent.orchestrator.planning.proposal import Proposal, propose, without_question
-from multi_agent.orchestrator.planning.templates import require_saveable
+from multi_agent.orchestrator.planning.templates import documents_in, require_saveable
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.events import PlanMade, PlanRevised
 from multi_agent.values.plan import Plan, PlanExample

@@ -8,7 +8,7 @@ from api.services.research.replay import OpenLibrary
 from api.services.research.research import PanelFactory
 from api.services.research.runs import find_run
 from multi_agent.errors import RunUnderWay
-from multi_agent.orchestrator.rerun.fork_options import ForkOptions, fork_options, require_possible
+from multi_agent.orchestrator.rerun.forking import ForkOptions, fork_options, require_possible
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.request import Fork, ForkChange, Request
 

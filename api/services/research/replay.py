@@ -9,7 +9,7 @@ from api.auth.permissions import Caller
 from api.services.research.research import PanelFactory
 from api.services.research.runs import find_run
 from multi_agent.library import Library
-from multi_agent.orchestrator.rerun.causes import Cause
+from multi_agent.orchestrator.rerun.difference import Cause
 from multi_agent.orchestrator.rerun.replay import Replay, replay
 from multi_agent.storage.recording import load_recording
 from vectorstore.errors import CollectionMismatch, CollectionNotFound

@@ -17,15 +17,16 @@ from multi_agent.catalog.tool_steps import ToolStepCard
 from multi_agent.errors import PlanError
 from multi_agent.model import LLM, Message
 from multi_agent.orchestrator.planning.document_list import DocumentList
-from multi_agent.orchestrator.planning.drafting import draft_plan, with_documents
-from multi_agent.orchestrator.planning.one_step import fast_agents
-from multi_agent.orchestrator.planning.responses import (
+from multi_agent.orchestrator.planning.drafting import (
     WrittenStep,
+    draft_plan,
     peers_of,
     planner_response,
     revision_response,
     understanding_response,
+    with_documents,
 )
+from multi_agent.orchestrator.planning.one_step import fast_agents
 from multi_agent.orchestrator.planning.templates import fill, missing_parameters, template_faults, values_for
 from multi_agent.orchestrator.planning.validation import faults
 from multi_agent.orchestrator.working_context import WorkingContext

@@ -16,8 +16,7 @@ from base.models import FrozenModel
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.grounding.terms import words_of
 from multi_agent.model import LLM
-from multi_agent.orchestrator.planning.old_question import document_inputs
-from multi_agent.orchestrator.planning.templates import saving_faults
+from multi_agent.orchestrator.planning.templates import document_inputs, saving_faults
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.values.plan import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.services.research.library import CollectionLibrary
-from multi_agent.orchestrator.given_library import GivenLibrary
+from multi_agent.orchestrator.libraries import GivenLibrary
 from multi_agent.values.request import RagResult
 from vectorstore.models import GivenPassage
 

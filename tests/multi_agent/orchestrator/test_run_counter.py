@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from multi_agent.grounding.citations import evidence_in
 from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.library import CatalogueEntry
-from multi_agent.orchestrator.run_counter import RunCounter, coverage
+from multi_agent.orchestrator.answer_builder import RunCounter, coverage
 from multi_agent.values.answer import Coverage, SourceCount, VoteGroup
 from multi_agent.values.context import Claim, Computation, Evidence, Synthesis
 from multi_agent.values.events import Body, Event, Voted

@@ -18,7 +18,7 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.research.compare import RunComparison, compare_runs
 from api.services.research.fork import fork_request, step_options
 from api.services.research.replay import OpenLibrary, replay_run
-from multi_agent.orchestrator.rerun.fork_options import ForkOptions
+from multi_agent.orchestrator.rerun.forking import ForkOptions
 from multi_agent.orchestrator.rerun.replay import Replay
 from multi_agent.values.request import ForkChange
 

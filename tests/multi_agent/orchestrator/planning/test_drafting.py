@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.orchestrator.planning.drafting import draft_plan
-from multi_agent.orchestrator.planning.responses import WrittenStep
+from multi_agent.orchestrator.planning.drafting import WrittenStep, draft_plan
 from multi_agent.orchestrator.planning.validation import faults
 from multi_agent.values.plan import Plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
-from multi_agent.orchestrator.planning.old_question import OldQuestion, documents_in
+from multi_agent.orchestrator.planning.templates import OldQuestion, documents_in
 from multi_agent.values.plan import Parameter, Plan, Step
 
 REGISTRY = AgentRegistry.discover((BUILT_IN,))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from multi_agent.agent import StepOutput
 from multi_agent.errors import ReferenceFailed
-from multi_agent.orchestrator.planning.references import resolve, stand_in
+from multi_agent.orchestrator.planning.validation import resolve, stand_in
 from multi_agent.values.plan import Plan, Reference, Step, find_malformed, find_references
 
 

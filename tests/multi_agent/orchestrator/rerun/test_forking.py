@@ -12,7 +12,7 @@ import pytest
 
 from multi_agent.errors import AgentError, PlanError, UnknownModel
 from multi_agent.orchestrator.orchestrator import Orchestrator
-from multi_agent.orchestrator.rerun.fork_options import fork_options
+from multi_agent.orchestrator.rerun.forking import fork_options
 from multi_agent.orchestrator.rerun.replay import replay
 from multi_agent.storage.archive import RunArchive
 from multi_agent.storage.recording import load_recording

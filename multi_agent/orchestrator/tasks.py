@@ -1,20 +1,76 @@
-"""Creates the tasks of steps. Resolves references, checks inputs, stores the task data and creates the messages."""
+"""The shared context of a run, and the tasks of its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 from multi_agent.agent import DOCUMENTS, AgentCard, StepOutput
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.errors import ReferenceFailed
-from multi_agent.orchestrator.planning.references import resolve
-from multi_agent.orchestrator.planning.validation import input_faults, own_inputs
+from multi_agent.errors import ContextViolation, ReferenceFailed
+from multi_agent.orchestrator.planning.validation import input_faults, own_inputs, resolve
 from multi_agent.prompt import Prompt
+from multi_agent.settings.research import Source
+from multi_agent.values.context import AgentMessage, ContextUpdate, ResearchContext
+from multi_agent.values.context_merge import admit, merge
 from multi_agent.values.listening import Wake
 from multi_agent.values.plan import Step
+from multi_agent.values.request import Fork
+from multi_agent.values.sources import source_of
 from multi_agent.values.tasks import SubTask, TaskStorage, task_data_type
+
+
+class SharedContext:
+    """Stores the latest ResearchContext and replaces it with every update.
+
+    ``read_before`` contains the ids of the passages in the context when the attempt began, and ``said`` the messages of
+    agents since then.
+    """
+
+    def __init__(
+        self, context: ResearchContext, sources: tuple[Source, ...] = ("documents",), fork: Fork | None = None
+    ) -> None:
+        self.current = context
+        self._sources, self._fork = sources, fork
+        self.read_before: frozenset[str] = frozenset()
+        self.said: tuple[AgentMessage, ...] = ()
+
+    def merge(self, update: ContextUpdate, card: AgentCard) -> None:
+        """Apply an agent's update.
+
+        Raises ContextViolation for a field that the card does not declare, and for evidence of a kind that this run
+        does not allow.
+        """
+        self._require_allowed(update, card)
+        self.current = merge(self.current, update, agent=card.name, writes=card.writes)
+
+    def _require_allowed(self, update: ContextUpdate, card: AgentCard) -> None:
+        answers = [each for each in (update.synthesis, *(found.synthesis for found in update.findings)) if each]
+        evidence = [*update.evidence, *(item for each in answers for item in each.evidence)]
+        if refused := {source_of(item.origin) for item in evidence} - {*self._sources}:
+            raise ContextViolation(
+                f"Agent {card.name!r} cites {', '.join(sorted(refused))}, but this run may only use "
+                f"{', '.join(self._sources)} (`--sources`)."
+            )
+
+    def add_messages(self, messages: Iterable[AgentMessage]) -> None:
+        new = tuple(messages)
+        self.said += new
+        self.current = self.current.model_copy(update={"messages": (*self.current.messages, *new)})
+
+    def begin_step(self, step: str) -> None:
+        """Drop the evidence that a fork does not admit, when its step begins."""
+        if (fork := self._fork) and fork.step == step:
+            self._fork = None
+            if fork.evidence is not None:
+                self.current = admit(self.current, fork.evidence)
+
+    def begin_attempt(self) -> None:
+        """Drop the answer and the messages of the earlier attempt, and store the ids of its passages."""
+        self.said = ()
+        self.read_before = frozenset(chunk.id for chunk in self.current.chunks)
+        self.current = self.current.model_copy(update={"synthesis": None})
 
 
 class StepTasks:

@@ -1,1 +1,0 @@
-"""The tasks, the agent kits and the time limits of the steps of a plan."""
