@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from ingest.pipeline.model.figures import FigureDescriber
     from ingest.pipeline.model.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
-    from multi_agent.llm.wrappers.request_limit import MakeLocks
+    from multi_agent.llm.wrappers.requests import MakeLocks
     from multi_agent.memory.memories import Memories
     from multi_agent.memory.plans import PlanMemory
     from multi_agent.memory.suggestions import Suggestions
-    from multi_agent.storage.archive import RunArchive
+    from multi_agent.storage.recording import RunArchive
     from multi_agent.storage.trace import Trace
     from multi_agent.telemetry.otlp import SpanExport
     from multi_agent.toolbox.toolbox import Toolbox
@@ -203,7 +203,7 @@ class Candor:
     @part
     def archive(self) -> RunArchive:
         """Adds and deletes whole runs."""
-        from multi_agent.storage.archive import RunArchive
+        from multi_agent.storage.recording import RunArchive
 
         return RunArchive(self.engine)
 
@@ -260,8 +260,7 @@ class Candor:
         """The tools that agents can be granted."""
         from multi_agent.storage.tool_calls import ToolCalls
         from multi_agent.toolbox.approvals import Approvals
-        from multi_agent.toolbox.registry import BUILT_IN, ToolRegistry
-        from multi_agent.toolbox.toolbox import Toolbox
+        from multi_agent.toolbox.toolbox import BUILT_IN, Toolbox, ToolRegistry
 
         settings = self.settings.tools
         servers = (server.name for server in settings.mcp_servers)
@@ -368,7 +367,7 @@ class Candor:
     def suggester(self) -> QuestionSuggester:
         """Suggests questions with a model."""
         from api.services.documents.suggested_questions import QuestionSuggester
-        from multi_agent.storage.other_calls import OtherCalls
+        from multi_agent.storage.tables import OtherCalls
 
         calls = OtherCalls(self.engine)
         return QuestionSuggester(self.suggestions, self.ledger, self.trace, calls, self.panel.planner_model)
@@ -429,7 +428,7 @@ class Candor:
     def tables(self) -> Tables:
         """Create and fill tables."""
         from api.services.tables.tables import Tables
-        from multi_agent.storage.other_calls import OtherCalls
+        from multi_agent.storage.tables import OtherCalls
         from multi_agent.tables.store import TableStore
 
         return Tables(TableStore(self.engine), self.collections, self.panel, OtherCalls(self.engine))

@@ -28,8 +28,7 @@ from base.tokens import estimate_tokens
 from ingest.document import DATE, ISSUER, Block, BlockKind, Fact, FactSource, ParsedDocument
 from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentState, Publication, Stage, document_id
 from ingest.pipeline.chunks import chunk_id
-from multi_agent.llm.factory import build_llm
-from multi_agent.llm.models import Models
+from multi_agent.llm.models import Models, build_llm
 from multi_agent.values.request import Request as Asked
 from support.panel import SYNTHESIS, TRIAGE, role_of, synthesis, triage
 from support.replies import Request

@@ -196,8 +196,7 @@ _FIXED: dict[str, Any] = {
 
 
 def _panel(candor: Candor, library: Any, url: str, parallel: int) -> Orchestrator:
-    from multi_agent.llm.factory import build_llm
-    from multi_agent.llm.models import Models
+    from multi_agent.llm.models import Models, build_llm
 
     settings = EndpointSettings(
         provider="openai", base_url=url, model="scripted", parallel=parallel, context_window=64_000, timeout_s=600

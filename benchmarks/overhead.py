@@ -170,8 +170,7 @@ async def _measure(kinds: Sequence[str], runs: int, token_ms: float) -> Samples:
 
 
 def _panel(candor: Any, library: Any, url: str) -> Any:
-    from multi_agent.llm.factory import build_llm
-    from multi_agent.llm.models import Models
+    from multi_agent.llm.models import Models, build_llm
     from multi_agent.llm.settings import EndpointSettings
 
     settings = EndpointSettings(

@@ -37,8 +37,7 @@ from multi_agent.settings.research import ResearchSettings, Source
 from multi_agent.toolbox.granted_tool import OfferedTools, no_tools
 from multi_agent.values.bus import Publish
 from multi_agent.values.context import SEEN_BY_ALL, WRITABLE, ContextUpdate, ResearchContext
-from multi_agent.values.listening import Listened, Wake
-from multi_agent.values.tasks import GetTaskData, NoInputs, TaskData
+from multi_agent.values.tasks import GetTaskData, Listened, NoInputs, TaskData, Wake
 
 READABLE = frozenset(ResearchContext.model_fields) - SEEN_BY_ALL
 DOCUMENTS = "documents"

@@ -5,7 +5,7 @@
 
 Every model call goes through it. Journaling, budgets, replay and events are wrappers with the same contract.
 ``endpoint.py`` is the level below: a single request to an endpoint, with its size, parallelism and retries.
-``factory.py`` shows all wrappers in order.
+``models.py`` shows all wrappers in order.
 """
 
 from __future__ import annotations

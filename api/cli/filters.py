@@ -12,7 +12,7 @@ import typer
 from api.errors import UsageError, fault_list
 
 if TYPE_CHECKING:
-    from multi_agent.values.document_filter import DocumentFilter
+    from multi_agent.values.request import DocumentFilter
 
 Documents = Annotated[
     list[str] | None,
@@ -62,7 +62,7 @@ def make_filter(
     """Return the filter for the options, or None without options. Raises UsageError for an invalid value."""
     from pydantic import ValidationError
 
-    from multi_agent.values.document_filter import DocumentFilter
+    from multi_agent.values.request import DocumentFilter
 
     try:
         wanted = DocumentFilter(

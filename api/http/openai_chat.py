@@ -21,9 +21,8 @@ from base.models import FrozenModel
 from multi_agent.settings.research import Source
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer, Status
-from multi_agent.values.document_filter import DocumentFilter
 from multi_agent.values.remembered import EXCHANGES, Exchange
-from multi_agent.values.request import Request
+from multi_agent.values.request import DocumentFilter, Request
 
 _IGNORED_MESSAGES = "Messages with the role 'system' or 'developer' are ignored."
 _NO_ANSWER = "The documents do not contain a complete answer."

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from api.bootstrap import Candor
-from api.jobs.evaluation import EvaluationJobs
+from api.jobs.evaluation import EvaluationJobs, TableJobs
 from api.jobs.ingest import IngestJobs
 from api.jobs.locks import research_lock
 from api.jobs.models import JobKind
@@ -18,7 +18,6 @@ from api.jobs.queue import JobQueue
 from api.jobs.research import Runs
 from api.jobs.runner import Jobs
 from api.jobs.service_worker import ServiceWorker
-from api.jobs.tables import TableJobs
 from api.services.documents.collection_pool import CollectionPool
 from api.storage.notifications import Listener
 from multi_agent.values.bus import Subscriber

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from typing import Generic, TypeVar
 
 from pydantic import JsonValue
 from sqlalchemy.exc import IntegrityError
@@ -22,7 +23,6 @@ from api.auth.permissions import Caller
 from api.errors import JobFailed, JobNotFound, ServiceEnding
 from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
-from api.jobs.subscription import Subscription
 from api.services.documents.collection_pool import CollectionPool
 from api.services.research.conversation import with_conversation
 from api.services.research.research import PanelFactory
@@ -36,6 +36,43 @@ from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event
 from multi_agent.values.request import Request
 from vectorstore.errors import StoreError
+
+T = TypeVar("T")
+
+
+class Subscription(Generic[T]):
+    """A queue with one producer and one consumer in the same event loop.
+
+    ``asyncio.Queue`` with a timeout needs three iterations of the event loop to pass an item on; this needs one. With
+    a hundred active runs, each iteration can take a step of every run, and the consumer waits for all of them.
+    """
+
+    def __init__(self) -> None:
+        self._items: deque[T | None] = deque()
+        self._woken: asyncio.Future[None] | None = None
+
+    def put(self, item: T | None) -> None:
+        """Append an item; None only wakes the consumer, once if it is put several times."""
+        if item is not None or not self._items or self._items[-1] is not None:
+            self._items.append(item)
+        self._wake()
+
+    async def get(self, timeout_s: float) -> T | None:
+        """Remove and return the next item, or None after ``timeout_s`` seconds without one."""
+        if not self._items:
+            loop = asyncio.get_running_loop()
+            self._woken = loop.create_future()
+            timer = loop.call_later(timeout_s, self._wake)
+            try:
+                await self._woken
+            finally:
+                timer.cancel()
+        return self._items.popleft() if self._items else None
+
+    def _wake(self) -> None:
+        if self._woken and not self._woken.done():
+            self._woken.set_result(None)
+
 
 IDLE_S = 15.0  # proxies and browsers drop connections that are silent for much longer
 POLL_S = 0.5  # for a run of another process, unless it sends notifications

@@ -1,7 +1,8 @@
 """The worker of a service: ``candor worker`` in a child process, for its questions, evaluations and tables.
 
-So the interpreter of the service stays free for searches and pages. Both use the same queues. When the worker ends,
-the service starts another one, to which DBOS hands out the jobs again.
+So the interpreter of the service stays free for searches and pages. Both use the same queues, and exchange messages
+over one ``Channel`` of ``base/rpc.py``. When the worker ends, the service starts another one, to which DBOS hands out
+the jobs again.
 """
 
 from __future__ import annotations
@@ -14,16 +15,36 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Protocol
 
+from pydantic import Field
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.errors import ServiceEnding, WorkerUnavailable
-from api.jobs.link import News, Order
 from api.jobs.models import JobKind, JobState
 from api.jobs.queue import JobQueue
 from api.settings import Settings
+from base.models import FrozenModel
 from base.process import ChildProcess
-from base.rpc import Channel, Disconnected
+from base.rpc import Channel, Disconnected, Failure
 from multi_agent.values.events import Event
+
+
+class Order(FrozenModel):
+    """A request of the service to its worker."""
+
+    cancel: str = Field(default="", description="the job to cancel")
+    stop: bool = Field(default=False, description="pause all jobs and exit")
+
+
+class News(FrozenModel):
+    """A report of the worker. Each message has one of the fields."""
+
+    ready: bool = Field(default=False, description="the worker takes jobs now")
+    event: Event | None = Field(default=None, description="an event of a run, which is stored")
+    released: str = Field(default="", description="the run that the worker has ended or paused")
+    states: dict[str, JobState] | None = Field(default=None, description="the active jobs, after a change")
+    cancelled: str = Field(default="", description="the job of an order to cancel that was carried out")
+    failure: Failure | None = Field(default=None, description="why that job could not be cancelled")
+
 
 log = logging.getLogger(__name__)
 

@@ -17,12 +17,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from api.bootstrap import Candor
 from api.errors import UsageError
 from api.jobs.assembly import start_jobs
-from api.jobs.link import News, Order
 from api.jobs.locks import lock_database, lock_home
 from api.jobs.models import JobKind, JobState
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
-from api.jobs.service_worker import ServiceWorker
+from api.jobs.service_worker import News, Order, ServiceWorker
 from api.settings import Settings
 from api.storage.database import is_away
 from base.rpc import Channel, Disconnected, to_failure

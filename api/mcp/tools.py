@@ -35,9 +35,8 @@ from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.context import AnswerPart, Clarification
-from multi_agent.values.document_filter import DocumentFilter
 from multi_agent.values.events import Event
-from multi_agent.values.request import LONGEST, RagResult, Request
+from multi_agent.values.request import LONGEST, DocumentFilter, RagResult, Request
 from vectorstore.models import Hit, Origin, PrintedPages, SearchMode, UnreadableCollection
 
 P = ParamSpec("P")

@@ -26,8 +26,7 @@ from api.services.research.research import PanelFactory
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.values.answer import Answer
 from multi_agent.values.bus import Subscriber
-from multi_agent.values.document_filter import DocumentFilter
-from multi_agent.values.request import Request
+from multi_agent.values.request import DocumentFilter, Request
 from vectorstore.models import SearchMode
 
 if TYPE_CHECKING:

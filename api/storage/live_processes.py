@@ -1,4 +1,4 @@
-"""The processes that share the jobs of a Postgres database. ``api/jobs/processes.py`` writes their rows."""
+"""The processes that share the jobs of a Postgres database. ``api/jobs/peers.py`` writes their rows."""
 
 from __future__ import annotations
 

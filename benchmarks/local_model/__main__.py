@@ -41,7 +41,7 @@ from multi_agent.evaluation.case import matches_gold
 from multi_agent.evaluation.normalize import contains_phrase
 from multi_agent.evaluation.observe import Source, observe
 from multi_agent.evaluation.question_set import Question
-from multi_agent.memory.memory import NO_MEMORY
+from multi_agent.memory.memories import NO_MEMORY
 from multi_agent.values.answer import Answer
 from multi_agent.values.request import Request
 

@@ -13,8 +13,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import load_settings
 from benchmarks.peers.side import Ask, Ingested, Said, run
-from multi_agent.llm.factory import build_llm
-from multi_agent.llm.models import Models
+from multi_agent.llm.models import Models, build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.values.request import Request
 

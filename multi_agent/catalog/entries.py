@@ -25,7 +25,7 @@ from multi_agent.catalog.placeholders import ANSWER_PLACEHOLDERS, PLACEHOLDERS
 from multi_agent.errors import AgentError
 from multi_agent.prompt import Prompt
 from multi_agent.settings.research import SUPERVISORS
-from multi_agent.values.listening import Listened
+from multi_agent.values.tasks import Listened
 
 AgentName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9]{1,39}$")]
 SkillName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{1,39}$")]

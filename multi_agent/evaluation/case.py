@@ -15,7 +15,7 @@ from multi_agent.evaluation.normalize import normalize_answer
 from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import fold
 from multi_agent.grounding.written_answer import is_foreseen
-from multi_agent.llm.wrappers.meter import ResponseFaults
+from multi_agent.llm.wrappers.usage import ResponseFaults
 from multi_agent.values.answer import Answer, Status
 
 _CITATION = re.compile(r"\s*\[C?\d+(?:, ?C?\d+)*\]")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from multi_agent.evaluation.case import Case, Cited, Passage
 from multi_agent.evaluation.question_set import Question
-from multi_agent.llm.wrappers.meter import count_faults
+from multi_agent.llm.wrappers.usage import count_faults
 from multi_agent.values.answer import Answer, Quote
 from multi_agent.values.events import Event, StepFinished
 

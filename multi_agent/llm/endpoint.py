@@ -1,7 +1,7 @@
 """The contract of an endpoint: one request with a JSON schema, one reply as text. It does not interpret the text.
 
 Implementations: ``ollama_native.py``, ``openai_compatible.py`` and ``local/``. Wrappers with the same contract check
-the size of the prompt, retry, and limit concurrency; ``factory.py`` shows them in order. ``typed.py`` turns an endpoint
+the size of the prompt, retry, and limit concurrency; ``models.py`` shows them in order. ``typed.py`` turns an endpoint
 into an LLM. A retry after an invalid response is a new request and passes through all wrappers.
 """
 

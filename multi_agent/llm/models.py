@@ -1,21 +1,72 @@
-"""The models of a panel, which are a default model and others by the names of their endpoints.
+"""The models of a panel, and the stack of wrappers around each. A call passes through these wrappers:
 
-models = Models(build_llm(settings.llm, folder), settings.llms, folder)
-models.get("")          # the default model
-models.get("small")     # the model of the table [llms.small] in the settings
+    per run
+        RunLLM               journal, budget and events; ``run_llm.py`` lists its steps
+    per endpoint and process (``build_llm``)
+        TypedLLM             turns text into a typed value; sends a new request after an invalid response
+        PictureErrors        adds advice to the error of a request with pictures
+        ContextWindowCheck   rejects prompts that are too long; inside TypedLLM, as corrections lengthen the prompt
+        RetryingEndpoint     retries after transport errors; outside the limits, as a pause must not hold a slot
+        RequestLimit         limits the requests of this process, and of all processes with the same locks
+        RepetitionCheck      stops responses that repeat themselves; streams every request
+        OllamaNative, OpenAICompatible or LocalModel: the client that sends the request
+
+The demo puts ReplayingLLM in place of everything per endpoint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from multi_agent.errors import UnknownModel
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.endpoint import Endpoint
+from multi_agent.llm.endpoints.local.endpoint import LocalModel
+from multi_agent.llm.endpoints.memory import CLAIM_CHECKS, EndpointMemory
+from multi_agent.llm.endpoints.ollama_native import OllamaNative
+from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
+from multi_agent.llm.responses.typed import TypedLLM
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.wrappers.pace import Pace
-from multi_agent.llm.wrappers.request_limit import MakeLocks
+from multi_agent.llm.vision import PictureErrors, Vision
+from multi_agent.llm.wrappers.requests import (
+    ContextWindowCheck,
+    FileLocks,
+    MakeLocks,
+    RepetitionCheck,
+    RequestLimit,
+    RetryingEndpoint,
+)
+from multi_agent.llm.wrappers.usage import Pace
 from multi_agent.model import LLM
+
+
+def build_llm(settings: EndpointSettings, shared: Path | None = None, make_locks: MakeLocks | None = None) -> LLM:
+    """Return the LLM of an endpoint. Build one per endpoint and share it, because it limits concurrent requests.
+
+    Processes with the same folder ``shared`` share what they find out about endpoints. They also share one limit,
+    by files in that folder or, if it is given, by ``make_locks``. The LLM belongs to the event loop that first uses it.
+    """
+    endpoint: Endpoint = RepetitionCheck(build_client(settings, shared))
+    if make_locks is None and shared:
+        make_locks = partial(FileLocks, shared)
+    endpoint = RequestLimit(endpoint, settings.parallel, make_locks(settings) if make_locks else None)
+    endpoint = ContextWindowCheck(RetryingEndpoint(endpoint, settings.retries), settings)
+    claim_checks = EndpointMemory(settings, shared, CLAIM_CHECKS)
+    return TypedLLM(PictureErrors(endpoint, settings), settings, Vision(settings, shared), claim_checks)
+
+
+def build_client(
+    settings: EndpointSettings, folder: Path | None = None
+) -> OllamaNative | OpenAICompatible | LocalModel:
+    """Return the client for the endpoint's provider, without wrappers. ``folder`` caches what clients detect."""
+    match settings.provider:
+        case "ollama":
+            return OllamaNative(settings)
+        case "openai":
+            return OpenAICompatible(settings, folder)
+        case "local":
+            return LocalModel(settings, folder)
 
 
 class Models:

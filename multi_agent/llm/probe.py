@@ -17,10 +17,10 @@ from base.models import FrozenModel
 from multi_agent.errors import LLMError, LLMRefused, LLMTimeout
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
+from multi_agent.llm.endpoints.memory import ENFORCED
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
-from multi_agent.llm.endpoints.response_form import ENFORCED
-from multi_agent.llm.factory import build_client
+from multi_agent.llm.models import build_client
 from multi_agent.llm.responses.repair import repair
 from multi_agent.llm.responses.schema import schema_of
 from multi_agent.llm.responses.typed import TypedLLM, with_schema

@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from multi_agent.errors import LLMError
-from multi_agent.llm.context_window import estimate_prompt
-from multi_agent.llm.wrappers.budget import BudgetUsage
 from multi_agent.llm.wrappers.journal import Journal, Occurrences, RecordedJournal, completion_of, entry_of, request_key
-from multi_agent.llm.wrappers.pace import Pace
+from multi_agent.llm.wrappers.requests import estimate_prompt
+from multi_agent.llm.wrappers.usage import BudgetUsage, Pace
 from multi_agent.model import LLM, Completion, LLMRequest, LLMWrapper, ResponseT, Usage
 from multi_agent.settings.research import Budget
 from multi_agent.values.bus import Publish

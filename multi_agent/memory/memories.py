@@ -4,9 +4,9 @@
     memories.for_key(key).recall(Request(question="…", session="monday"), "papers")
 
 Preferences and conversations are private to one API key. A conversation belongs to one collection, because its answers
-quote documents. All keys share how-to notes, and the keys that query the same collection share its tool use. A run gets
-the entries most similar to its question, by the cosine of their embeddings.
-``plans.py`` stores plans.
+quote documents. All keys share how-to notes, and the keys that query the same collection share its tool use. A run
+gets the entries most similar to its question, by the cosine of their embeddings. It reads them before planning and
+stores entries at its end. ``plans.py`` stores plans.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from textwrap import shorten
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import sqlalchemy as sql
@@ -27,11 +27,42 @@ from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.similarity import SimilarityScale, similarity
-from multi_agent.storage.selections import SELECTION
+from multi_agent.storage.tables import SELECTION
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.remembered import EXCHANGES, Exchange, Remembered, ToolUse, words_to_look_up
 from multi_agent.values.request import Request
 from vectorstore.store import Vectors
+
+
+class Memory(Protocol):
+    """The memory of one API key's holder. Calls block."""
+
+    def recall(self, request: Request, collection: str) -> Remembered:
+        """Return the entries that apply to the request."""
+        ...
+
+    def keep(self, request: Request, collection: str, answer: Answer) -> None:
+        """Store the question and the answer if the request belongs to a conversation about the collection."""
+        ...
+
+    def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
+        """Store the tool use of an answered run for later questions about the same collection."""
+        ...
+
+
+class NoMemory:
+    """A memory that stores nothing and recalls only the conversation in the request."""
+
+    def recall(self, request: Request, collection: str) -> Remembered:
+        return Remembered(conversation=request.conversation)
+
+    def keep(self, request: Request, collection: str, answer: Answer) -> None: ...
+
+    def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None: ...
+
+
+NO_MEMORY = NoMemory()
+
 
 Kind = Literal["preference", "how_to", "conversation", "tool_use"]
 HOW_TOS = 3

@@ -21,7 +21,7 @@ import sqlalchemy as sql
 from base.database import METADATA, SqlStore
 from multi_agent.errors import AgentError, NameTaken, UnknownPlan
 from multi_agent.memory.similarity import SimilarityScale, similarity
-from multi_agent.storage.selections import SELECTION, within
+from multi_agent.storage.tables import SELECTION, within
 from multi_agent.values.plan import Plan, PlanExample
 from vectorstore.models import names_in
 from vectorstore.store import Vectors

@@ -33,10 +33,9 @@ from multi_agent.values.answer import (
     status_of,
 )
 from multi_agent.values.context import Claim, ContextUpdate, Evidence, Finding, Place, ResearchContext, Synthesis
-from multi_agent.values.document_filter import Selection
 from multi_agent.values.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, ToolReturned, Voted
 from multi_agent.values.evidence_events import ContradictionFound
-from multi_agent.values.request import Request
+from multi_agent.values.request import Request, Selection
 from vectorstore.models import Chunk, GivenPassage, Origin, WebPage
 from vectorstore.text.languages import language_note
 

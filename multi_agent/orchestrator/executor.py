@@ -23,9 +23,8 @@ from multi_agent.orchestrator.worker import Worker
 from multi_agent.values.bus import ALL, MessageBus
 from multi_agent.values.context import ContextUpdate, ResearchContext, Synthesis
 from multi_agent.values.events import ReasoningShared, StepFailed, StepFinished, StepSkipped
-from multi_agent.values.listening import Wake
 from multi_agent.values.plan import FailedStep, Plan, Step
-from multi_agent.values.tasks import ErrorDetails, SubTask, TaskOutput, TaskResult
+from multi_agent.values.tasks import ErrorDetails, SubTask, TaskOutput, TaskResult, Wake
 
 Agree = Callable[[str, Sequence[Candidate]], Awaitable[Synthesis]]
 """Returns the answer that wins the vote among several candidates for one question."""

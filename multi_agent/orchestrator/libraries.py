@@ -10,8 +10,7 @@ from functools import cached_property
 from multi_agent.grounding.quotes import fold
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
-from multi_agent.values.document_filter import DocumentFilter, Selection
-from multi_agent.values.request import RagResult, Request
+from multi_agent.values.request import DocumentFilter, RagResult, Request, Selection
 from multi_agent.values.sources import given_passages
 from vectorstore.mentions import WantedWords
 from vectorstore.models import Chunk, Hit

@@ -15,7 +15,7 @@ from multi_agent.grounding.contradictions import Contradiction, find_contradicti
 from multi_agent.orchestrator.tasks import SharedContext
 from multi_agent.values.events import Event
 from multi_agent.values.evidence_events import ContradictionFound
-from multi_agent.values.listening import Wake, hears, message_of
+from multi_agent.values.tasks import Wake, hears, message_of
 
 React = Callable[[str, str, Wake], Awaitable[None]]
 """Runs an agent as the step with this id and merges its result: ``await react(step, agent, wake)``."""

@@ -13,7 +13,7 @@ from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError, R
 from multi_agent.grounding.asking_back import AskBack, ask_back, find_named
 from multi_agent.grounding.consensus import Candidate, agree
 from multi_agent.library import CatalogueEntry
-from multi_agent.llm.wrappers.budget import BudgetUsage
+from multi_agent.llm.wrappers.usage import BudgetUsage
 from multi_agent.orchestrator.answer_builder import AnswerBuilder, RunCounter
 from multi_agent.orchestrator.attempts import Attempts
 from multi_agent.orchestrator.executor import Executor
@@ -31,7 +31,7 @@ from multi_agent.orchestrator.worker import StepKits, Worker
 from multi_agent.orchestrator.working_context import explain_missing_plan
 from multi_agent.prompts.show_remembered import show_practice
 from multi_agent.prompts.show_sources import show_sources
-from multi_agent.storage.resumed_run import EarlierRun, ResumedRun
+from multi_agent.storage.recording import EarlierRun, ResumedRun
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import ALL, MessageBus, Subscriber
 from multi_agent.values.context import FollowUp, ResearchContext, Synthesis, Understanding

@@ -14,11 +14,10 @@ from multi_agent.prompt import Prompt
 from multi_agent.settings.research import Source
 from multi_agent.values.context import AgentMessage, ContextUpdate, ResearchContext
 from multi_agent.values.context_merge import admit, merge
-from multi_agent.values.listening import Wake
 from multi_agent.values.plan import Step
 from multi_agent.values.request import Fork
 from multi_agent.values.sources import source_of
-from multi_agent.values.tasks import SubTask, TaskStorage, task_data_type
+from multi_agent.values.tasks import SubTask, TaskStorage, Wake, task_data_type
 
 
 class SharedContext:

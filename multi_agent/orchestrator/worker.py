@@ -34,9 +34,17 @@ from multi_agent.toolbox.toolbox import RunTools
 from multi_agent.values.bus import MessageBus
 from multi_agent.values.context import AgentMessage, ContextUpdate
 from multi_agent.values.events import StepFailed, StepRetried, StepSkipped, StepStarted, WokenBy
-from multi_agent.values.listening import hears, message_of
 from multi_agent.values.request import Fork
-from multi_agent.values.tasks import ErrorDetails, SubTask, TaskData, TaskOutput, TaskResult, TaskStorage
+from multi_agent.values.tasks import (
+    ErrorDetails,
+    SubTask,
+    TaskData,
+    TaskOutput,
+    TaskResult,
+    TaskStorage,
+    hears,
+    message_of,
+)
 from vectorstore.errors import StoreError, StoreUnavailable
 
 

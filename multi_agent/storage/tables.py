@@ -1,17 +1,66 @@
-"""The tables of runs, their events and their journals. ``trace.py`` reads and writes them."""
+"""The tables of runs, their events, journals and citations, and of the tokens of other calls. ``trace.py`` reads them.
+
+Some columns contain compressed JSON. A query cannot read inside it, so what queries need is in columns of its own. The
+column with a selection of collections, such as ``mail+papers``, has conditions of its own.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC
+import json
+import zlib
+from collections.abc import Set
+from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sql
+from pydantic import Field
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
+from base.models import FrozenModel
 from multi_agent.llm.wrappers.journal import JournalEntry
-from multi_agent.storage.compressed import CompressedJSON
-from multi_agent.storage.selections import SELECTION
-from multi_agent.values.answer import Answer
+from multi_agent.model import Usage
+from multi_agent.values.answer import Answer, Quote
 from multi_agent.values.events import Event
+from vectorstore.models import SEPARATOR
+
+
+class CompressedJSON(sql.TypeDecorator[Any]):
+    """A JSON value, stored as zlib-compressed UTF-8. None is NULL."""
+
+    impl = sql.LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: sql.Dialect) -> bytes | None:
+        """Compress a value. It may contain lone surrogates, because models return them."""
+        if value is None:
+            return None
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return zlib.compress(text.encode("utf-8", "surrogatepass"))
+
+    def process_result_value(self, value: bytes | None, dialect: sql.Dialect) -> Any:
+        """Decompress a value."""
+        return None if value is None else json.loads(zlib.decompress(value).decode("utf-8", "surrogatepass"))
+
+
+SELECTION = sql.String(64).with_variant(sql.Text(), "postgresql")
+"""The type of a column with a selection of collections. SQLite stores texts of any length, whatever their type."""
+
+
+def within(selection: sql.ColumnElement[Any], among: Set[str] | None) -> sql.ColumnElement[bool]:
+    """Return the condition that all collections of a selection are among these. None means all."""
+    if among is None:
+        return sql.true()
+    others: sql.ColumnElement[Any] = SEPARATOR + selection + SEPARATOR
+    for name in sorted(among):
+        others = sql.func.replace(others, f"{SEPARATOR}{name}{SEPARATOR}", SEPARATOR)
+    return sql.or_(selection.in_(sorted(among)), sql.and_(selection.contains(SEPARATOR), others == SEPARATOR))
+
+
+def includes(selection: sql.ColumnElement[Any], wanted: str) -> sql.ColumnElement[bool]:
+    """Return the condition that a selection is the wanted one, or contains the wanted collection."""
+    padded = SEPARATOR + selection + SEPARATOR
+    return sql.or_(selection == wanted, padded.contains(f"{SEPARATOR}{wanted}{SEPARATOR}", autoescape=True))
+
 
 # The compressed column is the last one, because SQLite reads a long value to reach the columns after it.
 RUNS = sql.Table(
@@ -93,3 +142,69 @@ def journal_row(run_id: str, entry: JournalEntry) -> dict[str, object]:
         "tokens": entry.usage.prompt_tokens + entry.usage.completion_tokens,
         "entry": entry.model_dump(mode="json"),
     }
+
+
+CITATIONS = sql.Table(
+    "citations",
+    METADATA,
+    sql.Column("run_id", sql.String(64), sql.ForeignKey("runs.run_id"), primary_key=True),
+    sql.Column("position", sql.Integer, primary_key=True),
+    sql.Column("document_id", sql.String(64), nullable=False, index=True),
+    sql.Column("number", sql.Integer, nullable=True),
+    sql.Column("pages", sql.JSON, nullable=False),
+    sql.Column("start", sql.Integer, nullable=False),
+    sql.Column("end", sql.Integer, nullable=False),
+    sql.Column("quote", sql.Text, nullable=False),
+)
+
+
+class Citation(FrozenModel):
+    """A quote of a document in an answer."""
+
+    number: int | None = Field(description="Number of the evidence in the answer. Null for a record of a computation.")
+    pages: tuple[int, ...]
+    start: int
+    end: int
+    quote: str
+
+
+def citation_rows(answer: Answer) -> list[dict[str, object]]:
+    """Return the rows of the quotes that an answer cites directly or through its computations."""
+    quotes: list[tuple[int | None, Quote]] = [(quote.number, quote) for quote in answer.cited]
+    quotes += [(None, quote) for computed in answer.computations for quote in computed.evidence]
+    return [
+        {"run_id": answer.run_id, "position": position, "number": number, "document_id": quote.document_id}
+        | quote.model_dump(include={"pages", "start", "end", "quote"})
+        for position, (number, quote) in enumerate(quotes)
+        if quote.origin is None
+    ]
+
+
+_other_calls = sql.Table(
+    "other_calls",
+    METADATA,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("key", sql.String(64), nullable=False, index=True),
+    sql.Column("recorded_at", sql.DateTime(timezone=True), nullable=False),
+    sql.Column("tokens", sql.Integer, nullable=False),
+)
+
+
+class OtherCalls(SqlStore):
+    """The table of model calls outside of runs. All methods block."""
+
+    def add(self, key: str, usage: Usage) -> None:
+        """Record the usage of a model call for an API key."""
+        row = {
+            "key": key,
+            "recorded_at": datetime.now(UTC),
+            "tokens": usage.prompt_tokens + usage.completion_tokens,
+        }
+        with self._engine.begin() as connection:
+            connection.execute(_other_calls.insert().values(row))
+
+
+def other_tokens(key: str, since: datetime) -> sql.ScalarSelect[int]:
+    """Return a subquery with the number of tokens that an API key has used since then."""
+    total = sql.func.coalesce(sql.func.sum(_other_calls.c.tokens), 0)
+    return sql.select(total).where(_other_calls.c.key == key, _other_calls.c.recorded_at >= since).scalar_subquery()

@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field
 
 from base.database import METADATA, SqlStore
 from base.models import FrozenModel
-from multi_agent.storage.compressed import CompressedJSON
+from multi_agent.storage.tables import CompressedJSON
 from multi_agent.tool import ToolResult
 from multi_agent.values.remembered import ToolUse
 

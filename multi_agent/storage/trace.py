@@ -16,14 +16,25 @@ from base.database import SqlStore
 from base.models import FrozenModel
 from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
-from multi_agent.llm.wrappers.meter import Meter
-from multi_agent.storage.citations import CITATIONS, Citation, citation_rows
+from multi_agent.llm.wrappers.usage import Meter
 from multi_agent.storage.environments import Environment, find_environment, keep_environment
-from multi_agent.storage.other_calls import other_tokens
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort, RunState
-from multi_agent.storage.selections import includes, within
 from multi_agent.storage.sizes import store_size
-from multi_agent.storage.tables import EVENTS, EVENTS_CHANNEL, JOURNAL, RUNS, answer_columns, event_row, journal_row
+from multi_agent.storage.tables import (
+    CITATIONS,
+    EVENTS,
+    EVENTS_CHANNEL,
+    JOURNAL,
+    RUNS,
+    Citation,
+    answer_columns,
+    citation_rows,
+    event_row,
+    includes,
+    journal_row,
+    other_tokens,
+    within,
+)
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.events import Event, RunFinished, RunStarted
 from multi_agent.values.request import Fork

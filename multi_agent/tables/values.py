@@ -19,7 +19,7 @@ from multi_agent.errors import TableError
 from multi_agent.library import CatalogueEntry
 from multi_agent.model import Usage
 from multi_agent.values.context import Evidence
-from multi_agent.values.document_filter import DocumentFilter
+from multi_agent.values.request import DocumentFilter
 
 PERSON = "person"
 """Who filled a cell by hand."""

@@ -23,8 +23,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.telemetry.attributes import Content
-from multi_agent.telemetry.ids import RunIds
-from multi_agent.telemetry.spans import SpanListener
+from multi_agent.telemetry.spans import RunIds, SpanListener
 from multi_agent.values.bus import Subscriber
 
 log = logging.getLogger(__name__)

@@ -2,6 +2,13 @@
 
 A call that the run made before, for example before a restart, is not repeated. Its stored result is returned. A
 dangerous call that started but did not end is not repeated either, because its effects are unknown.
+
+A text that a model reads can instruct the model to put data into a URL and fetch it. Therefore, a run fetches without
+approval only URLs that the model cannot have invented. These are URLs in the person's questions, URLs in search
+results and pages of this run, and URLs of the sites in ``tools.allowed_sites``. All others need an approval.
+
+A page can offer a link for each letter, so that the choice of links carries a text away. Therefore, the links of pages
+need an approval once the run has read documents, and a site may offer only ``NEW_PER_SITE`` addresses.
 """
 
 from __future__ import annotations
@@ -10,11 +17,12 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+import httpx
 from pydantic import BaseModel
 
 from multi_agent.errors import AgentError, ToolError
@@ -23,12 +31,96 @@ from multi_agent.settings.research import Source
 from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolCalls, ToolEntry
 from multi_agent.tool import Tool, ToolCard, ToolResult
-from multi_agent.toolbox.known_addresses import WHY_ASKED, KnownAddresses
 from multi_agent.values.bus import Publish
-from multi_agent.values.events import ToolCalled, ToolReturned
+from multi_agent.values.events import Event, ToolCalled, ToolReturned
+from multi_agent.values.evidence_events import Searched
 from multi_agent.values.sources import readable, source_of, tool_passage
 from vectorstore.errors import StoreError
 from vectorstore.models import ToolOutput
+
+EVERY_SITE = "*"
+NEW_PER_SITE = 10
+"""Addresses of one site that a run fetches without approval because a search or a page gave them."""
+WHY_ASKED = (
+    "The model wrote this address itself, or it is a link of a page after documents were read, or one of more than "
+    f"{NEW_PER_SITE} of its site. An address can carry what the model has read to the owner of the site."
+)
+_SCHEMES = ("http://", "https://")
+_AROUND = str.maketrans(dict.fromkeys("<>\"'“”„‘’«»|", " "))
+_BEFORE, _AFTER = "([{*_", ".,;:!?…)]}*_"
+
+Address = tuple[str, bytes, str, int | None, bytes]
+
+
+class KnownAddresses:
+    """The URLs that one run may fetch without an approval."""
+
+    def __init__(self, allowed_sites: Iterable[str] = ()) -> None:
+        self._sites = tuple(site.lower().strip(".") for site in allowed_sites)
+        self._said: set[Address] = set()
+        self._documents_read = False
+
+    async def listen(self, event: Event) -> None:
+        """Notice that a step has read documents. Subscribe this to the run's bus."""
+        self._documents_read |= bool(event.step and isinstance(event.body, Searched) and event.body.chunks_found)
+
+    def hear(self, texts: Iterable[str]) -> None:
+        """Add the URLs in texts of the person."""
+        self._said |= {address for text in texts for url in _urls_in(text) if (address := _address_of(url))}
+
+    def cover(self, url: str, calls: Sequence[ToolEntry]) -> bool:
+        """Return whether the run may fetch ``url``. ``calls`` are the calls that the run has made.
+
+        Returns True for a text that is not a web URL, because it is never fetched.
+        """
+        address = _address_of(url)
+        if address is None or address in self._said or self._is_allowed(address):
+            return True
+        return address in self._given(calls) and len(_fetched(calls, address) | {address}) <= NEW_PER_SITE
+
+    def _given(self, calls: Iterable[ToolEntry]) -> set[Address | None]:
+        """Return the addresses from searches and pages of this run."""
+        results = [("url" in call.arguments, call.result) for call in calls if call.result]
+        read = self._documents_read or any(each.origin is None for _, result in results for each in result.passages)
+        return {
+            _address_of(url)
+            for is_page, result in results
+            for url in (*result.sources, *(() if is_page and read else result.links))
+        }
+
+    def _is_allowed(self, address: Address) -> bool:
+        host = f".{address[2]}"
+        return any(site == EVERY_SITE or host.endswith(f".{site}") for site in self._sites)
+
+
+def _fetched(calls: Iterable[ToolEntry], like: Address) -> set[Address]:
+    """Return the fetched addresses of the same site. All hosts of a domain are one site."""
+    fetched = {_address_of(str(call.arguments["url"])) for call in calls if "url" in call.arguments}
+    return {each for each in fetched if each and each[2].split(".")[-2:] == like[2].split(".")[-2:]}
+
+
+def _address_of(url: str) -> Address | None:
+    """Return the normalized parts of ``url`` that a request sends, or None if it is not a web URL."""
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        return None
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        return None
+    return parsed.scheme, parsed.userinfo, parsed.host.lower(), parsed.port, parsed.raw_path
+
+
+def _urls_in(text: str) -> Iterator[str]:
+    """Yield the possible URLs in a text, which are words with a scheme or a dot, with and without final punctuation."""
+    for word in text.translate(_AROUND).split():
+        starts = [word.find(scheme) for scheme in _SCHEMES if scheme in word]
+        written = word[min(starts) :] if starts else word.strip(_BEFORE + _AFTER)
+        if not starts and "." not in written:
+            continue
+        schemes = ("",) if starts else _SCHEMES
+        bare = len(written.rstrip(_AFTER))
+        yield from (f"{scheme}{written[:end]}" for scheme in schemes for end in range(bare, len(written) + 1))
+
 
 _EXCERPT = 500
 _UNKNOWN = (
@@ -177,3 +269,35 @@ class OfferedTools:
 async def no_tools() -> OfferedTools:
     """Return the offered tools of an agent without tools."""
     return OfferedTools()
+
+
+class NarrowedTool:
+    """A tool that takes ``inputs``. ``widen`` converts them to the arguments of the wrapped tool."""
+
+    def __init__(self, tool: OfferedTool, inputs: type[BaseModel], widen: Callable[[Any], BaseModel]) -> None:
+        self._tool, self._widen = tool, widen
+        self.card = tool.card.model_copy(update={"inputs": inputs})
+
+    async def __call__(self, given: Any, why: str) -> ToolResult:
+        return await self._tool(self._widen(given), why)
+
+
+@dataclass(frozen=True)
+class LimitedTool:
+    """A tool that can be called for at most ``most`` different items, such as pages."""
+
+    tool: OfferedTool
+    most: int
+    thing: Callable[[Any], Hashable]
+    _known: set[Hashable] = field(default_factory=set)
+
+    @property
+    def card(self) -> ToolCard:
+        return self.tool.card
+
+    async def __call__(self, given: Any, why: str) -> ToolResult:
+        thing = self.thing(given)
+        if thing not in self._known and len(self._known) >= self.most:
+            raise ToolError(f"{self.card.name} was called for {self.most}, which is all that this task allows.")
+        self._known.add(thing)
+        return await self.tool(given, why)

@@ -13,10 +13,8 @@ from base.models import FrozenModel
 from base.web import Fetched
 from multi_agent.errors import ToolError
 from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from multi_agent.toolbox.browser import BrowserUnavailable, rendered
-from multi_agent.toolbox.page_text import PageText, read_html
-from multi_agent.toolbox.web import fetch
-from multi_agent.tools.read_document import fit_passages
+from multi_agent.toolbox.web import BrowserUnavailable, PageText, fetch, read_html, rendered
+from multi_agent.tools.documents import fit_passages
 from multi_agent.values.sources import page_passages
 from vectorstore.models import Chunk
 

@@ -23,7 +23,7 @@ from multi_agent.values.context import (
     ResearchContext,
     Synthesis,
 )
-from multi_agent.values.document_filter import Selection
+from multi_agent.values.request import Selection
 from vectorstore.models import Scalar
 
 

@@ -1,12 +1,95 @@
-"""The message bus of a run: numbers and timestamps events and delivers them to subscribers."""
+"""The message bus of a run: numbers and timestamps events, gives them their place, and delivers them to subscribers.
+
+The levels of the hierarchy are supervisor, planner, workers and tools.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from multi_agent.values.events import Body, Event
-from multi_agent.values.hierarchy import Hierarchy
+from multi_agent.values.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    Body,
+    Event,
+    Level,
+    PlanMade,
+    PlanRejected,
+    PlanRevised,
+    RevisionDeclined,
+    RunResumed,
+    RunStarted,
+    StepStarted,
+    ToolCalled,
+    ToolReturned,
+)
+
+LEVELS: tuple[Level, ...] = ("supervisor", "planner", "worker", "tool")
+"""From top to bottom."""
+_TOOL = ToolCalled | ToolReturned | ApprovalRequested | ApprovalDecided
+
+
+def is_within(event: Event, level: Level | None) -> bool:
+    """Return whether the event is on this level or above it. Events of older runs have no level and always are."""
+    return level is None or event.level is None or LEVELS.index(event.level) <= LEVELS.index(level)
+
+
+class Hierarchy:
+    """Gives each event of a run its level and its parent, in order.
+
+    The run's first event is the root. A step belongs to the event of its plan, the events of an agent to the start of
+    its step, and approval and result of a tool to its call.
+    """
+
+    def __init__(self) -> None:
+        self._root = self._plan = 0
+        self._steps: dict[tuple[str, str], int] = {}
+        self._calls: dict[str, int] = {}
+
+    def place(self, number: int, step: str, body: Body) -> tuple[Level, int]:
+        """Return the level of the event and the number of its parent, 0 for the root."""
+        level, parent = _level(step, body), self._parent(step, body)
+        if isinstance(body, RunStarted | RunResumed):
+            self._root = self._plan = number
+            self._steps, self._calls = {}, {}  # a resumed run starts again from the beginning
+            return level, 0
+        if isinstance(body, PlanMade | PlanRevised):
+            self._plan = number
+        elif isinstance(body, StepStarted):
+            self._steps[step, body.agent] = self._steps[step, ""] = number
+        elif isinstance(body, ToolCalled):
+            self._calls[_call(body)] = number
+        return level, parent
+
+    def _parent(self, step: str, body: Body) -> int:
+        if not step:
+            return self._root
+        if isinstance(body, StepStarted):
+            return self._plan
+        if isinstance(body, _TOOL) and (called := self._calls.get(_call(body))):
+            return called
+        agent = getattr(body, "agent", "") or getattr(body, "caller", "")
+        return self._steps.get((step, agent)) or self._steps.get((step, ""), self._plan)
+
+
+def _level(step: str, body: Body) -> Level:
+    if isinstance(body, _TOOL):
+        return "tool"
+    if step:
+        return "worker"
+    planned = isinstance(body, PlanMade) and body.plan.mode == "high"
+    if planned or isinstance(body, PlanRejected | PlanRevised | RevisionDeclined):
+        return "planner"
+    return "planner" if getattr(body, "caller", "") == "Planner" else "supervisor"
+
+
+def _call(body: ToolCalled | ToolReturned | ApprovalRequested | ApprovalDecided) -> str:
+    """Return the end of the id of the call's approval, which each of the events contains."""
+    if isinstance(body, ToolCalled | ToolReturned):
+        return f"{body.key[:12]}-{body.occurrence}"
+    return body.approval_id.partition("-")[2]
+
 
 Subscriber = Callable[[Event], Awaitable[None]]
 Publish = Callable[[Body], Awaitable[object]]

@@ -17,8 +17,8 @@ from multi_agent import telemetry
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Usage
 from multi_agent.storage.trace import Trace
-from multi_agent.telemetry.ids import trace_id_of
 from multi_agent.telemetry.otlp import SpanExport
+from multi_agent.telemetry.spans import trace_id_of
 from multi_agent.values.events import Event, RunFinished, RunStarted
 from multi_agent.values.request import Request
 from support.collector import Collector, ReceivedSpan

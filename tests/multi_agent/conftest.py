@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from api.services.research.library import CollectionLibrary
-from multi_agent.llm.factory import build_llm
-from multi_agent.llm.models import Models
+from multi_agent.llm.models import Models, build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
@@ -19,9 +18,8 @@ from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.approvals import Approvals
-from multi_agent.toolbox.registry import BUILT_IN as BUILT_IN_TOOLS
-from multi_agent.toolbox.registry import ToolRegistry
-from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.toolbox.toolbox import BUILT_IN as BUILT_IN_TOOLS
+from multi_agent.toolbox.toolbox import Toolbox, ToolRegistry
 from support.database import make_engine
 from support.runs.small_collection import make_orchestrator, small_collection
 from support.waiting import LIMIT_S

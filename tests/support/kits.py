@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 from api.services.research.library import CollectionLibrary
 from multi_agent.agent import Agent, AgentCard, AgentKit
 from multi_agent.library import CatalogueEntry, Library
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.prompt import Prompt

@@ -7,10 +7,10 @@ from rich.text import Text
 
 from api.cli.render.text import excerpt, show_paragraph
 from api.services.research.event_text import describe, first_sentence, passage_line, passages_found, progress
-from multi_agent.llm.wrappers.meter import ResponseFaults
+from multi_agent.llm.wrappers.usage import ResponseFaults
 from multi_agent.values import events, evidence_events
+from multi_agent.values.bus import LEVELS
 from multi_agent.values.events import Event
-from multi_agent.values.hierarchy import LEVELS
 
 _PASSAGES_LISTED = 5  # passages per search in live progress
 _SLOW_CALL = 3.0  # seconds: live progress prints a line for each call that took at least this long

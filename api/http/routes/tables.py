@@ -13,13 +13,13 @@ from api.auth.permissions import Right
 from api.http.deps import CandorDep, CollectionsField, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
+from api.jobs.evaluation import TableJobSpec, free_fill_id
 from api.jobs.models import Job, JobKind
-from api.jobs.tables import TableJobSpec, free_fill_id
 from api.services.tables.export import MEDIA, TableFormat, export
 from api.services.tables.tables import Estimate, FillRequest
 from base.models import FrozenModel
 from multi_agent.tables.values import MOST_COLUMNS, Cell, Column, Grid, Table, TableName
-from multi_agent.values.document_filter import DocumentFilter
+from multi_agent.values.request import DocumentFilter
 
 router = make_router(prefix="/v1/tables", tags=["tables"])
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.wrappers.request_limit import MakeLocks
+from multi_agent.llm.wrappers.requests import MakeLocks
 from multi_agent.model import LLM, Message, ResponseT
 
 _ResultT = TypeVar("_ResultT")

@@ -12,7 +12,7 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
 from ingest.ledger.records import DocumentRecord
 from multi_agent.library import CatalogueEntry
-from multi_agent.values.document_filter import DocumentFilter
+from multi_agent.values.request import DocumentFilter
 from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from multi_agent.evaluation.draft_questions import choose_passages
 from multi_agent.evaluation.suggest_questions import suggest_questions
 from multi_agent.library import Library
 from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.budget import BudgetUsage
+from multi_agent.llm.wrappers.usage import BudgetUsage
 from multi_agent.memory.suggestions import Suggestion, Suggestions
 from multi_agent.model import LLM
-from multi_agent.storage.other_calls import OtherCalls
+from multi_agent.storage.tables import OtherCalls
 from multi_agent.storage.trace import Trace
 from vectorstore.models import Chunk
 

@@ -20,7 +20,7 @@ from api.auth.permissions import Caller
 from api.errors import UsageError
 from base.models import FrozenModel
 from multi_agent.evaluation.store import EvaluationStore
-from multi_agent.storage.archive import RunArchive
+from multi_agent.storage.recording import RunArchive
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.toolbox.toolbox import Toolbox
 

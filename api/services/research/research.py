@@ -16,10 +16,9 @@ from api.settings import Settings
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.errors import AgentError
 from multi_agent.library import Library
-from multi_agent.llm.factory import build_llm
-from multi_agent.llm.models import Models
-from multi_agent.llm.wrappers.pace import Pace
-from multi_agent.llm.wrappers.request_limit import MakeLocks
+from multi_agent.llm.models import Models, build_llm
+from multi_agent.llm.wrappers.requests import MakeLocks
+from multi_agent.llm.wrappers.usage import Pace
 from multi_agent.memory.memories import Memories
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.model import LLM

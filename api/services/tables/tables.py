@@ -19,11 +19,11 @@ from base.counts import count
 from base.models import FrozenModel
 from multi_agent.errors import TableError, TableNotFound
 from multi_agent.library import CatalogueEntry, Library
-from multi_agent.llm.context_window import estimate_prompt
 from multi_agent.llm.models import Models
 from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.requests import estimate_prompt
 from multi_agent.model import Usage
-from multi_agent.storage.other_calls import OtherCalls
+from multi_agent.storage.tables import OtherCalls
 from multi_agent.tables.reading import CellReader, OpenCells
 from multi_agent.tables.store import TableStore
 from multi_agent.tables.typed_values import read_value

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from multi_agent.errors import LLMRefused
 from multi_agent.llm.endpoint import EndpointRequest, Reply
-from multi_agent.llm.endpoints.response_form import ResponseForms, fields
+from multi_agent.llm.endpoints.memory import ResponseForms, fields
 from multi_agent.llm.endpoints.transport import (
     client_options,
     error_for_status,

@@ -1,20 +1,145 @@
-"""A language model that replays the recorded responses of one run.
+"""Language models that replay recorded responses.
 
-A call matches a recorded response by its caller and its response type, in the order of the recording. The prompt may
+``RecordedCalls`` is the journal of a replay of an ended run, and ``RecordedLLM`` stands below it in place of each
+model: recorded responses, recorded errors, and calls that never ended. Requests match exactly.
+
+``ReplayingLLM`` matches a call by its caller and its response type, in the order of the recording. The prompt may
 differ, so a changed prompt or a new agent does not break a replay. ``drifted`` lists the calls whose prompts differ
-from the recorded ones. When a run is resumed, ``RunLLM`` matches exact requests instead.
+from the recorded ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Never
 
 from pydantic import Field
 
 from base.models import FrozenModel
-from multi_agent.errors import RecordingMissing
+from multi_agent.errors import BudgetReached, LLMError, RecordingMissing, StepError
 from multi_agent.llm.wrappers.journal import CLAIM_CHECK, JournalEntry, completion_of, request_key
-from multi_agent.model import LLM, Completion, LLMRequest, Message, ResponseT
+from multi_agent.llm.wrappers.usage import BUDGET_REACHED
+from multi_agent.model import LLM, Completion, Exchange, LLMRequest, Message, ResponseT
+from multi_agent.values.events import Event, ModelAsked, ModelCalled, ModelFailed, RunFinished, StepFailed
+
+
+class RecordedCalls:
+    """The model calls of a run. Implements ``Journal``."""
+
+    def __init__(self, events: Sequence[Event], entries: Sequence[JournalEntry]) -> None:
+        bodies = [event.body for event in events]
+        calls = [body for body in bodies if isinstance(body, ModelCalled | ModelFailed)]
+        self._entries = {(entry.key, entry.occurrence): entry for entry in entries}
+        self._outcomes: dict[str, deque[ModelCalled | ModelFailed]] = defaultdict(deque)
+        self._failed: dict[str, deque[ModelFailed]] = defaultdict(deque)  # of older runs, by caller
+        for call in calls:
+            if call.key:
+                self._outcomes[call.key].append(call)
+            elif isinstance(call, ModelFailed):
+                self._failed[call.caller].append(call)
+        asked = [body for body in bodies if isinstance(body, ModelAsked)]
+        named = ((event.step, event.body) for event in events)
+        self._models = {
+            (body.caller, step): body.model
+            for step, body in named
+            if isinstance(body, ModelAsked | ModelCalled | ModelFailed)
+        }
+        ended = Counter(call.caller for call in calls if not (isinstance(call, ModelCalled) and call.replayed))
+        self._unfinished = Counter(body.caller for body in asked) - ended
+        failed = [body for body in bodies if isinstance(body, StepFailed) and body.error_type == StepError.__name__]
+        self._step_errors = {body.agent: body.error.partition(" failed: ")[2] for body in failed}
+        ends = [body.reason for body in bodies if isinstance(body, RunFinished)]
+        self._budget = next((reason for reason in ends if reason.startswith(BUDGET_REACHED)), "")
+        self._with_pictures = {entry.caller for entry in entries if any(each.pictures for each in entry.messages)}
+        self._checking = {entry.caller for entry in entries if entry.response_model == CLAIM_CHECK}
+        self.unknown: list[tuple[str, LLMRequest[Any]]] = []
+        """The requests that the run did not make, with the names of their models."""
+        self.waiting = False
+        """Whether a request waits because its recorded call was still open when the run ended."""
+
+    def find(self, key: str, occurrence: int) -> JournalEntry | None:
+        """Return the recorded response. None if the run made no such request, or if its next attempt failed."""
+        outcomes = self._outcomes.get(key)
+        if outcomes and isinstance(outcomes[0], ModelFailed):
+            return None
+        if outcomes:
+            outcomes.popleft()
+        return self._entries.get((key, occurrence))
+
+    def record(self, entry: JournalEntry) -> None:
+        """Raise AssertionError: ``RecordedLLM`` makes no new response."""
+        raise AssertionError(f"a replay made a new response for {entry.caller!r}")
+
+    def model_of(self, caller: str, step: str) -> str:
+        """Return the name of the model that the caller used in this step. Empty if it made no call."""
+        return self._models.get((caller, step), "")
+
+    def had_pictures(self, caller: str) -> bool:
+        """Return whether a recorded request of the caller has pictures."""
+        return caller in self._with_pictures
+
+    def checked_claims(self, caller: str) -> bool:
+        """Return whether the caller's model checked claims."""
+        return caller in self._checking
+
+    async def fail(self, model: str, request: LLMRequest[Any]) -> Never:
+        """Raise the recorded error of a request. If its call never ended, wait until the run is cancelled."""
+        key = request_key(model, request.messages, request.response_model, varied=request.varied)
+        caller = request.caller
+        known = self._outcomes.get(key) or self._failed.get(caller)
+        if known and isinstance(known[0], ModelFailed):
+            failed = known[0]
+            known.popleft()
+            raise _error_of(failed)
+        if self._unfinished[caller] > 0:
+            self._unfinished[caller] -= 1
+            if caller in self._step_errors:  # the time limit of its step
+                raise StepError(self._step_errors[caller])
+            self.waiting = True
+            await asyncio.Event().wait()  # until the run ends
+        if self._budget:
+            raise BudgetReached(self._budget)
+        self.unknown.append((model, request))
+        raise RecordingMissing(f"The recorded run has no response to this request of {caller or 'this caller'}.")
+
+
+class RecordedLLM(LLM):
+    """The model of one caller in a replay."""
+
+    def __init__(self, calls: RecordedCalls, caller: str, model: str) -> None:
+        self._calls, self._caller, self._model = calls, caller, model
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    async def takes_pictures(self) -> bool:
+        """Return whether the recorded requests of the caller have pictures, so that it sends the same requests."""
+        return self._calls.had_pictures(self._caller)
+
+    def checks_claims(self) -> bool:
+        return self._calls.checked_claims(self._caller)
+
+    async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
+        """Raise the recorded error of the request. ``RunLLM`` returns recorded responses."""
+        await self._calls.fail(self.model, request)
+
+
+def _error_of(failed: ModelFailed) -> LLMError:
+    kind = next((each for each in _kinds(LLMError) if each.__name__ == failed.error_type), LLMError)
+    error = kind(failed.error)
+    error.usage = failed.usage
+    error.exchanges = tuple(Exchange(response="", fault=fault) for fault in failed.faults)
+    return error
+
+
+def _kinds(base: type[LLMError]) -> Iterator[type[LLMError]]:
+    yield base
+    for kind in base.__subclasses__():
+        yield from _kinds(kind)
+
 
 _EXCERPT = 120
 

@@ -10,9 +10,9 @@ from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.llm.models import Models
 from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.budget import BudgetUsage
 from multi_agent.llm.wrappers.journal import Journal
-from multi_agent.memory.memory import NO_MEMORY, Memory
+from multi_agent.llm.wrappers.usage import BudgetUsage
+from multi_agent.memory.memories import NO_MEMORY, Memory
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.model import LLM
 from multi_agent.settings.research import SUPERVISORS, ResearchSettings, Source

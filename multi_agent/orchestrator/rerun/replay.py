@@ -19,8 +19,8 @@ from base.models import FrozenModel
 from multi_agent.errors import AgentError
 from multi_agent.llm.models import Models
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
-from multi_agent.llm.wrappers.recorded import RecordedCalls, RecordedLLM
-from multi_agent.memory.memory import NO_MEMORY
+from multi_agent.llm.wrappers.replay import RecordedCalls, RecordedLLM
+from multi_agent.memory.memories import NO_MEMORY
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.model import LLM
 from multi_agent.orchestrator.orchestrator import Orchestrator

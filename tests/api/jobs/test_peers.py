@@ -11,8 +11,7 @@ import sqlalchemy as sql
 from sqlalchemy.exc import InternalError, OperationalError
 
 from api.jobs.models import JobKind, JobStatus
-from api.jobs.peers import Peers
-from api.jobs.processes import _TAKEOVER_LOCK, Beat
+from api.jobs.peers import _TAKEOVER_LOCK, Beat, Peers
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.settings import ServiceSettings, Settings

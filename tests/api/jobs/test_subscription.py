@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from api.jobs.subscription import Subscription
+from api.jobs.research import Subscription
 from support.waiting import LIMIT_S
 
 

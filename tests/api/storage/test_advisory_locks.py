@@ -16,7 +16,7 @@ from api.bootstrap import Candor
 from api.storage import advisory_locks
 from api.storage.advisory_locks import AdvisoryLocks
 from base.models import FrozenModel
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import LLM, Message
 from support.postgres import PostgresServer
@@ -30,7 +30,7 @@ _ASK = """
 import asyncio, sys
 import sqlalchemy as sql
 from api.storage.advisory_locks import AdvisoryLocks
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from test_advisory_locks import OTHER, ask
 async def main():

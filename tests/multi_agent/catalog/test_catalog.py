@@ -18,8 +18,7 @@ from multi_agent.settings.research import ResearchSettings
 from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.toolbox.approvals import Approvals
-from multi_agent.toolbox.registry import ToolRegistry
-from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.toolbox.toolbox import Toolbox, ToolRegistry
 from support.database import make_engine
 
 LAWYER: dict[str, Any] = {

@@ -12,7 +12,7 @@ from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.errors import EvaluationError, MetricError
 from multi_agent.evaluation.metric import MetricKit, collect_figures, discover
 from multi_agent.evaluation.metrics.retrieval import compute_scores
-from multi_agent.llm.wrappers.meter import ResponseFaults
+from multi_agent.llm.wrappers.usage import ResponseFaults
 from multi_agent.values.answer import Answer, Nearest, Status
 from multi_agent.values.context import AnswerPart, Claim
 from support.cases import answer, case, cited, claimed, passage, question, refused

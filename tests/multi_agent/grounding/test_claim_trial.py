@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from multi_agent.grounding.claim_trial import try_claim_check
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from support.replies import Request, always
 

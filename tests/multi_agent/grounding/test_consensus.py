@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from multi_agent.errors import InvalidResponse
 from multi_agent.grounding.consensus import INSUFFICIENT, Candidate, agree, count_votes, group_by_value
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.values.context import Claim, Computation, Evidence, Synthesis
 from multi_agent.values.events import Body, Voted
 from support.replies import Request, always, in_turn

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from multi_agent.errors import LLMRefused
 from multi_agent.llm import probe as probing
-from multi_agent.llm.endpoints.response_form import FORMS
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.endpoints.memory import FORMS
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.probe import Check, check
 from multi_agent.llm.settings import EndpointSettings, ResponseForm
 from multi_agent.model import Message

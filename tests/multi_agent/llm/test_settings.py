@@ -48,7 +48,7 @@ def test_messages_name_variable_and_key_of_a_setting() -> None:
 
 def test_imports_do_not_load_slow_clients() -> None:
     """Most commands call no model."""
-    modules = "multi_agent.llm.factory, multi_agent.llm.probe, multi_agent.llm.wrappers.replay"
+    modules = "multi_agent.llm.models, multi_agent.llm.probe, multi_agent.llm.wrappers.replay"
     slow = "{'openai', 'instructor', 'ollama', 'httpx'}"
     code = f"import sys, {modules}; sys.exit(str({slow} & sys.modules.keys()) if {slow} & sys.modules.keys() else 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from multi_agent.errors import InvalidResponse, LLMError, LLMRateLimited, LLMRefused, LLMTimeout, LLMUnavailable
-from multi_agent.llm.endpoints.response_form import FORMS
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.endpoints.memory import FORMS
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.probe import check
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.wrappers.journal import RecordedJournal

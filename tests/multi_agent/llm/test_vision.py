@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from multi_agent.errors import LLMError, LLMRefused
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.probe import check
 from multi_agent.llm.settings import EndpointSettings
 from support import replies

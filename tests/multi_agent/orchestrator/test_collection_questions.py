@@ -13,14 +13,13 @@ import pytest
 from api.services.research.library import CollectionLibrary
 from base.tokens import estimate_tokens
 from multi_agent.library import CatalogueEntry
-from multi_agent.llm.factory import build_llm
-from multi_agent.llm.models import Models
+from multi_agent.llm.models import Models, build_llm
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
 from multi_agent.values.answer import Status
-from multi_agent.values.document_filter import DocumentFilter
+from multi_agent.values.request import DocumentFilter
 from multi_agent.values.request import Request as Asked
 from support.chunks import make_chunk
 from support.panel import PLANNER, SYNTHESIS, TRIAGE, Panel, planned, role_of, step, synthesis, triage

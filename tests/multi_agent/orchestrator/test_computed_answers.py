@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
-from multi_agent.llm.factory import build_llm
-from multi_agent.llm.models import Models
+from multi_agent.llm.models import Models, build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.plans import PlanMemory
 from multi_agent.orchestrator.orchestrator import Orchestrator

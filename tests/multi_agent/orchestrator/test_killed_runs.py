@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multi_agent.library import Library
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.rerun.difference import first_difference
 from multi_agent.storage.trace import Trace

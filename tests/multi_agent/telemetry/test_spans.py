@@ -16,8 +16,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Usage
 from multi_agent.storage.trace import Trace
 from multi_agent.telemetry.attributes import Content
-from multi_agent.telemetry.ids import RunIds, trace_id_of
-from multi_agent.telemetry.spans import SpanListener
+from multi_agent.telemetry.spans import RunIds, SpanListener, trace_id_of
 from multi_agent.values.events import (
     ApprovalRequested,
     Body,

@@ -13,7 +13,7 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.tool import ToolResult
-from multi_agent.toolbox.known_addresses import NEW_PER_SITE, WHY_ASKED, KnownAddresses
+from multi_agent.toolbox.granted_tool import NEW_PER_SITE, WHY_ASKED, KnownAddresses
 from multi_agent.toolbox.toolbox import Toolbox
 from multi_agent.values.answer import Answer
 from multi_agent.values.remembered import Exchange

@@ -18,8 +18,7 @@ from multi_agent.errors import ToolServerFailed, UnknownTool
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.settings.tools import McpServer, ToolSettings
 from multi_agent.toolbox.mcp_servers import McpServers, arguments_type
-from multi_agent.toolbox.registry import ToolRegistry
-from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.toolbox.toolbox import Toolbox, ToolRegistry
 from multi_agent.values.answer import Answer
 from support.handyman import TASK, calls, handyman, report, rounds
 from support.scripted_endpoint import ScriptedEndpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from multi_agent.toolbox.page_text import read_html
+from multi_agent.toolbox.web import read_html
 
 
 def test_an_element_with_many_attributes_takes_no_minutes() -> None:

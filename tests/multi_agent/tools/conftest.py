@@ -12,7 +12,7 @@ from multi_agent.library import Library
 from multi_agent.sandbox import Sandbox
 from multi_agent.settings.tools import ToolSettings
 from multi_agent.tool import ToolKit, ToolResult
-from multi_agent.toolbox.registry import ToolRegistry
+from multi_agent.toolbox.toolbox import ToolRegistry
 from support.waiting import LIMIT_S
 from support.web import Web
 

@@ -12,7 +12,7 @@ from base.web import is_public
 from multi_agent.errors import ToolError
 from multi_agent.sandbox import Sandbox
 from multi_agent.tool import ToolResult
-from multi_agent.toolbox.registry import ToolRegistry
+from multi_agent.toolbox.toolbox import ToolRegistry
 from support.web import Page, Web, redirect
 from vectorstore.models import WebPage
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from multi_agent.errors import ToolError
 from multi_agent.settings.tools import ToolSettings
-from multi_agent.toolbox.registry import ToolRegistry
+from multi_agent.toolbox.toolbox import ToolRegistry
 from support.web import Page, Web
 
 FOUND = b"""<ul><li><h2><a href="https://example.org/a">Pumps</a></h2><p>All of them.</p></li>

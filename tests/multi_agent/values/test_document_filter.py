@@ -9,7 +9,7 @@ import pytest
 
 from multi_agent.errors import NoDocumentMatches
 from multi_agent.library import CatalogueEntry
-from multi_agent.values.document_filter import DocumentFilter, Selection
+from multi_agent.values.request import DocumentFilter, Selection
 
 
 def document(path: str, name: str, dated: str, *tags: str) -> CatalogueEntry:

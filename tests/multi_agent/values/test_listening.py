@@ -13,7 +13,7 @@ from multi_agent.prompts.show_heard import show_heard
 from multi_agent.values.context import AgentMessage
 from multi_agent.values.events import Body, Event, StepSkipped
 from multi_agent.values.evidence_events import EvidenceRejected, MissingReported
-from multi_agent.values.listening import hears, message_of
+from multi_agent.values.tasks import hears, message_of
 
 MESSAGE = AgentMessage(sender="Retriever", step="find", type="reasoning_shared", content="Found 3 passages.")
 

@@ -20,8 +20,7 @@ from sqlalchemy import Engine, event, func, select
 
 from base.database import METADATA
 from multi_agent.library import Library
-from multi_agent.llm.factory import build_llm
-from multi_agent.llm.models import Models
+from multi_agent.llm.models import Models, build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.memory.memories import Memories
 from multi_agent.memory.plans import PlanMemory
@@ -32,8 +31,7 @@ from multi_agent.storage.recording import last_try
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.approvals import Approvals
-from multi_agent.toolbox.registry import BUILT_IN, ToolRegistry
-from multi_agent.toolbox.toolbox import Toolbox
+from multi_agent.toolbox.toolbox import BUILT_IN, Toolbox, ToolRegistry
 from multi_agent.values.answer import Answer
 from multi_agent.values.events import Event, ModelAsked, StepFinished
 from multi_agent.values.request import Fork, Request

@@ -28,8 +28,8 @@ def trace(
 
     Example: candor trace run_3f2a --prompts
     """
-    from multi_agent.llm.wrappers.meter import count_faults
-    from multi_agent.values.hierarchy import LEVELS, is_within
+    from multi_agent.llm.wrappers.usage import count_faults
+    from multi_agent.values.bus import LEVELS, is_within
 
     lowest = next((each for each in LEVELS if each == level), None)
     if lowest is None:

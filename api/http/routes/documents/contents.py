@@ -17,8 +17,8 @@ from api.services.documents.contents import Places, TextPart, find_text, page_te
 from api.services.documents.search import search_document
 from api.services.research.runs import list_runs
 from base.models import FrozenModel
-from multi_agent.storage.citations import Citation
 from multi_agent.storage.run_filter import RunFilter
+from multi_agent.storage.tables import Citation
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.request import LONGEST
 from vectorstore.models import Chunk, SearchMode

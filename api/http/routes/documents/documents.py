@@ -17,8 +17,7 @@ from api.services.documents.search import require_reranker
 from api.services.documents.search import search as search_pool
 from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord, DocumentState
-from multi_agent.values.document_filter import DocumentFilter
-from multi_agent.values.request import LONGEST
+from multi_agent.values.request import LONGEST, DocumentFilter
 from vectorstore.models import Chunk, CollectionSpec, Hit, Scalar, SearchMode, UnreadableCollection
 
 router = make_router(prefix="/v1", tags=["documents"])

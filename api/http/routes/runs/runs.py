@@ -18,12 +18,12 @@ from api.services.research.conversation import Conversation, conversation_of
 from api.services.research.runs import RatingRequest, calls_for, events_for, find_run, list_runs, rate_run
 from base.models import FrozenModel
 from multi_agent.llm.wrappers.journal import JournalEntry
-from multi_agent.storage.archive import StoredRuns
+from multi_agent.storage.recording import StoredRuns
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer
+from multi_agent.values.bus import is_within
 from multi_agent.values.events import Level
-from multi_agent.values.hierarchy import is_within
 
 router = make_router(prefix="/v1/runs", tags=["runs"])
 

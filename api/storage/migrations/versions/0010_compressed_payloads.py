@@ -154,7 +154,7 @@ def _tokens(usage: Row) -> int:
 
 
 def _compress(value: Row) -> bytes:
-    """Return the value as ``multi_agent/storage/compressed.py`` stores it."""
+    """Return the value as ``multi_agent/storage/tables.py`` stores it."""
     return zlib.compress(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
 
 

@@ -13,10 +13,22 @@ from typing import Any
 from base.process import ChildProcess
 from multi_agent.errors import LLMError, LLMRefused, LLMUnavailable
 from multi_agent.llm.endpoint import EndpointRequest, Reply
-from multi_agent.llm.endpoints.local.engine import ENGINES, EngineError, Generated, Generation, ModelOptions
-from multi_agent.llm.endpoints.local.gguf import Header, read_header
+from multi_agent.llm.endpoints.local.engine import (
+    ENGINES,
+    Ask,
+    Ended,
+    EngineError,
+    Generated,
+    Generation,
+    Header,
+    Load,
+    ModelOptions,
+    NotLoaded,
+    Stop,
+    Text,
+    read_header,
+)
 from multi_agent.llm.endpoints.local.grammar import grammar_of
-from multi_agent.llm.endpoints.local.process import Ask, Ended, Load, NotLoaded, Stop, Text
 from multi_agent.llm.endpoints.transport import timed_out
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import OnText
@@ -197,7 +209,7 @@ class _Child:
     """The child process and what it has sent. Belongs to the running event loop."""
 
     def __init__(self) -> None:
-        self._process = ChildProcess("multi_agent.llm.endpoints.local.process:main", capture_output=True)
+        self._process = ChildProcess("multi_agent.llm.endpoints.local.engine:main", capture_output=True)
         [self._connection] = self._process.connections
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._connection.fileno(), self._read)

@@ -6,8 +6,7 @@ import secrets
 from importlib.metadata import version
 from typing import Any, Self
 
-from multi_agent.llm.endpoints.local.engine import EngineError, Generated, Generation, KeepOn, ModelOptions
-from multi_agent.llm.endpoints.local.gguf import read_header
+from multi_agent.llm.endpoints.local.engine import EngineError, Generated, Generation, KeepOn, ModelOptions, read_header
 
 _ALL_LAYERS = 999
 

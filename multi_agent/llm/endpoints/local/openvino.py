@@ -15,8 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
-from multi_agent.llm.endpoints.local.engine import EngineError, Generated, Generation, KeepOn, ModelOptions
-from multi_agent.llm.endpoints.local.gguf import read_header
+from multi_agent.llm.endpoints.local.engine import EngineError, Generated, Generation, KeepOn, ModelOptions, read_header
 from vectorstore.embedding.openvino_telemetry import block_openvino_telemetry
 
 # https://openvinotoolkit.github.io/openvino.genai/docs/guides/gguf

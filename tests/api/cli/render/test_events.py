@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from api.cli.render.run_events import show_event, show_faults
-from multi_agent.llm.wrappers.meter import ResponseFaults
+from multi_agent.llm.wrappers.usage import ResponseFaults
 from multi_agent.values.events import Event, ResponseRepaired
 
 

@@ -18,8 +18,7 @@ from api.settings import Settings
 from ingest.ledger.records import DocumentRecord
 from ingest.pages.renderer import PageRenderer
 from ingest.pages.request import RenderedPage
-from multi_agent.storage.citations import CITATIONS
-from multi_agent.storage.tables import RUNS, answer_columns
+from multi_agent.storage.tables import CITATIONS, RUNS, answer_columns
 from multi_agent.values.answer import Answer
 from support.files import write_pdf
 from support.panel import Panel

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.model import Message
 from support import replies
 from support.replies import PROTOCOLS, Protocol, always, held_until_together, in_turn

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from multi_agent.errors import InvalidResponse
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.model import Completion, Message
 from support import replies
 from support.replies import Protocol, Reply, Request, always, say

@@ -22,10 +22,10 @@ from multi_agent.errors import (
     PromptTooLong,
 )
 from multi_agent.llm.endpoint import EndpointRequest
-from multi_agent.llm.factory import build_client, build_llm
+from multi_agent.llm.models import build_client, build_llm
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.wrappers.retry import RetryingEndpoint
+from multi_agent.llm.wrappers.requests import RetryingEndpoint
 from multi_agent.model import LLM, Message
 from support import replies
 from support.replies import PROTOCOLS, Protocol, Reply, Request, always, in_turn, say

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.responses.repair import repair
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.model import Completion, Message

@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from multi_agent.errors import InvalidResponse
-from multi_agent.llm.factory import build_llm
-from multi_agent.llm.responses.repetition import find_endless
+from multi_agent.llm.models import build_llm
+from multi_agent.llm.wrappers.requests import find_endless
 from multi_agent.model import Message
 from support import replies
 from support.replies import PROTOCOLS, Protocol, Reply, always, in_pieces, in_turn

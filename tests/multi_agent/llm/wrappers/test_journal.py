@@ -9,10 +9,10 @@ import pytest
 from pydantic import BaseModel, Field
 
 from multi_agent.errors import InvalidResponse
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.wrappers.journal import Occurrences, RecordedJournal, request_key
-from multi_agent.llm.wrappers.meter import Meter
+from multi_agent.llm.wrappers.usage import Meter
 from multi_agent.model import Message
 from multi_agent.values.bus import ALL, MessageBus
 from support import replies

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, request_key
-from multi_agent.llm.wrappers.meter import ResponseFaults, count_faults
 from multi_agent.llm.wrappers.replay import ReplayingLLM
+from multi_agent.llm.wrappers.usage import ResponseFaults, count_faults
 from multi_agent.model import Exchange, Message, Usage
 from multi_agent.values.bus import ALL, MessageBus
 from multi_agent.values.events import Body, Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed

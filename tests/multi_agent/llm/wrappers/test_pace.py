@@ -8,10 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from multi_agent.errors import BudgetReached
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.wrappers.journal import RecordedJournal
-from multi_agent.llm.wrappers.pace import Pace
+from multi_agent.llm.wrappers.usage import Pace
 from multi_agent.model import Message, Usage
 from multi_agent.settings.research import Budget
 from multi_agent.values.bus import ALL, MessageBus

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from multi_agent.errors import RecordingMissing
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, request_key
 from multi_agent.llm.wrappers.replay import DriftedCall, ReplayingLLM

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from base.models import FrozenModel
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import LLM, Message
 from support.replies import Request, Responder, delayed, hang, held_until_together
@@ -20,7 +20,7 @@ THIS, OTHER = "this process", "other process"
 _ASK = """
 import asyncio, sys
 from pathlib import Path
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.llm.settings import EndpointSettings
 from test_request_limit import OTHER, ask
 async def main():

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from multi_agent.catalog.registry import BUILT_IN, AgentRegistry
-from multi_agent.llm.factory import build_llm
+from multi_agent.llm.models import build_llm
 from multi_agent.orchestrator.planning.proposal import Proposal, propose, without_question
 from multi_agent.values.plan import Plan, Step
 from support.replies import always, in_turn

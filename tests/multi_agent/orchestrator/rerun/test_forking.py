@@ -14,8 +14,7 @@ from multi_agent.errors import AgentError, PlanError, UnknownModel
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.rerun.forking import fork_options
 from multi_agent.orchestrator.rerun.replay import replay
-from multi_agent.storage.archive import RunArchive
-from multi_agent.storage.recording import load_recording
+from multi_agent.storage.recording import RunArchive, load_recording
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Status
 from multi_agent.values.events import ModelCalled, PlanMade, StepFinished

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 from multi_agent.errors import LLMError, LLMRefused, LLMTimeout, LLMUnavailable
 from multi_agent.llm.endpoint import EndpointRequest, Reply
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
-from multi_agent.llm.factory import build_client, build_llm
+from multi_agent.llm.models import build_client, build_llm
 from multi_agent.llm.responses.typed import TypedLLM
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.wrappers.retry import RetryingEndpoint
+from multi_agent.llm.wrappers.requests import RetryingEndpoint
 from multi_agent.model import Message
 from support.scripted_engine import MISSING, SCRIPTED, UNREADABLE, write_model_file
 from support.waiting import LIMIT_S
