@@ -45,9 +45,8 @@ if TYPE_CHECKING:
     from ingest.pipeline.model.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
     from multi_agent.llm.wrappers.requests import MakeLocks
-    from multi_agent.memory.memories import Memories
+    from multi_agent.memory.memories import Memories, Suggestions
     from multi_agent.memory.plans import PlanMemory
-    from multi_agent.memory.suggestions import Suggestions
     from multi_agent.storage.recording import RunArchive
     from multi_agent.storage.trace import Trace
     from multi_agent.telemetry.otlp import SpanExport
@@ -359,7 +358,7 @@ class Candor:
     @part
     def suggestions(self) -> Suggestions:
         """The suggested questions of collections."""
-        from multi_agent.memory.suggestions import Suggestions
+        from multi_agent.memory.memories import Suggestions
 
         return Suggestions(self.engine)
 

@@ -56,7 +56,7 @@ DELAY_MS = 100
 SEARCH_MS, QUIET_SEARCH_MS = 60, 40  # in each measurement; in the median of them on a quiet machine
 MEMORY_AFTER = (0.1, 0.25, 0.5, 1.0)
 SETTLE_S = 2.0
-_CHILDREN = {"search": "vectorstore.remote.process:", "research": "api.jobs.worker:"}
+_CHILDREN = {"search": "vectorstore.remote.process:", "research": "api.jobs.assembly:"}
 
 
 def main() -> None:

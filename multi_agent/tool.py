@@ -108,6 +108,13 @@ class Tool(Protocol):
         ...
 
 
+class KitTool:
+    """A tool that keeps its kit."""
+
+    def __init__(self, kit: ToolKit) -> None:
+        self._kit = kit
+
+
 def excerpt(text: str, start: int, max_length: int) -> str:
     """Return ``max_length`` characters of a text from ``start``, with a note on how to read the rest."""
     end = min(len(text), start + max_length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field, JsonValue
 
@@ -115,7 +115,7 @@ class ActiveJob:
         return self.paused
 
 
-class JobHandler(Protocol):
+class JobHandler:
     """Runs one kind of job."""
 
     async def run(self, job: ActiveJob) -> JsonValue:
@@ -124,8 +124,10 @@ class JobHandler(Protocol):
         Raises JobFailed with a message for the user, and JobMustWait if another try may succeed. On cancellation,
         stop at once; if ``job.is_paused()``, keep everything needed to resume.
         """
-        ...
+        raise NotImplementedError
 
     async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
-        """Clean up after a job that was cancelled before it started, or that failed with an unexpected error."""
-        ...
+        """Clean up after a job that was cancelled before it started, or that failed with an unexpected error.
+
+        By default, there is nothing to do: what a handler stores is complete, and the job can go on with the rest.
+        """

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 import psutil
 import sqlalchemy as sql
@@ -123,19 +123,14 @@ class Processes:
                 hand_out(connection, "executor_id NOT IN (SELECT id FROM processes)")
             return dead
 
-    def is_alive(self) -> bool:
-        """Return whether this process still has its row."""
-        with self._engine.connect() as connection:
-            return connection.execute(sql.select(PROCESSES.c.id).where(PROCESSES.c.id == self._id)).first() is not None
-
     def live(self) -> list[Process]:
         """Return the live processes, oldest first."""
         return live_processes(self._engine)
 
-    def live_ids(self) -> set[str]:
-        """Return the ids of all processes that have a row."""
+    def runs(self, process_id: str | None) -> bool:
+        """Return whether the process with this id has a row."""
         with self._engine.connect() as connection:
-            return set(connection.scalars(sql.select(PROCESSES.c.id)))
+            return process_id in connection.scalars(sql.select(PROCESSES.c.id)).all()
 
     def states(self, job_ids: Collection[str]) -> dict[str, JobState]:
         """Return the stored states of these jobs."""
@@ -191,26 +186,19 @@ _STALE = 0.6  # share of ``takeover_s`` after which a process stops its jobs
 _MIN_TIMEOUT_S = 2  # the shortest that libpq accepts
 _POOL = 4
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 
 
 class Members(Protocol):
-    """The jobs of this process, as ``Jobs`` implements them."""
+    """The jobs of this process, as ``Jobs`` implements and describes them."""
 
-    def states(self) -> dict[str, JobState]:
-        """Return the states of the active jobs."""
-        ...
+    def states(self) -> dict[str, JobState]: ...
 
-    async def cancel_here(self, job_id: str) -> None:
-        """Cancel an active job."""
-        ...
+    async def cancel_here(self, job_id: str) -> None: ...
 
-    async def suspend(self) -> None:
-        """Stop all jobs, so that others can continue them, and start none until ``resume``."""
-        ...
+    async def suspend(self) -> None: ...
 
-    def resume(self) -> None:
-        """Start jobs again."""
-        ...
+    def resume(self) -> None: ...
 
 
 class Peers:
@@ -264,26 +252,14 @@ class Peers:
         """Return whether others took over the jobs of this process. Waits for the database if it is away."""
         while not self.stale:
             try:
-                return not await self._call(self._processes.is_alive)
+                return not await self.call(Processes.runs, self._queue.executor)
             except SQLAlchemyError:
                 await asyncio.sleep(self._interval)
         return True
 
-    async def runs(self, process_id: str | None) -> bool:
-        """Return whether the process with this id is alive."""
-        return process_id in await self._call(self._processes.live_ids)
-
-    async def live(self) -> list[Process]:
-        """Return the live processes, oldest first."""
-        return await self._call(self._processes.live)
-
-    async def states(self, job_ids: Collection[str]) -> dict[str, JobState]:
-        """Return the states of jobs that run in other processes."""
-        return await self._call(self._processes.states, job_ids) if job_ids else {}
-
-    async def mark_cancelled(self, job_id: str) -> None:
-        """Ask the process that runs the job, now or later, to cancel it."""
-        await self._call(self._processes.mark_cancelled, job_id)
+    async def call(self, method: Callable[Concatenate[Processes, _P], _T], *arguments: _P.args, **_: _P.kwargs) -> _T:
+        """Return what a method of ``Processes`` returns. It runs in a thread."""
+        return await self._call(method, self._processes, *arguments)
 
     async def is_cancelled(self, job_id: str) -> bool:
         """Return whether somebody asked to cancel the job. Waits for the database if it is away for a moment."""
@@ -294,10 +270,6 @@ class Peers:
                 if self.stale:
                     raise
                 await asyncio.sleep(self._interval)
-
-    async def forget(self, job_id: str) -> None:
-        """Delete the state of a job that has ended."""
-        await self._call(self._processes.forget, job_id)
 
     @property
     def _interval(self) -> float:

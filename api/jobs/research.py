@@ -21,7 +21,7 @@ from api.auth.keys import Keys
 from api.auth.limits import limit_budget, require_tokens
 from api.auth.permissions import Caller
 from api.errors import JobFailed, JobNotFound, ServiceEnding
-from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus, Priority
+from api.jobs.models import ActiveJob, JobHandler, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.runner import Jobs, new_job_id
 from api.services.documents.collection_pool import CollectionPool
 from api.services.research.conversation import with_conversation
@@ -79,7 +79,7 @@ POLL_S = 0.5  # for a run of another process, unless it sends notifications
 SLOW_POLL_S = 5.0  # with notifications; also for a waiting run, which usually starts in this process
 
 
-class Runs:
+class Runs(JobHandler):
     """All runs of the service, and the handler of research jobs. Belongs to one event loop."""
 
     def __init__(

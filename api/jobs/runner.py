@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from api.auth.permissions import Caller
 from api.errors import JobFailed, JobMustWait, JobNotFound, KeyReused, NotOurs, ServiceEnding, UsageError
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobState, JobStatus, Outcome
-from api.jobs.peers import Peers
+from api.jobs.peers import Peers, Processes
 from api.jobs.queue import JobQueue, StoredJob
 from api.jobs.service_worker import ServiceWorker
 from api.storage.live_processes import Process
@@ -141,7 +141,7 @@ class Jobs:
 
     async def processes(self) -> Sequence[Process]:
         """Return the live processes that share the jobs. Empty if this process is alone."""
-        return await self._peers.live() if self._peers else []
+        return await self._peers.call(Processes.live) if self._peers else []
 
     async def pause(self) -> None:
         """Stop active jobs, which resume later, here or elsewhere, and accept no new ones. Idempotent."""
@@ -184,15 +184,16 @@ class Jobs:
     async def _cancel_elsewhere(self, stored: StoredJob, peers: Peers) -> None:
         """Cancel a job that is waiting, or that another process runs."""
         job = stored.job
-        await peers.mark_cancelled(job.id)
-        if job.status is JobStatus.RUNNING and await peers.runs(stored.executor):
+        await peers.call(Processes.mark_cancelled, job.id)
+        if job.status is JobStatus.RUNNING and await peers.call(Processes.runs, stored.executor):
             await self._wait_for_end(job.id)
             return
         await self._queue.cancel(job.id)
         stored = await self._queue.get(job.id)
-        if stored.job.started_at is None or not await peers.runs(stored.executor):  # else it has just been started
+        just_started = stored.job.started_at is not None and await peers.call(Processes.runs, stored.executor)
+        if not just_started:
             await self._handlers[job.kind].on_abort(stored.spec, JobStatus.CANCELLED, _never_started(job.kind))
-            await peers.forget(job.id)
+            await peers.call(Processes.forget, job.id)
 
     async def _wait_for_end(self, job_id: str) -> None:
         with suppress(TimeoutError):
@@ -334,7 +335,7 @@ class Jobs:
             states |= self._worker.states
         if self._peers:
             running = [job.id for job in jobs if job.status is JobStatus.RUNNING and job.id not in states]
-            states |= await self._peers.states(running)
+            states |= await self._peers.call(Processes.states, running) if running else {}
         return [_with_state(job, states.get(job.id)) for job in jobs]
 
 

@@ -56,19 +56,13 @@ _CANCEL_S = 30.0
 
 
 class Audience(Protocol):
-    """What hears of the worker's runs, as ``Runs`` implements it."""
+    """What hears of the worker's runs, as ``Runs`` implements and describes it."""
 
-    async def publish(self, event: Event) -> None:
-        """Receive an event of a run."""
-        ...
+    async def publish(self, event: Event) -> None: ...
 
-    def release(self, run_id: str) -> None:
-        """Learn that the worker does not work on the run any more."""
-        ...
+    def release(self, run_id: str) -> None: ...
 
-    def release_all(self) -> None:
-        """Learn that the worker has ended."""
-        ...
+    def release_all(self) -> None: ...
 
 
 class ServiceWorker:
@@ -186,7 +180,7 @@ class ServiceWorker:
         return True
 
     async def _spawn(self) -> None:
-        self._process = ChildProcess("api.jobs.worker:serve", nice=_NICENESS, network=True)
+        self._process = ChildProcess("api.jobs.assembly:serve", nice=_NICENESS, network=True)
         self._executor = self._queue.new_worker_id()
         [connection] = self._process.connections
         with suppress(OSError):  # it has ended already, which ``_hear`` finds out

@@ -17,7 +17,7 @@ from multi_agent.agents.tool_findings import find_with_tools
 from multi_agent.errors import ToolError
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.toolbox.granted_tool import LimitedTool, NarrowedTool, OfferedTool
-from multi_agent.toolbox.web_search import WebSearchInput
+from multi_agent.toolbox.web import WebSearchInput
 from multi_agent.values.context import ContextUpdate, ResearchContext
 from multi_agent.values.tasks import TaskData
 

@@ -17,7 +17,7 @@ from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.toolbox.granted_tool import LimitedTool, NarrowedTool, OfferedTool, OfferedTools
-from multi_agent.toolbox.web_search import SearchKind, Since, WebSearchInput
+from multi_agent.toolbox.web import SearchKind, Since, WebSearchInput
 from multi_agent.values.context import ContextUpdate, ResearchContext
 from multi_agent.values.tasks import TaskData
 

@@ -20,7 +20,7 @@ from multi_agent.evaluation.metric import Metric, MetricKit
 from multi_agent.evaluation.question_set import Question
 from multi_agent.evaluation.records import EvaluationResult, Row, State
 from multi_agent.evaluation.store import EvaluationStore
-from multi_agent.llm.run_llm import RunLLM
+from multi_agent.llm.wrappers.journal import RunLLM
 from multi_agent.model import Usage
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings.research import Budget

@@ -19,14 +19,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.grounding.citations import evidence_in
 from multi_agent.library import Library
-from multi_agent.model import LLM, Message
+from multi_agent.model import LLM, Message, Picture
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import show_location
 from multi_agent.values.bus import Publish
 from multi_agent.values.context import Evidence, PictureSource, Region
 from multi_agent.values.events import ResponseRepaired
 from multi_agent.values.evidence_events import EvidenceRejected
-from multi_agent.values.picture import Picture
 from vectorstore.models import Chunk
 
 _MOST_WORDS = 300  # a full page of prose has at least 400

@@ -1,7 +1,7 @@
 """The models of a panel, and the stack of wrappers around each. A call passes through these wrappers:
 
     per run
-        RunLLM               journal, budget and events; ``run_llm.py`` lists its steps
+        RunLLM               journal, budget and events; ``wrappers/journal.py`` lists its steps
     per endpoint and process (``build_llm``)
         TypedLLM             turns text into a typed value; sends a new request after an invalid response
         PictureErrors        adds advice to the error of a request with pictures

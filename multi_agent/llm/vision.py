@@ -21,8 +21,7 @@ from multi_agent.llm.endpoints.memory import EndpointMemory
 from multi_agent.llm.endpoints.ollama_native import OllamaNative
 from multi_agent.llm.endpoints.openai_compatible import OpenAICompatible
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.model import Message
-from multi_agent.values.picture import Picture
+from multi_agent.model import Message, Picture
 
 _FILE = "reads_pictures.json"
 _SIZE = (224, 112)  # pixels; some models reject pictures below 64

@@ -7,6 +7,8 @@ Preferences and conversations are private to one API key. A conversation belongs
 quote documents. All keys share how-to notes, and the keys that query the same collection share its tool use. A run
 gets the entries most similar to its question, by the cosine of their embeddings. It reads them before planning and
 stores entries at its end. ``plans.py`` stores plans.
+
+The latest suggested questions of each collection are stored with the documents from which they were created.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from textwrap import shorten
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import sqlalchemy as sql
@@ -34,34 +36,21 @@ from multi_agent.values.request import Request
 from vectorstore.store import Vectors
 
 
-class Memory(Protocol):
-    """The memory of one API key's holder. Calls block."""
+class Memory:
+    """The memory of one API key's holder. Calls block. This one stores nothing, and recalls what the request has."""
 
     def recall(self, request: Request, collection: str) -> Remembered:
         """Return the entries that apply to the request."""
-        ...
+        return Remembered(conversation=request.conversation)
 
     def keep(self, request: Request, collection: str, answer: Answer) -> None:
         """Store the question and the answer if the request belongs to a conversation about the collection."""
-        ...
 
     def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None:
         """Store the tool use of an answered run for later questions about the same collection."""
-        ...
 
 
-class NoMemory:
-    """A memory that stores nothing and recalls only the conversation in the request."""
-
-    def recall(self, request: Request, collection: str) -> Remembered:
-        return Remembered(conversation=request.conversation)
-
-    def keep(self, request: Request, collection: str, answer: Answer) -> None: ...
-
-    def keep_tool_uses(self, collection: str, uses: Sequence[ToolUse]) -> None: ...
-
-
-NO_MEMORY = NoMemory()
+NO_MEMORY = Memory()
 
 
 Kind = Literal["preference", "how_to", "conversation", "tool_use"]
@@ -220,8 +209,8 @@ class Memories(SqlStore):
 
 
 @dataclass(frozen=True)
-class KeyMemory:
-    """Implements ``Memory`` for one API key."""
+class KeyMemory(Memory):
+    """The memory of one API key."""
 
     memories: Memories
     key: str
@@ -291,3 +280,38 @@ def _entry(row: sql.Row[Any]) -> MemoryEntry:
     changed_at = row.changed_at if row.changed_at.tzinfo else row.changed_at.replace(tzinfo=UTC)
     values = {name: getattr(row, name) for name in MemoryEntry.model_fields}
     return MemoryEntry(**{**values, "changed_at": changed_at})
+
+
+_suggestions = sql.Table(
+    "suggested_questions",
+    METADATA,
+    sql.Column("collection", sql.String(64), primary_key=True),
+    sql.Column("suggestion", sql.JSON, nullable=False),
+)
+
+
+class Suggestion(FrozenModel):
+    """Suggested questions about a collection."""
+
+    questions: tuple[str, ...]
+    documents: dict[str, str] = Field(description="versions of the documents that the model read, by id")
+    passages: int = Field(description="number of passages of the collection at that time")
+
+
+class Suggestions(SqlStore):
+    """The suggested questions of all collections. Thread-safe."""
+
+    def find(self, collection: str) -> Suggestion | None:
+        """Return the suggested questions of a collection, if there are any."""
+        query = sql.select(_suggestions.c.suggestion).where(_suggestions.c.collection == collection)
+        found = self._select(query)
+        return Suggestion.model_validate(found[0].suggestion) if found else None
+
+    def keep(self, collection: str, suggestion: Suggestion) -> None:
+        """Replace the suggested questions of a collection."""
+        self._replace(_suggestions, {"collection": collection, "suggestion": suggestion.model_dump(mode="json")})
+
+    def forget(self, collection: str) -> None:
+        """Delete the suggested questions of a collection."""
+        with self._engine.begin() as connection:
+            connection.execute(_suggestions.delete().where(_suggestions.c.collection == collection))

@@ -17,8 +17,7 @@ from multi_agent.grounding.consensus import Candidate
 from multi_agent.orchestrator.answer_builder import answer_in, whole_answer
 from multi_agent.orchestrator.plan_progress import MergeOrder, PlanProgress
 from multi_agent.orchestrator.planning.validation import answering_step
-from multi_agent.orchestrator.reactions import Reactions
-from multi_agent.orchestrator.tasks import SharedContext, StepTasks
+from multi_agent.orchestrator.tasks import Reactions, SharedContext, StepTasks
 from multi_agent.orchestrator.worker import Worker
 from multi_agent.values.bus import ALL, MessageBus
 from multi_agent.values.context import ContextUpdate, ResearchContext, Synthesis

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
@@ -26,14 +25,6 @@ from multi_agent.values.plan import Plan, PlanExample
 from multi_agent.values.request import Request
 
 
-class ValidRequest(NamedTuple):
-    """A validated request and its plan."""
-
-    request: Request
-    plan: Plan | None
-    """The saved plan or the plan for the named agents. None if the run makes a plan."""
-
-
 class Orchestrator(RunDependencies):
     """Researches questions. One instance can execute many concurrent runs.
 
@@ -41,8 +32,8 @@ class Orchestrator(RunDependencies):
     answer = await orchestrator.research("Which pump works at -20 °C?")
     """
 
-    def validate(self, request: Request) -> ValidRequest:
-        """Return the validated request with its plan.
+    def validate(self, request: Request) -> tuple[Request, Plan | None]:
+        """Return the validated request, and its saved plan or the plan for its named agents. None if the run makes one.
 
         Raises AgentError for an empty question, an agent that cannot work alone, an agent, model or saved plan that
         does not exist, a saved plan that contains parts of its original question, sources that no agent reads, and for
@@ -57,7 +48,7 @@ class Orchestrator(RunDependencies):
         registry = allowed_registry(self.registry, self.tools, valid.sources)
         if named := valid.agents or (valid.agent and (valid.agent,)):
             _require_allowed(registry, named)
-            return ValidRequest(valid, direct_plan(named, valid.question, registry))
+            return valid, direct_plan(named, valid.question, registry)
         require_reader(registry, self.tools, valid.sources)
         barred = without_sources(registry, self.tools, valid.sources)
         if valid.mode == "fast" and not fast_agents(registry, barred):
@@ -65,10 +56,9 @@ class Orchestrator(RunDependencies):
                 "No agent can answer in mode 'fast', which needs an agent that works alone, such as the Reader. Enable "
                 "it, or ask in mode 'high'."
             ).with_command("`candor agents enable Reader` enables it.")
-        return ValidRequest(valid, self._template_of(valid) if valid.template else None)
-
-    def _template_of(self, request: Request) -> Plan:
-        return require_followable(self.plans.get(request.template), request.inputs, self.registry)
+        if not valid.template:
+            return valid, None
+        return valid, require_followable(self.plans.get(valid.template), valid.inputs, self.registry)
 
     async def research(
         self,
@@ -94,9 +84,9 @@ class Orchestrator(RunDependencies):
 
         Raises AgentError like ``validate``.
         """
-        valid = self.validate(Request(question=request) if isinstance(request, str) else request)
-        dependencies = replace(self, registry=allowed_registry(self.registry, self.tools, valid.request.sources))
-        run = Run(dependencies, valid.request, valid.plan, run_id or new_run_id(), listeners, examples, pausing, like)
+        request, plan = self.validate(Request(question=request) if isinstance(request, str) else request)
+        dependencies = replace(self, registry=allowed_registry(self.registry, self.tools, request.sources))
+        run = Run(dependencies, request, plan, run_id or new_run_id(), listeners, examples, pausing, like)
         with watched():
             return await run.execute()
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from typing import Any
 
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError, RunEnded
 from multi_agent.grounding.asking_back import AskBack, ask_back, find_named
 from multi_agent.grounding.consensus import Candidate, agree
@@ -31,11 +33,11 @@ from multi_agent.orchestrator.worker import StepKits, Worker
 from multi_agent.orchestrator.working_context import explain_missing_plan
 from multi_agent.prompts.show_remembered import show_practice
 from multi_agent.prompts.show_sources import show_sources
-from multi_agent.storage.recording import EarlierRun, ResumedRun
+from multi_agent.storage.recording import ResumedRun
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import ALL, MessageBus, Subscriber
 from multi_agent.values.context import FollowUp, ResearchContext, Synthesis, Understanding
-from multi_agent.values.events import Event, RunFinished, RunResumed, RunStarted
+from multi_agent.values.events import Event, RunFinished, RunResumed, RunStarted, started_in
 from multi_agent.values.evidence_events import Searched
 from multi_agent.values.plan import Plan, PlanExample
 from multi_agent.values.remembered import Remembered, words_to_look_up
@@ -74,10 +76,10 @@ class Run:
             documents = [entry.name for entry in dependencies.library.catalogue()]
             require_possible(dependencies.trace, dependencies.registry, documents, self._fork)
         self._change = PlanChange(request.fork)
-        self._earlier = earlier = resumed if resumed.events else EarlierRun(self._origin)
-        self._examples = earlier.examples if examples is None else examples
-        today = str(request.today or date.today())  # noqa: DTZ011 - the person's day
-        self._today = today if earlier.today is None else earlier.today
+        # What the planner sees must be the same as in the run that this one resumes or repeats.
+        self._earlier = earlier = started_in(resumed.events or self._origin)
+        self._examples = earlier.examples if examples is None and earlier else examples
+        self._today = earlier.today if earlier else str(request.today or date.today())  # noqa: DTZ011 - the person's day
         self._began = time.perf_counter() - resumed.seconds
         self._meter = resumed.meter()
         spent = BudgetUsage(resumed.usage, resumed.seconds)
@@ -127,7 +129,7 @@ class Run:
 
     async def _research(self) -> Answer:
         await self._models.check_settings()
-        remembered = self._earlier.remembered or await self._recall()
+        remembered = self._earlier.remembered if self._earlier else await self._recall()
         examples = await self._find_examples(remembered)
         await self._bus.publish(self._first_event(examples, remembered))
         self._tools.addresses.hear(self._said(remembered))
@@ -140,7 +142,8 @@ class Run:
         limit, question = self._dependencies.settings.catalogue_limit, self._request.question
         listed = catalogue if "documents" in self._request.sources else ()
         documents = DocumentList(self._dependencies.library, listed, question, limit)
-        planner = self._make_planner(documents, remembered)
+        planning = self._planning("Planner", documents, remembered, self._dependencies.registry)
+        planner = Planner(**planning, retries=self._dependencies.settings.plan_retries)
         try:
             planned = await self._plan(planner, documents, remembered, examples)
         except PlanError as error:
@@ -261,19 +264,7 @@ class Run:
         registry = self._dependencies.registry
         registry = registry.without({name: why for name, why in self._builder.not_asked.items() if name in registry})
         if mode in ("auto", "fast") and fast_agents(registry):
-            llm = self._models.observed("Triage", self._bus.publish)
-            sources = show_sources(self._request.sources)
-            triage = Triage(
-                llm,
-                registry,
-                documents,
-                self._bus.publish,
-                remembered,
-                self._today,
-                sources,
-                self._change,
-                self._ask_back,
-            )
+            triage = Triage(**self._planning("Triage", documents, remembered, registry), ask_back=self._ask_back)
             if fast := await triage.fast_plan(question, "fast" if mode == "fast" else "auto"):
                 return fast
         return await planner.plan(question, examples)
@@ -288,19 +279,16 @@ class Run:
 
     # Parts of the run
 
-    def _make_planner(self, documents: DocumentList, remembered: Remembered) -> Planner:
-        dependencies, publish = self._dependencies, self._bus.publish
-        return Planner(
-            self._models.observed("Planner", publish),
-            dependencies.registry,
-            documents,
-            publish,
-            remembered,
-            self._today,
-            show_sources(self._request.sources),
-            dependencies.settings.plan_retries,
-            self._change,
-        )
+    def _planning(
+        self, caller: str, documents: DocumentList, remembered: Remembered, registry: AgentRegistry
+    ) -> dict[str, Any]:
+        """Return the fields of ``PlanningCalls`` for one caller."""
+        publish, sources = self._bus.publish, show_sources(self._request.sources)
+        return {
+            "llm": self._models.observed(caller, publish), "registry": registry, "documents": documents,
+            "publish": publish, "remembered": remembered, "today": self._today, "sources": sources,
+            "change": self._change,
+        }  # fmt: skip
 
     def _make_executor(
         self,
@@ -309,16 +297,11 @@ class Run:
         show_practice: Callable[[Sequence[str]], str],
     ) -> Executor:
         registry, settings = self._dependencies.registry, self._dependencies.settings
-        shared = SharedContext(
-            self._new_context(understanding),
-            self._request.sources,
-            self._request.fork,
-        )
+        shared = SharedContext(self._new_context(understanding), self._request.sources, self._request.fork)
         storage = TaskStorage()
         kits = StepKits(
-            self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request.sources,
-            show_practice, self._request.fork,
-        )  # fmt: skip
+            self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request, show_practice
+        )
         worker = Worker(kits, shared, self._bus, settings.step_retries)
         tasks = StepTasks(self._id, registry, storage, [entry.name for entry in catalogue], self._request.question)
         order = MergeOrder(self._resumed.events, self._origin)

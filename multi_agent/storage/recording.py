@@ -32,9 +32,7 @@ from multi_agent.storage.tables import (
 from multi_agent.storage.tool_calls import CALLS, ToolCalls, ToolEntry, tool_row
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.answer import Answer
-from multi_agent.values.events import Event, ModelFailed, RunResumed, RunStarted
-from multi_agent.values.plan import PlanExample
-from multi_agent.values.remembered import Remembered
+from multi_agent.values.events import Event, ModelFailed, RunResumed, RunStarted, started_in
 
 
 class Recording(FrozenModel):
@@ -50,7 +48,7 @@ class Recording(FrozenModel):
     @property
     def started(self) -> RunStarted | None:
         """The first event; None if the run ended before it started."""
-        return next((event.body for event in self.events if isinstance(event.body, RunStarted)), None)
+        return started_in(self.events)
 
     def renamed(self, run_id: str) -> Recording:
         """Return the same run with another id."""
@@ -141,34 +139,11 @@ class RunArchive(SqlStore):
             forget_unused(connection, sql.select(RUNS.c.environment))
 
 
-class EarlierRun:
-    """The initial state of a run, read from its events. A run that repeats it must start with the same state."""
-
-    def __init__(self, events: Sequence[Event]) -> None:
-        self.events = events
-
-    @property
-    def examples(self) -> tuple[PlanExample, ...] | None:
-        """The example plans that were shown to the planner and must be shown again. None if the run has no events."""
-        return next((event.body.examples for event in self.events if isinstance(event.body, RunStarted)), None)
-
-    @property
-    def remembered(self) -> Remembered | None:
-        """The memories that were shown to the planner. None if the run has no events."""
-        return next((event.body.remembered for event in self.events if isinstance(event.body, RunStarted)), None)
-
-    @property
-    def today(self) -> str | None:
-        """The date of the run for terms such as 'last year'. Empty in older runs, None without events."""
-        return next((event.body.today for event in self.events if isinstance(event.body, RunStarted)), None)
-
-
-class ResumedRun(EarlierRun):
+class ResumedRun:
     """The events and journal entries of a run so far. Both are empty for a new run."""
 
     def __init__(self, events: Sequence[Event], journal: Sequence[JournalEntry]) -> None:
-        super().__init__(events)
-        self._journal = journal
+        self.events, self._journal = events, journal
 
     @classmethod
     def of(cls, trace: Trace, run_id: str) -> ResumedRun:

@@ -36,7 +36,7 @@ from multi_agent.storage.tables import (
     within,
 )
 from multi_agent.values.answer import Answer, Status
-from multi_agent.values.events import Event, RunFinished, RunStarted
+from multi_agent.values.events import Event, RunFinished, RunStarted, started_in
 from multi_agent.values.request import Fork
 
 # Compiled once, because building a statement takes longer than executing it.
@@ -286,10 +286,7 @@ class Trace(SqlStore):
     def started(self, run_id: str) -> RunStarted | None:
         """Return the first event of a run, or None if it has not started or ended before it started."""
         query = sql.select(EVENTS.c.event).where(EVENTS.c.run_id == run_id, EVENTS.c.number == 1)
-        for row in self._select(query):
-            body = Event.model_validate(row.event).body
-            return body if isinstance(body, RunStarted) else None
-        return None
+        return started_in(Event.model_validate(row.event) for row in self._select(query))
 
     def recent_calls(self, runs: int = 10) -> list[Event]:
         """Return the events about model calls of the latest runs, oldest first."""

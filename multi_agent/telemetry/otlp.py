@@ -28,6 +28,7 @@ from multi_agent.values.bus import Subscriber
 
 log = logging.getLogger(__name__)
 
+_DELAY_MS = 500.0  # between batches; by default, spans would wait for a full batch or five seconds
 _EXIT_TIMEOUT_S = 2.0  # for the spans of a run that ended just before the process
 
 
@@ -45,36 +46,19 @@ class SpanExport:
         ids = RunIds()
         resource = Resource.create({"service.version": version("candor")} | _service_name(variables))
         provider = TracerProvider(resource=resource, id_generator=ids, shutdown_on_exit=False)
-        self._processor = BatchSpanProcessor(_LoggedExporter())
+        delay_ms = None if "OTEL_BSP_SCHEDULE_DELAY" in variables else _DELAY_MS
+        self._processor = BatchSpanProcessor(_LoggedExporter(), schedule_delay_millis=delay_ms)
         provider.add_span_processor(self._processor)
-        self._sent = threading.Condition()
-        self._ended_runs = self._sent_runs = 0
-        kept = Content(trace) if content else None
-        self.listen: Subscriber = SpanListener(provider, ids, endpoints, trace, kept, self._send_soon).listen
-        threading.Thread(target=self._send, name="candor-spans", daemon=True).start()
+        self.listen: Subscriber = SpanListener(
+            provider, ids, endpoints, trace, Content(trace) if content else None
+        ).listen
         atexit.register(self.close)
 
-    def _send_soon(self) -> None:
-        """Let the thread send all spans now, without waiting for them."""
-        with self._sent:
-            self._ended_runs += 1
-            self._sent.notify_all()
-
-    def _send(self) -> None:
-        """Send the spans after the end of each run. Without this, they would wait for a full batch or five seconds."""
-        while True:
-            with self._sent:
-                self._sent.wait_for(lambda: self._sent_runs < self._ended_runs)
-                ended = self._ended_runs
-            self._processor.force_flush()
-            with self._sent:
-                self._sent_runs = ended
-                self._sent.notify_all()
-
     def close(self) -> None:
-        """Wait at most two seconds until the spans of all runs that have ended are sent."""
-        with self._sent:
-            self._sent.wait_for(lambda: self._sent_runs == self._ended_runs, _EXIT_TIMEOUT_S)
+        """Wait at most two seconds until the spans that have ended are sent. Later ones are dropped."""
+        closing = threading.Thread(target=self._processor.shutdown, daemon=True)
+        closing.start()
+        closing.join(_EXIT_TIMEOUT_S)
 
 
 class _LoggedExporter(SpanExporter):

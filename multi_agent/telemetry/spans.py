@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
@@ -94,7 +94,7 @@ _CANCELLED = "cancelled"  # error type of what a run left unfinished
 class SpanListener:
     """Creates the spans of all runs of a process. Subscribe ``listen`` to the bus of each run.
 
-    ``content`` adds questions, prompts, responses and results. ``on_run_end`` is called after the last span of a run.
+    ``content`` adds questions, prompts, responses and results.
     """
 
     def __init__(
@@ -104,11 +104,9 @@ class SpanListener:
         endpoints: Sequence[EndpointSettings],
         trace: Trace,
         content: Content | None,
-        on_run_end: Callable[[], None],
     ) -> None:
         self._tracer, self._ids = provider.get_tracer("candor"), ids
         self._endpoints, self._trace, self._content = endpoints, trace, content
-        self._on_run_end = on_run_end
         self._runs: dict[str, _RunSpans] = {}
 
     async def listen(self, event: Event) -> None:
@@ -124,7 +122,6 @@ class SpanListener:
         self._runs[event.run_id].add(event)
         if isinstance(event.body, RunFinished):
             del self._runs[event.run_id]
-            self._on_run_end()
 
     def _start(self, event: Event) -> _RunSpans:
         """Start the span of a run. That of a resumed run has the start and the ids of its first attempt."""

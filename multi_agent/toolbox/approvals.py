@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 from multi_agent.errors import ApprovalClosed, ApprovalNotFound, ToolError
+from multi_agent.settings.tools import ToolSettings
 from multi_agent.storage.tool_calls import ToolEntry
 from multi_agent.tool import ToolCard
 from multi_agent.values.bus import Publish
@@ -165,30 +167,25 @@ Pause = Callable[[], AbstractContextManager[None]]
 """Stops the clock of the step's timeout during a ``with`` block."""
 
 
+@dataclass(frozen=True)
 class ApprovalWait:
     """Gets the approvals for the dangerous calls of one step. Implements ``Approve`` of ``granted_tool.py``."""
 
-    def __init__(self, approvals: Approvals, run_id: str, timeout_s: float, publish: Publish, pause: Pause) -> None:
-        self._approvals, self._run_id, self._timeout_s = approvals, run_id, timeout_s
-        self._publish, self._pause = publish, pause
+    approvals: Approvals
+    run_id: str
+    settings: ToolSettings
+    publish: Publish
+    pause: Pause
 
     async def __call__(self, card: ToolCard, call: ToolEntry, given: BaseModel) -> BaseModel:
         """Return the approved arguments. Raises ToolError if the call is refused or nobody decides in time."""
-        approval = self._approvals.request(self._approval_for(card, call), self._timeout_s)
-        details = {"agent": call.agent, "tool": call.tool, "arguments": call.arguments, "reason": call.why}
-        await self._publish(ApprovalRequested.model_validate({"approval_id": approval.approval_id, **details}))
-        with self._pause():
+        approval = self.approvals.request(self._approval_for(card, call), self.settings.approval_timeout_s)
+        shown = approval.model_dump(include={"approval_id", "agent", "tool", "arguments", "reason"})
+        await self.publish(ApprovalRequested.model_validate(shown))
+        with self.pause():
             decided = await self._wait(approval)
-        await self._publish(
-            ApprovalDecided.model_validate(
-                {
-                    "approval_id": decided.approval_id,
-                    "decision": decided.status,
-                    "arguments": decided.arguments,
-                    "by": decided.by,
-                }
-            )
-        )
+        shown = {"decision": decided.status, **decided.model_dump(include={"approval_id", "arguments", "by"})}
+        await self.publish(ApprovalDecided.model_validate(shown))
         if decided.status == "refused":
             raise ToolError("A person refused this call. Do without it, or say in the end what cannot be done so.")
         if decided.status == "timed_out":
@@ -198,13 +195,10 @@ class ApprovalWait:
     def _approval_for(self, card: ToolCard, call: ToolEntry) -> Approval:
         now = datetime.now(UTC)
         return Approval(
-            approval_id=f"{self._run_id}-{call.key[:12]}-{call.occurrence}",  # the same after a resume
-            run_id=self._run_id,
-            step=call.step,
-            agent=call.agent,
-            tool=call.tool,
+            approval_id=f"{self.run_id}-{call.key[:12]}-{call.occurrence}",  # the same after a resume
+            run_id=self.run_id,
+            **call.model_dump(include={"step", "agent", "tool", "arguments"}),
             description=card.description,
-            arguments=call.arguments,
             arguments_schema=card.inputs.model_json_schema(),
             reason=call.why,
             asked_at=now,
@@ -215,11 +209,11 @@ class ApprovalWait:
         try:
             while approval.status == "open":
                 if datetime.now(UTC) >= approval.until:
-                    return self._approvals.time_out(approval)
+                    return self.approvals.time_out(approval)
                 await asyncio.sleep(_POLL_S)
-                approval = self._approvals.get(approval.approval_id)
+                approval = self.approvals.get(approval.approval_id)
         except asyncio.CancelledError:
-            self._approvals.close(approval)
+            self.approvals.close(approval)
             raise
         return approval
 

@@ -139,19 +139,32 @@ class RunTools:
         self._occurrences = Occurrences()
         self._servers = McpServers(box.settings)
 
-    def for_step(self, agent: str, granted: Iterable[str], step: str, publish: Publish, pause: Pause) -> StepTools:
-        """Return the tools that an agent was granted, for one step."""
-        settings = self._box.settings
-        approve = ApprovalWait(self._box.approvals, self._run_id, settings.approval_timeout_s, publish, pause)
+    def for_step(
+        self, agent: str, granted: Sequence[str], step: str, publish: Publish, pause: Pause
+    ) -> tuple[Callable[[], Awaitable[OfferedTools]], Callable[[], None]]:
+        """Return functions that offer the tools that an agent was granted for one step, and that release its calls."""
+        box, settings = self._box, self._box.settings
         context = CallContext(
-            self._run_id, step, agent, publish, approve, self._box.calls, self._occurrences, settings.timeout_s,
-            self._sources, self.addresses,
+            self._run_id, step, agent, publish, ApprovalWait(box.approvals, self._run_id, settings, publish, pause),
+            box.calls, self._occurrences, settings.timeout_s, self._sources, self.addresses,
         )  # fmt: skip
-        names = tuple(granted)
-        allowed = [name for name in names if self._box.registry.source_of(name) in self._sources]
-        reason = f"not allowed for this run (`--sources {','.join(self._sources)}`)"
-        refused = tuple(f"{name}: {reason}" for name in names if name not in allowed)
-        return StepTools(partial(self._create, allowed), context, settings, refused, self.offered)
+        return partial(self._offer, granted, context), context.release
+
+    async def _offer(self, granted: Sequence[str], context: CallContext) -> OfferedTools:
+        """Return the granted tools that are available. Raises UnknownTool, ToolServerFailed."""
+        settings, allowed = self._box.settings, [each for each in granted if self._is_allowed(each)]
+        tools = [(tool, tool.card.unavailable(settings)) for tool in await self._create(allowed)]
+        self.offered.update(tool.card.name for tool, reason in tools if not reason)
+        not_allowed = f"not allowed for this run (`--sources {','.join(self._sources)}`)"
+        refused = [f"{name}: {not_allowed}" for name in granted if name not in allowed]
+        return OfferedTools(
+            tools=tuple(GrantedTool(tool, context) for tool, reason in tools if not reason),
+            unavailable=(*refused, *(f"{tool.card.name}: {reason}" for tool, reason in tools if reason)),
+            settings=settings,
+        )
+
+    def _is_allowed(self, tool: str) -> bool:
+        return self._box.registry.source_of(tool) in self._sources
 
     async def close(self) -> None:
         """Close the connections to MCP servers and stop the servers that the run started."""
@@ -166,32 +179,3 @@ class RunTools:
             else:
                 tools.append(self._box.registry.get(name)(self._kit))
         return tools
-
-
-class StepTools:
-    """The tools that an agent was granted for one step.
-
-    ``refused`` lists the tools that this run does not allow. The names of available tools are added to ``names``.
-    """
-
-    def __init__(
-        self,
-        create: Callable[[], Awaitable[list[Tool]]],
-        context: CallContext,
-        settings: ToolSettings,
-        refused: tuple[str, ...],
-        names: set[str],
-    ) -> None:
-        self._create, self._context, self._settings = create, context, settings
-        self._refused, self._names = refused, names
-        self.release = context.release
-
-    async def offered(self) -> OfferedTools:
-        """Return the granted tools that are available. Raises UnknownTool, ToolServerFailed."""
-        tools = [(tool, tool.card.unavailable(self._settings)) for tool in await self._create()]
-        self._names.update(tool.card.name for tool, reason in tools if not reason)
-        return OfferedTools(
-            tools=tuple(GrantedTool(tool, self._context) for tool, reason in tools if not reason),
-            unavailable=(*self._refused, *(f"{tool.card.name}: {reason}" for tool, reason in tools if reason)),
-            settings=self._settings,
-        )

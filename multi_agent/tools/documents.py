@@ -13,7 +13,8 @@ from base.models import FrozenModel
 from multi_agent.errors import ToolError
 from multi_agent.library import Library
 from multi_agent.prompts.show_passages import sort_passages
-from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from multi_agent.settings.tools import ToolSettings
+from multi_agent.tool import KitTool, ToolCard, ToolResult
 from vectorstore.models import Chunk
 
 _MAX_SUGGESTIONS = 5
@@ -26,7 +27,7 @@ class Reading(FrozenModel):
     start: int = Field(default=1, ge=1, description="the passage to begin with, counted in the document from 1")
 
 
-class ReadDocument:
+class ReadDocument(KitTool):
     """Returns passages of a document in order, as many as fit into a result."""
 
     card: ClassVar[ToolCard] = ToolCard(
@@ -37,17 +38,22 @@ class ReadDocument:
         source="documents",
     )
 
-    def __init__(self, kit: ToolKit) -> None:
-        self._kit = kit
-
     async def __call__(self, given: Reading) -> ToolResult:
         chunks = await asyncio.to_thread(_passages, self._kit.library, given.document)
-        if given.start > len(chunks):
-            raise ToolError(f"{given.document!r} has only {len(chunks)} passages.")
-        shown = fit_passages(chunks[given.start - 1 :], self._kit.settings.result_characters)
-        last = given.start + len(shown) - 1
+        shown, last = read_on(chunks, given.start, self._kit.settings, repr(given.document))
         where = f"Passages {given.start} to {last} of {len(chunks)} in {given.document}:"
         return ToolResult(text=where, passages=shown)
+
+
+def read_on(chunks: Sequence[Chunk], start: int, settings: ToolSettings, name: str) -> tuple[tuple[Chunk, ...], int]:
+    """Return the passages from ``start`` on that fit into a result, and the number of the last one.
+
+    Raises ToolError if there are fewer passages.
+    """
+    if start > len(chunks):
+        raise ToolError(f"{name} has only {len(chunks)} passages.")
+    shown = fit_passages(chunks[start - 1 :], settings.result_characters)
+    return shown, start + len(shown) - 1
 
 
 def fit_passages(chunks: Sequence[Chunk], characters: int) -> tuple[Chunk, ...]:
@@ -80,7 +86,7 @@ class Search(FrozenModel):
     limit: int = Field(default=6, ge=1, le=20, description="passages at most, over all wordings")
 
 
-class SearchDocuments:
+class SearchDocuments(KitTool):
     """Runs the same hybrid search as the Retriever."""
 
     card: ClassVar[ToolCard] = ToolCard(
@@ -90,9 +96,6 @@ class SearchDocuments:
         inputs=Search,
         source="documents",
     )
-
-    def __init__(self, kit: ToolKit) -> None:
-        self._kit = kit
 
     async def __call__(self, given: Search) -> ToolResult:
         hits = await asyncio.to_thread(self._kit.library.search, given.queries, given.limit)

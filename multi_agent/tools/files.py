@@ -16,9 +16,9 @@ from pydantic import Field
 from base.models import FrozenModel
 from base.typesetting import FontError, missing_letters, typeset
 from multi_agent.errors import ToolError
-from multi_agent.tool import ToolCard, ToolKit, ToolResult, excerpt
+from multi_agent.tool import KitTool, ToolCard, ToolResult, excerpt
 from multi_agent.toolbox.web import fetch
-from multi_agent.tools.documents import fit_passages
+from multi_agent.tools.documents import read_on
 from multi_agent.values.sources import tool_passage
 from vectorstore.models import WebPage
 
@@ -27,7 +27,7 @@ class Nothing(FrozenModel):
     """It takes no arguments."""
 
 
-class ListFiles:
+class ListFiles(KitTool):
     """Returns the names and sizes of the files in the sandbox."""
 
     card: ClassVar[ToolCard] = ToolCard(
@@ -36,11 +36,8 @@ class ListFiles:
         inputs=Nothing,
     )
 
-    def __init__(self, kit: ToolKit) -> None:
-        self._sandbox = kit.sandbox
-
     async def __call__(self, given: Nothing) -> ToolResult:
-        lines = [f"{name}: {self._sandbox.size(name)} bytes" for name in self._sandbox.names()]
+        lines = [f"{name}: {self._kit.sandbox.size(name)} bytes" for name in self._kit.sandbox.names()]
         return ToolResult(text="\n".join(lines) or "There are no files yet.")
 
 
@@ -51,15 +48,12 @@ class FileToRead(FrozenModel):
     start: int = Field(default=0, ge=0, description="the character to begin with, to read on in a long file")
 
 
-class ReadFile:
+class ReadFile(KitTool):
     """Reads files in UTF-8."""
 
     card: ClassVar[ToolCard] = ToolCard(
         name="read_file", description="Reads a text file of this run, from a character on.", inputs=FileToRead
     )
-
-    def __init__(self, kit: ToolKit) -> None:
-        self._kit = kit
 
     async def __call__(self, given: FileToRead) -> ToolResult:
         try:
@@ -82,7 +76,7 @@ class FileToWrite(FrozenModel):
     text: str = Field(description="the whole text; it takes the place of a file of that name")
 
 
-class WriteFile:
+class WriteFile(KitTool):
     """Writes a file in UTF-8. Needs no approval, because files stay in the sandbox."""
 
     card: ClassVar[ToolCard] = ToolCard(
@@ -91,12 +85,9 @@ class WriteFile:
         inputs=FileToWrite,
     )
 
-    def __init__(self, kit: ToolKit) -> None:
-        self._sandbox = kit.sandbox
-
     async def __call__(self, given: FileToWrite) -> ToolResult:
         content = given.text.encode("utf-8", errors="replace")
-        self._sandbox.write(given.name, content)
+        self._kit.sandbox.write(given.name, content)
         return ToolResult(text=f"Written: {given.name!r}, {len(content)} bytes.", file=given.name)
 
 
@@ -114,7 +105,7 @@ class PdfToWrite(FrozenModel):
     font: str = Field(default="", description="one of the fonts that are set, by its name; empty for the usual one")
 
 
-class WritePdf:
+class WritePdf(KitTool):
     """Uses the fonts of ``tools.fonts``, the first one by default, or DejaVu Sans and the fonts of this computer."""
 
     card: ClassVar[ToolCard] = ToolCard(
@@ -122,9 +113,6 @@ class WritePdf:
         description="Writes a text as a PDF among the files of this run, for the person to take.",
         inputs=PdfToWrite,
     )
-
-    def __init__(self, kit: ToolKit) -> None:
-        self._kit = kit
 
     async def __call__(self, given: PdfToWrite) -> ToolResult:
         content, pages = await asyncio.to_thread(write, given, self._kit.settings.fonts)
@@ -163,7 +151,7 @@ class Download(FrozenModel):
     name: str = Field(min_length=1, max_length=200, description="what to call it among the files of this run")
 
 
-class DownloadFile:
+class DownloadFile(KitTool):
     """Stores the downloaded bytes. Does not run or unpack them."""
 
     card: ClassVar[ToolCard] = ToolCard(
@@ -175,9 +163,6 @@ class DownloadFile:
         source="web",
         dangerous=True,
     )
-
-    def __init__(self, kit: ToolKit) -> None:
-        self._kit = kit
 
     async def __call__(self, given: Download) -> ToolResult:
         fetched = await fetch(given.url, self._kit.settings, self._kit.settings.download_bytes)
@@ -194,7 +179,7 @@ class DownloadToRead(FrozenModel):
     start: int = Field(default=1, ge=1, description="the passage to begin with, to read on in a long file")
 
 
-class ReadDownload:
+class ReadDownload(KitTool):
     """Reads files of every format that can be ingested. Their passages have the URL of the download."""
 
     card: ClassVar[ToolCard] = ToolCard(
@@ -205,9 +190,6 @@ class ReadDownload:
         source="web",
     )
 
-    def __init__(self, kit: ToolKit) -> None:
-        self._kit = kit
-
     async def __call__(self, given: DownloadToRead) -> ToolResult:
         kit, path = self._kit, self._kit.sandbox.path(given.name)
         origin = kit.sandbox.origin(given.name)
@@ -216,10 +198,7 @@ class ReadDownload:
         if kit.files is None:
             raise ToolError("Downloaded files cannot be read here: there is no parser.")
         chunks = await asyncio.to_thread(kit.files.passages, path, origin)
-        if given.start > len(chunks):
-            raise ToolError(f"{given.name!r} has only {len(chunks)} passages.")
-        shown = fit_passages(chunks[given.start - 1 :], kit.settings.result_characters)
-        last = given.start + len(shown) - 1
+        shown, last = read_on(chunks, given.start, kit.settings, repr(given.name))
         rest = f" Read on with start={last + 1}." if last < len(chunks) else ""
         text = f"{origin.url}\nPassages {given.start} to {last} of {len(chunks)}.{rest}"
         return ToolResult(text=text, passages=shown, sources=(origin.url,))

@@ -6,6 +6,7 @@ by ``type``. Publishers do not depend on their subscribers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -356,3 +357,8 @@ class Event(FrozenModel):
     level: Level | None = Field(default=None, description="who acts; null in older runs")
     parent: int = Field(default=0, description="number of the event that it belongs to; 0 for none, and in older runs")
     body: Body
+
+
+def started_in(events: Iterable[Event]) -> RunStarted | None:
+    """Return the first event of a run, which has its initial state. None if the run ended before it started."""
+    return next((event.body for event in events if isinstance(event.body, RunStarted)), None)

@@ -37,7 +37,7 @@ from multi_agent.toolbox.granted_tool import CallContext, GrantedTool
 from multi_agent.toolbox.loop import ToolLoop, round_model
 from multi_agent.toolbox.toolbox import Toolbox
 from multi_agent.toolbox.web import fetch
-from multi_agent.tools.calculator import Calculator, Expression
+from multi_agent.tools.calculations import Calculator, Expression
 from multi_agent.values.answer import Answer, Quote, Status
 from multi_agent.values.context import Claim, ContextUpdate, Evidence
 from multi_agent.values.sources import page_passages, tool_passage

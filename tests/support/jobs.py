@@ -19,7 +19,7 @@ HELD = "held"
 """Instead of seconds: the job runs until the handler's ``resume`` is set."""
 
 
-class SleepHandler:
+class SleepHandler(JobHandler):
     """Sleeps for as many seconds as the spec's content says, or until it may resume, and records what it did."""
 
     def __init__(self) -> None:

@@ -18,8 +18,8 @@ from api.services.research.library import CollectionLibrary
 from multi_agent.agent import Agent, AgentCard, AgentKit
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.models import build_llm
-from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
 from multi_agent.prompt import Prompt
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.context import ContextUpdate, ResearchContext, Understanding, Wording

@@ -33,7 +33,7 @@ def worker(
     Example: candor worker --queues research
     """
     from api.bootstrap import Candor
-    from api.jobs.worker import run_worker
+    from api.jobs.assembly import run_worker
     from api.settings import load_settings
 
     candor = Candor(load_settings(home), search_process=True)

@@ -16,7 +16,7 @@ from api.errors import UsageError
 from api.http.deps import CandorDep, CollectionQuery, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
-from api.jobs.evaluation import EvaluationJobSpec
+from api.jobs.handlers import EvaluationJobSpec
 from api.jobs.models import Job, JobKind
 from api.jobs.runner import free_job_id
 from api.services.evaluation.rated_questions import rated_questions

@@ -13,7 +13,7 @@ from api.auth.permissions import Right
 from api.http.deps import CandorDep, CollectionsField, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
-from api.jobs.evaluation import TableJobSpec, free_fill_id
+from api.jobs.handlers import TableJobSpec, free_fill_id
 from api.jobs.models import Job, JobKind
 from api.services.tables.export import MEDIA, TableFormat, export
 from api.services.tables.tables import Estimate, FillRequest

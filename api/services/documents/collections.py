@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ingest.ledger.lock import IngestLock
     from ingest.pipeline.lost_passages import Difference
     from multi_agent.library import CatalogueEntry
-    from multi_agent.memory.suggestions import Suggestions
+    from multi_agent.memory.memories import Suggestions
     from vectorstore.embedding.embedder import QueryEmbedder
     from vectorstore.models import Chunk, UnreadableCollection
     from vectorstore.reranking import Reranker

@@ -7,9 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.services.documents.default_model import DefaultModel
 from ingest.errors import ModelFailed, ModelUnavailable
 from multi_agent.errors import LLMError
-from multi_agent.model import Message
+from multi_agent.model import Message, Picture
 from multi_agent.prompt import Prompt
-from multi_agent.values.picture import Picture
 
 _WITHOUT = "To index only the text, set `describe_figures` under [ingest] to false."
 

@@ -17,9 +17,9 @@ from ingest.ledger.ledger import Ledger
 from multi_agent.evaluation.draft_questions import choose_passages
 from multi_agent.evaluation.suggest_questions import suggest_questions
 from multi_agent.library import Library
-from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
 from multi_agent.llm.wrappers.usage import BudgetUsage
-from multi_agent.memory.suggestions import Suggestion, Suggestions
+from multi_agent.memory.memories import Suggestion, Suggestions
 from multi_agent.model import LLM
 from multi_agent.storage.tables import OtherCalls
 from multi_agent.storage.trace import Trace

@@ -39,7 +39,7 @@ from multi_agent.evaluation.runner import Runner, RunnerKit
 from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
 from multi_agent.library import Library
 from multi_agent.llm.models import Models
-from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
 from multi_agent.memory.memories import NO_MEMORY
 from multi_agent.settings.research import Budget
 from multi_agent.storage.trace import Trace

@@ -112,7 +112,7 @@ class PanelFactory:
         request = request.validated()
         if request.template:
             self.plans.get(request.template, caller.readable)
-        return self.orchestrator(library, self._known_models).validate(request).request
+        return self.orchestrator(library, self._known_models).validate(request)[0]
 
     def with_settings(self, settings: Settings) -> PanelFactory:
         """Return a factory with other settings on the same database."""

@@ -20,7 +20,7 @@ from base.models import FrozenModel
 from multi_agent.errors import TableError, TableNotFound
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.models import Models
-from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
 from multi_agent.llm.wrappers.requests import estimate_prompt
 from multi_agent.model import Usage
 from multi_agent.storage.tables import OtherCalls

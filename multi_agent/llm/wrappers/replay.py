@@ -201,7 +201,7 @@ class ReplayingLLM(LLM):
         if not candidates:
             raise self._missing(request)
         exact = next((entry for entry in candidates if entry.key == key), None)
-        return exact or max(candidates, key=lambda entry: _common_lines(entry.messages, request.messages))
+        return exact or max(candidates, key=lambda entry: common_lines(entry.messages, request.messages))
 
     def _missing(self, request: LLMRequest[ResponseT]) -> RecordingMissing:
         prompt = " ".join(request.messages[-1].content.split())[:_EXCERPT] if request.messages else ""
@@ -212,7 +212,8 @@ class ReplayingLLM(LLM):
         )
 
 
-def _common_lines(messages: Sequence[Message], others: Sequence[Message]) -> int:
+def common_lines(messages: Sequence[Message], others: Sequence[Message]) -> int:
+    """Return how many lines two prompts share."""
     return len(_lines(messages) & _lines(others))
 
 

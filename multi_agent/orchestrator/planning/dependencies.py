@@ -9,8 +9,7 @@ from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError
 from multi_agent.library import Library
 from multi_agent.llm.models import Models
-from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.journal import Journal
+from multi_agent.llm.wrappers.journal import Journal, RunCalls, RunLLM
 from multi_agent.llm.wrappers.usage import BudgetUsage
 from multi_agent.memory.memories import NO_MEMORY, Memory
 from multi_agent.memory.plans import PlanMemory

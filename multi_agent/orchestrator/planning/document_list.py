@@ -1,13 +1,19 @@
-"""The documents of a run as triage, planner and reviser see them: a short list, and names that a model may misspell."""
+"""What triage, planner and reviser know of a run. Its documents are a short list, and a model may misspell names."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.library import CatalogueEntry, Library
+from multi_agent.model import LLM
 from multi_agent.prompts.show_passages import titled
+from multi_agent.values.bus import Publish
+from multi_agent.values.plan import Plan
+from multi_agent.values.remembered import Remembered
 from vectorstore.text.languages import detect_query, detect_surely, name_languages
 
 
@@ -36,6 +42,23 @@ class DocumentList:
         folded = _folded(written)
         meant = {entry.name for entry in self._catalogue if folded in map(_folded, _spellings(entry))}
         return meant.pop() if len(meant) == 1 else None
+
+
+@dataclass(frozen=True)
+class PlanningCalls:
+    """The model calls that plan one run, and what they share.
+
+    ``change`` is applied to every valid plan before it is published.
+    """
+
+    llm: LLM
+    registry: AgentRegistry
+    documents: DocumentList
+    publish: Publish
+    remembered: Remembered
+    today: str
+    sources: str
+    change: Callable[[Plan], Plan]
 
 
 def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], question: str, most: int) -> str:

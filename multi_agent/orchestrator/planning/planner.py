@@ -5,18 +5,18 @@ Each operation takes one model call, and one more for each correction of an inva
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
 from base.counts import count
 from multi_agent.agent import AgentCard, texts_in
-from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.catalog.tool_steps import ToolStepCard
 from multi_agent.errors import PlanError
-from multi_agent.model import LLM, Message
-from multi_agent.orchestrator.planning.document_list import DocumentList
+from multi_agent.model import Message
+from multi_agent.orchestrator.planning.document_list import PlanningCalls
 from multi_agent.orchestrator.planning.drafting import (
     WrittenStep,
     draft_plan,
@@ -33,57 +33,41 @@ from multi_agent.orchestrator.working_context import WorkingContext
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_remembered import show_remembered
-from multi_agent.values.bus import Publish
 from multi_agent.values.context import SEEN_BY_ALL, ResearchContext, Understanding
 from multi_agent.values.events import PlanMade, PlanRejected, ResponseRepaired
 from multi_agent.values.plan import Plan, PlanExample, Step
-from multi_agent.values.remembered import Remembered
 
 _PLANNED = "`intent`, `requirements` and the steps"
 _REVISED = "the steps"
 
 
-class Planner:
-    """Asks the model for plans over one library. Sends invalid plans back to the model with all their faults.
+@dataclass(frozen=True)
+class Planner(PlanningCalls):
+    """Asks the model for plans over one library. Sends invalid plans back to the model with all their faults."""
 
-    ``change`` is applied to every valid plan before it is published.
-    """
+    retries: int
 
-    def __init__(
-        self,
-        llm: LLM,
-        registry: AgentRegistry,
-        documents: DocumentList,
-        publish: Publish,
-        remembered: Remembered,
-        today: str,
-        sources: str,
-        retries: int,
-        change: Callable[[Plan], Plan],
-    ) -> None:
-        self._llm, self._registry, self._documents, self._publish = llm, registry, documents, publish
-        self._today, self._sources, self._retries = today, sources, retries
-        self._remembered, self._change = remembered, change
-        self._cards = tuple(agent.card for agent in registry)
-        self._agents = "\n".join(_describe(card, self._cards) for card in self._cards)
+    @property
+    def _cards(self) -> tuple[AgentCard, ...]:
+        return tuple(agent.card for agent in self.registry)
 
     async def plan(self, question: str, examples: Sequence[PlanExample]) -> tuple[Understanding, Plan]:
         """Return a valid plan. Raises PlanError if the model makes no valid plan, LLMError if the model fails."""
         prompt = Prompt.shipped("planner")
         messages = prompt.render(
-            agents=self._agents,
+            agents="\n".join(_describe(card, self._cards) for card in self._cards),
             rules=self._rules(),
-            library=await self._documents.text(),
+            library=await self.documents.text(),
             examples=_show_examples(examples),
-            remembered=show_remembered(self._remembered, _PLANNED),
-            sources=self._sources,
-            today=self._today,
+            remembered=show_remembered(self.remembered, _PLANNED),
+            sources=self.sources,
+            today=self.today,
             question=question,
         )
         atomic = self._atomic(question)
         response, plan = await self._valid(prompt, messages, planner_response(self._cards), "", (), atomic=atomic)
-        plan = self._change(plan)
-        await self._publish(PlanMade(understanding=response.understanding, plan=plan))
+        plan = self.change(plan)
+        await self.publish(PlanMade(understanding=response.understanding, plan=plan))
         return response.understanding, plan
 
     async def follow(self, question: str, template: Plan, inputs: Mapping[str, str]) -> tuple[Understanding, Plan]:
@@ -92,25 +76,25 @@ class Planner:
         ``inputs`` contains values of its parameters. The model extracts the others from the question. Raises PlanError
         if the plan is invalid for this run or a value is missing.
         """
-        self._require_runnable(template_faults(template, self._registry, self._documents.names))
+        self._require_runnable(template_faults(template, self.registry, self.documents.names))
         missing = missing_parameters(template, inputs)
         messages = Prompt.shipped("understanding").render(
             question=question,
-            library=await self._documents.text(),
+            library=await self.documents.text(),
             inputs=f"\n\n{Prompt.part('template_inputs')}" if missing else "",
             plan=template.model_copy(update={"parameters": missing}).model_dump_json(indent=1, exclude_defaults=True),
-            remembered=show_remembered(self._remembered, _PLANNED),
-            today=self._today,
+            remembered=show_remembered(self.remembered, _PLANNED),
+            today=self.today,
         )
-        response: Any = (await self._llm.complete(messages, understanding_response(missing))).value
+        response: Any = (await self.llm.complete(messages, understanding_response(missing))).value
         found = response.inputs.model_dump() if missing else {}
         plan = fill(template, question, values_for(template, inputs, found))
-        plan, repairs = with_documents(plan, self._registry, self._documents.find)
-        self._require_runnable(faults(plan, self._registry, self._documents.names))
+        plan, repairs = with_documents(plan, self.registry, self.documents.find)
+        self._require_runnable(faults(plan, self.registry, self.documents.names))
         if repairs:
-            await self._publish(ResponseRepaired(caller="Planner", repairs=repairs))
-        plan = self._change(plan)
-        await self._publish(PlanMade(understanding=response.understanding, plan=plan))
+            await self.publish(ResponseRepaired(caller="Planner", repairs=repairs))
+        plan = self.change(plan)
+        await self.publish(PlanMade(understanding=response.understanding, plan=plan))
         return response.understanding, plan
 
     async def revise(self, context: ResearchContext, working: WorkingContext) -> tuple[str, Plan | None]:
@@ -119,12 +103,12 @@ class Planner:
         known = {name for name in ResearchContext.model_fields if getattr(context, name)}
         intent = context.understanding.intent
         messages = prompt.render(
-            agents=self._agents,
+            agents="\n".join(_describe(card, self._cards) for card in self._cards),
             rules=self._rules(),
-            library=await self._documents.text(),
-            remembered=show_remembered(self._remembered, _REVISED),
-            sources=self._sources,
-            today=self._today,
+            library=await self.documents.text(),
+            remembered=show_remembered(self.remembered, _REVISED),
+            sources=self.sources,
+            today=self.today,
             question=context.question,
             intent=f"\nIntent: {intent}" if intent != context.question else "",
             requirements=bullets(context.understanding.requirements),
@@ -134,11 +118,11 @@ class Planner:
         response, plan = await self._valid(
             prompt, messages, revision_response(self._cards), intent, known, working.finished
         )
-        return response.diagnosis, self._change(plan) if plan else None
+        return response.diagnosis, self.change(plan) if plan else None
 
     def _atomic(self, question: str) -> list[WrittenStep]:
         """Return the step of an agent that answers the question alone, preferably from documents. Empty without one."""
-        able = sorted(fast_agents(self._registry), key=lambda card: "documents" not in card.searches)
+        able = sorted(fast_agents(self.registry), key=lambda card: "documents" not in card.searches)
         asked = able[0].asked if able else None
         inputs = asked(question).model_dump(mode="json") if asked else {}
         return [WrittenStep(id="answer", agent=card.name, inputs=inputs) for card in able[:1]]
@@ -163,8 +147,8 @@ class Planner:
 
         A response without steps means that the question is ``atomic``: these steps answer it.
         """
-        for _ in range(self._retries + 1):
-            response: Any = (await self._llm.complete(messages, response_model)).value
+        for _ in range(self.retries + 1):
+            response: Any = (await self.llm.complete(messages, response_model)).value
             if not getattr(response, "try_again", True):
                 return response, None
             plan, found = await self._draft(
@@ -173,10 +157,10 @@ class Planner:
             if not found:
                 return response, plan
             if plan:
-                await self._publish(PlanRejected(plan=plan, faults=found))
+                await self.publish(PlanRejected(plan=plan, faults=found))
             messages = [*messages, *prompt.again(response.model_dump_json(), faults=bullets(found))]
         raise PlanError(
-            f"The model made no valid plan in {count(self._retries + 1, 'attempt')}. Faults of the last one: "
+            f"The model made no valid plan in {count(self.retries + 1, 'attempt')}. Faults of the last one: "
             f"{' '.join(found)} Try mode `fast`, which needs no plan, or a more capable model.",
             written=response.model_dump_json(indent=1, include={"steps"}),
             faults=found,
@@ -193,10 +177,10 @@ class Planner:
         """Return the plan of these steps and its faults. The plan is None without steps."""
         if not steps:
             return None, ("It has no steps.",)
-        plan, repairs = draft_plan(goal, steps, self._registry, self._documents.find, finished)
-        found = faults(plan, self._registry, self._documents.names, known, finished)
+        plan, repairs = draft_plan(goal, steps, self.registry, self.documents.find, finished)
+        found = faults(plan, self.registry, self.documents.names, known, finished)
         if repairs and not found:
-            await self._publish(ResponseRepaired(caller="Planner", repairs=repairs))
+            await self.publish(ResponseRepaired(caller="Planner", repairs=repairs))
         return plan, found
 
 

@@ -7,18 +7,18 @@ longer prompt.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple, Union
+from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from multi_agent.agent import AgentCard
-from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.grounding.asking_back import UNCLEAR, AskBack
 from multi_agent.grounding.terms import TermIndex, find_terms
 from multi_agent.library import CatalogueEntry
 from multi_agent.model import LLM
-from multi_agent.orchestrator.planning.document_list import DocumentList
+from multi_agent.orchestrator.planning.document_list import PlanningCalls
 from multi_agent.orchestrator.planning.drafting import with_documents
 from multi_agent.orchestrator.planning.one_step import fast_agents, lookup_agents, lookup_plan, one_step_plan
 from multi_agent.prompt import Prompt
@@ -28,7 +28,7 @@ from multi_agent.values.bus import Publish
 from multi_agent.values.context import Synthesis, Understanding
 from multi_agent.values.events import PlanMade, QuestionCompleted, ResponseRepaired
 from multi_agent.values.plan import Plan
-from multi_agent.values.remembered import Exchange, Remembered
+from multi_agent.values.remembered import Exchange
 
 _TITLES = 20  # titles of cited documents in the prompt
 
@@ -73,42 +73,31 @@ QUERIES = 3
 _DOCUMENTS = 5
 
 
-class FastPlan(NamedTuple):
-    """The understanding of a question, and the plan with the single step that answers it."""
-
-    understanding: Understanding
-    plan: Plan
-
-
-class Triage:
+@dataclass(frozen=True)
+class Triage(PlanningCalls):
     """Chooses the mode of a question, its search queries, and the documents that it names.
 
     One or more agents of the registry can answer a question in mode ``fast``.
     """
 
-    def __init__(
-        self,
-        llm: LLM,
-        registry: AgentRegistry,
-        documents: DocumentList,
-        publish: Publish,
-        remembered: Remembered,
-        today: str,
-        sources: str,
-        change: Callable[[Plan], Plan],
-        ask_back: Callable[[AskBack], Awaitable[Synthesis | None]],
-    ) -> None:
-        self._sources, self._change, self._ask_back = sources, change, ask_back
-        self._llm, self._registry, self._documents, self._publish = llm, registry, documents, publish
-        self._agents, self._lookups = fast_agents(registry), lookup_agents(registry)
-        self._remembered, self._today = remembered, today
+    ask_back: Callable[[AskBack], Awaitable[Synthesis | None]]
 
-    async def fast_plan(self, question: str, mode: Literal["auto", "fast"]) -> FastPlan | Synthesis | None:
+    @property
+    def _agents(self) -> tuple[AgentCard, ...]:
+        return fast_agents(self.registry)
+
+    @property
+    def _lookups(self) -> tuple[AgentCard, ...]:
+        return lookup_agents(self.registry)
+
+    async def fast_plan(
+        self, question: str, mode: Literal["auto", "fast"]
+    ) -> tuple[Understanding, Plan] | Synthesis | None:
         """Return the plan of a fast question, or None if it needs the planner. An unclear question is asked back.
 
         Raises LLMError, StoreError.
         """
-        remembered = show_remembered(self._remembered, "`requirements`")
+        remembered = show_remembered(self.remembered, "`requirements`")
         shape = triage_response(
             tuple(card.name for card in self._agents),
             tuple(card.inputs for card in self._lookups),
@@ -120,25 +109,25 @@ class Triage:
             one=self._example("one", mode),
             several=self._example("several", mode),
             agents=_show_agents(self._agents),
-            library=await self._documents.text(),
+            library=await self.documents.text(),
             remembered=remembered,
-            sources=self._sources,
-            today=self._today,
+            sources=self.sources,
+            today=self.today,
             question=question,
         )
-        response: Any = (await self._llm.complete(messages, shape)).value
-        if response.ask_back and (asked := await self._ask_back(response.ask_back)):
+        response: Any = (await self.llm.complete(messages, shape)).value
+        if response.ask_back and (asked := await self.ask_back(response.ask_back)):
             return asked
         lookup = getattr(response, "lookup", None)
         if lookup is None and getattr(response, "steps", "one") == "several":
             return None
         requirements = tuple(getattr(response, "requirements", ())) or (question,)
-        plan = self._change(
+        plan = self.change(
             await (self._search(response, question) if lookup is None else self._look_up(lookup, question))
         )
         understanding = Understanding(intent=question, domain=response.domain.strip(), requirements=requirements)
-        await self._publish(PlanMade(understanding=understanding, plan=plan))
-        return FastPlan(understanding, plan)
+        await self.publish(PlanMade(understanding=understanding, plan=plan))
+        return understanding, plan
 
     async def _search(self, response: Any, question: str) -> Plan:
         name = getattr(response, "agent", self._agents[0].name)
@@ -149,10 +138,10 @@ class Triage:
     async def _look_up(self, inputs: BaseModel, question: str) -> Plan:
         card = next(card for card in self._lookups if card.inputs is type(inputs))
         plan, repairs = with_documents(
-            lookup_plan(card, inputs, question, self._registry), self._registry, self._documents.find
+            lookup_plan(card, inputs, question, self.registry), self.registry, self.documents.find
         )
         if repairs:
-            await self._publish(ResponseRepaired(caller="Triage", repairs=repairs))
+            await self.publish(ResponseRepaired(caller="Triage", repairs=repairs))
         return plan
 
     def _example(self, steps: str, mode: Literal["auto", "fast"]) -> str:
@@ -173,14 +162,14 @@ class Triage:
 
     async def _known(self, written: Sequence[str]) -> tuple[str, ...]:
         """Return the names of existing documents. Drop unknown names. Without names, all documents are searched."""
-        found = {name: self._documents.find(name) for name in written}
+        found = {name: self.documents.find(name) for name in written}
         repairs = [
             f"document {name!r} read as {known!r}" if known else f"dropped {name!r}, which is no document"
             for name, known in found.items()
             if known != name
         ]
         if repairs:
-            await self._publish(ResponseRepaired(caller="Triage", repairs=tuple(repairs)))
+            await self.publish(ResponseRepaired(caller="Triage", repairs=tuple(repairs)))
         return tuple(dict.fromkeys(filter(None, found.values())))
 
 

@@ -22,6 +22,7 @@ from pydantic import Field, JsonValue
 from base.models import FrozenModel
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.wrappers.journal import JournalEntry
+from multi_agent.llm.wrappers.replay import common_lines
 from multi_agent.model import LLMRequest, Message
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.storage.environments import DocumentVersion, Environment
@@ -195,7 +196,7 @@ def changed_line(unknown: Sequence[tuple[str, LLMRequest[Any]]], entries: Sequen
         name = request.response_model.__name__
         alike = [each for each in entries if (each.caller, each.response_model) == (request.caller, name)]
         if alike:
-            recorded = max(alike, key=lambda each: len(_lines(each.messages) & _lines(request.messages)))
+            recorded = max(alike, key=lambda each: common_lines(each.messages, request.messages))
             for ours, theirs in zip_longest(_in_order(recorded.messages), _in_order(request.messages), fillvalue=""):
                 if ours != theirs:
                     return ChangedLine(caller=request.caller, recorded=ours, repeated=theirs)
@@ -262,10 +263,6 @@ def _has_line(text: str, line: str) -> bool:
     """Return whether this line can come from a line of the prompt file."""
     patterns = (_PLACEHOLDER.sub(".*", re.escape(each)) for each in text.splitlines() if each.strip())
     return any(re.fullmatch(pattern, line) for pattern in patterns if pattern.strip(".*"))
-
-
-def _lines(messages: Iterable[Message]) -> set[str]:
-    return set(_in_order(messages))
 
 
 def _in_order(messages: Iterable[Message]) -> list[str]:

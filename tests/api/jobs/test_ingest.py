@@ -12,8 +12,8 @@ from sqlalchemy import insert
 
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
-from api.jobs import ingest as ingest_jobs
-from api.jobs.ingest import IngestJobs, submit_ingest
+from api.jobs import handlers as ingest_jobs
+from api.jobs.handlers import IngestJobs, submit_ingest
 from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.jobs.assembly import JobParts, start_jobs
-from api.jobs.ingest import submit_ingest
+from api.jobs.handlers import submit_ingest
 from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
 from api.services.documents.ingest import IngestJobSpec
@@ -100,8 +100,8 @@ async def test_an_ingest_fails_if_postgres_stays_away(
         with candor.engine.connect() as connection:
             connection.execute(sql.text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
-    monkeypatch.setattr("api.jobs.ingest.run_ingest_job", lose)
-    monkeypatch.setattr("api.jobs.ingest._AWAY_S", 2.0)
+    monkeypatch.setattr("api.jobs.handlers.run_ingest_job", lose)
+    monkeypatch.setattr("api.jobs.handlers._AWAY_S", 2.0)
     ended = await wait_until_ended(parts.jobs, await submit(candor, parts, "lost"))
     assert ended.status is JobStatus.FAILED
     assert "terminating connection" in str(ended.error)

@@ -84,7 +84,7 @@ def ask(http: httpx.Client, question: str = QUESTION) -> str:
     return str(http.post("/v1/research", json={"question": question, "wait": False}).json()["run_id"])
 
 
-def child_processes(service: int | None = None, module: str = "api.jobs.worker") -> list[psutil.Process]:
+def child_processes(service: int | None = None, module: str = "api.jobs.assembly") -> list[psutil.Process]:
     """Return the live children of a process (default: this one) that run a module."""
     return live_children(module, service)
 

@@ -18,7 +18,7 @@ from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.jobs.assembly import JobParts, start_jobs
-from api.jobs.ingest import submit_ingest
+from api.jobs.handlers import submit_ingest
 from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
 from api.services.documents.ingest import IngestJobSpec

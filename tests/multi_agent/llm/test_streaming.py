@@ -14,8 +14,7 @@ from multi_agent.errors import InvalidResponse, LLMError, LLMRateLimited, LLMRef
 from multi_agent.llm.endpoints.memory import FORMS
 from multi_agent.llm.models import build_llm
 from multi_agent.llm.probe import check
-from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.journal import RecordedJournal
+from multi_agent.llm.wrappers.journal import RecordedJournal, RunCalls, RunLLM
 from multi_agent.model import Completion, Message
 from support import replies
 from support.replies import PROTOCOLS, Ending, Protocol, Reply, Request, always, in_pieces, in_turn, say

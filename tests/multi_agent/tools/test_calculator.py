@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from multi_agent.errors import ToolError
-from multi_agent.tools.calculator import calculate
+from multi_agent.tools.calculations import calculate
 
 
 @pytest.mark.parametrize(

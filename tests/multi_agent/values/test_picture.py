@@ -15,13 +15,11 @@ from multi_agent.errors import LLMRefused, LLMUnavailable, PromptTooLong
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.endpoints.local.endpoint import LocalModel
 from multi_agent.llm.models import build_llm
-from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.settings import EndpointSettings
-from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, request_key
+from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, RunCalls, RunLLM, request_key
 from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.llm.wrappers.requests import estimate_prompt
-from multi_agent.model import Message
-from multi_agent.values.picture import Picture
+from multi_agent.model import Message, Picture
 from support import replies
 from support.files import make_png
 from support.replies import PROTOCOLS, Protocol, always, in_turn

@@ -21,7 +21,7 @@ from api.http.router import make_router
 from api.http.routes.documents.documents import WritableDocument
 from api.http.routes.runs.runs import RunId
 from api.http.uploads import UploadLimits, receive_files
-from api.jobs.ingest import submit_ingest
+from api.jobs.handlers import submit_ingest
 from api.jobs.models import Job
 from api.jobs.runner import Jobs
 from api.services.documents.ingest import IngestJobSpec, require_readable

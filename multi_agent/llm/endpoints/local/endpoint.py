@@ -16,7 +16,6 @@ from multi_agent.llm.endpoint import EndpointRequest, Reply
 from multi_agent.llm.endpoints.local.engine import (
     ENGINES,
     Ask,
-    Ended,
     EngineError,
     Generated,
     Generation,
@@ -24,8 +23,8 @@ from multi_agent.llm.endpoints.local.engine import (
     Load,
     ModelOptions,
     NotLoaded,
+    Refused,
     Stop,
-    Text,
     read_header,
 )
 from multi_agent.llm.endpoints.local.grammar import grammar_of
@@ -112,7 +111,7 @@ class LocalModel:
             message = await self._receive(child)
             if isinstance(message, NotLoaded):
                 raise self._not_loaded(message)
-            child.engine = message.engine
+            child.engine = message
         return child
 
     async def _generate_in_time(
@@ -133,25 +132,25 @@ class LocalModel:
         try:
             if on_text:
                 await on_text("")
-            while not isinstance(part := await self._receive_part(child), Ended):
-                text += part.piece
+            while isinstance(part := await self._receive_part(child), str):
+                text += part
                 if on_text:
                     await on_text(text)
         finally:
             if child.unfinished:
                 child.send(Stop(number))
-        if isinstance(part.result, str):
-            raise self._refused(part.result)
-        return text, part.result
+        if isinstance(part, Refused):
+            raise self._refused(part.reason)
+        return text, part
 
-    async def _receive_part(self, child: _Child) -> Text | Ended:
+    async def _receive_part(self, child: _Child) -> str | Generated | Refused:
         with self._ends_on_failure():
             try:
                 async with asyncio.timeout(self._settings.timeout_s):
-                    part: Text | Ended = await self._receive(child)
+                    part: str | Generated | Refused = await self._receive(child)
             except TimeoutError:
                 raise timed_out(self._settings, "timeout_s") from None
-        child.unfinished = not isinstance(part, Ended)
+        child.unfinished = isinstance(part, str)
         return part
 
     async def _receive(self, child: _Child) -> Any:

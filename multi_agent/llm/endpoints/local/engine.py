@@ -156,14 +156,6 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """The model is ready."""
-
-    engine: str
-    """``Engine.name``."""
-
-
-@dataclass(frozen=True)
 class NotLoaded:
     """No engine loaded the model. The process ends."""
 
@@ -174,7 +166,7 @@ class NotLoaded:
 
 @dataclass(frozen=True)
 class Ask:
-    """A request. Its responses carry the same number. The next one may be sent when this one has ended."""
+    """A request. Its response is pieces of text, and its end. The next one may be sent when this one has ended."""
 
     number: int
     generation: Generation
@@ -188,19 +180,10 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Text:
-    """The next piece of a response."""
+class Refused:
+    """Why there is no response."""
 
-    number: int
-    piece: str
-
-
-@dataclass(frozen=True)
-class Ended:
-    """The end of a response, or why there is none."""
-
-    number: int
-    result: Generated | str
+    reason: str
 
 
 def main(connection: Connection) -> None:
@@ -212,7 +195,7 @@ def main(connection: Connection) -> None:
         if isinstance(engine, NotLoaded):
             connection.send(engine)
             return
-        connection.send(Loaded(engine.name))
+        connection.send(engine.name)
         _Server(connection, engine).serve()
 
 
@@ -239,15 +222,15 @@ class _Server:
         while True:
             message = self._connection.recv()
             if isinstance(message, Ask):  # a Stop may arrive after the end of its response
-                self._connection.send(Ended(message.number, self._generate(message)))
+                self._connection.send(self._generate(message))
 
-    def _generate(self, message: Ask) -> Generated | str:
+    def _generate(self, message: Ask) -> Generated | Refused:
         def keep_on(piece: str) -> bool:
             if piece:
-                self._connection.send(Text(message.number, piece))
+                self._connection.send(piece)
             return not (self._connection.poll() and self._connection.recv() == Stop(message.number))
 
         try:
             return self._engine.generate(message.generation, keep_on)
         except EngineError as error:
-            return str(error)
+            return Refused(str(error))

@@ -23,8 +23,8 @@ from multi_agent.errors import (
 )
 from multi_agent.llm.endpoint import EndpointRequest
 from multi_agent.llm.models import build_client, build_llm
-from multi_agent.llm.run_llm import RunCalls, RunLLM
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
 from multi_agent.llm.wrappers.requests import RetryingEndpoint
 from multi_agent.model import LLM, Message
 from support import replies

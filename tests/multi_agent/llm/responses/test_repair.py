@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.llm.models import build_llm
 from multi_agent.llm.responses.repair import repair
-from multi_agent.llm.run_llm import RunCalls, RunLLM
+from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
 from multi_agent.model import Completion, Message
 from multi_agent.values.events import ResponseRepaired
 from support import replies

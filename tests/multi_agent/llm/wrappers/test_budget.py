@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from base.tokens import estimate_tokens
 from multi_agent.errors import BudgetReached, InvalidResponse
 from multi_agent.llm.models import build_llm
-from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.journal import RecordedJournal
+from multi_agent.llm.wrappers.journal import RecordedJournal, RunCalls, RunLLM
 from multi_agent.llm.wrappers.usage import BudgetUsage
 from multi_agent.model import LLM, Message
 from multi_agent.settings.research import Budget

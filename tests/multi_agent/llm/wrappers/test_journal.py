@@ -10,8 +10,7 @@ from pydantic import BaseModel, Field
 
 from multi_agent.errors import InvalidResponse
 from multi_agent.llm.models import build_llm
-from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.journal import Occurrences, RecordedJournal, request_key
+from multi_agent.llm.wrappers.journal import Occurrences, RecordedJournal, RunCalls, RunLLM, request_key
 from multi_agent.llm.wrappers.usage import Meter
 from multi_agent.model import Message
 from multi_agent.values.bus import ALL, MessageBus

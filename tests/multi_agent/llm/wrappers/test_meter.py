@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel
 
-from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, request_key
+from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, RunCalls, RunLLM, request_key
 from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.llm.wrappers.usage import ResponseFaults, count_faults
 from multi_agent.model import Exchange, Message, Usage

@@ -9,8 +9,7 @@ from pydantic import BaseModel
 
 from multi_agent.errors import BudgetReached
 from multi_agent.llm.models import build_llm
-from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.journal import RecordedJournal
+from multi_agent.llm.wrappers.journal import RecordedJournal, RunCalls, RunLLM
 from multi_agent.llm.wrappers.usage import Pace
 from multi_agent.model import Message, Usage
 from multi_agent.settings.research import Budget

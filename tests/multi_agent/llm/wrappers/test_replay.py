@@ -9,8 +9,7 @@ from pydantic import BaseModel, field_validator
 
 from multi_agent.errors import RecordingMissing
 from multi_agent.llm.models import build_llm
-from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, request_key
+from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, RunCalls, RunLLM, request_key
 from multi_agent.llm.wrappers.replay import DriftedCall, ReplayingLLM
 from multi_agent.model import LLM, Message
 from support.scripted_endpoint import ScriptedEndpoint

@@ -1,22 +1,29 @@
-"""Evaluations and fills of tables as jobs of the service. After a restart they go on with what is still open."""
+"""Ingests, evaluations and fills of tables as jobs of the service. After a restart, they go on with what is open."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from pydantic import Field, JsonValue
+from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.keys import Keys
 from api.auth.permissions import LOCAL_CALLER, Caller, Limits
-from api.errors import JobFailed, LimitReached
-from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus
-from api.jobs.runner import Jobs, free_job_id
+from api.errors import JobFailed, JobMustWait, LimitReached, UsageError
+from api.jobs.models import ActiveJob, Job, JobHandler, JobKind
+from api.jobs.runner import Jobs, free_job_id, new_job_id
 from api.services.documents.collection_pool import CollectionPool
+from api.services.documents.ingest import IngestJobSpec, IngestService, run_ingest_job
 from api.services.evaluation.evaluations import Evaluations
 from api.services.tables.tables import FillProgress, FillRequest, Tables
+from api.storage.database import is_away
 from base.models import FrozenModel
+from ingest.errors import IngestError, IngestUnderWay, LedgerUnavailable
+from ingest.pipeline.reports import IngestReport, Progress
 from multi_agent.errors import AgentError
 from multi_agent.evaluation.records import Row
 from multi_agent.evaluation.runner import correctness
@@ -24,6 +31,65 @@ from multi_agent.llm.models import Models
 from multi_agent.settings.research import Budget
 from multi_agent.tables.values import Cell, Table
 from vectorstore.errors import StoreError
+
+_AWAY_S = 60.0
+"""How long an ingest waits for a database that is away, for example because Postgres restarts."""
+
+
+class IngestJobs(JobHandler):
+    """The handler of ingest jobs. The ledger records which files are already done."""
+
+    def __init__(self, ingest: IngestService, pool: CollectionPool, jobs: Jobs) -> None:
+        self._ingest, self._pool = ingest, pool
+        self._away_since: dict[str, float] = {}
+        jobs.register(JobKind.INGEST, self)
+
+    async def run(self, job: ActiveJob) -> JsonValue:
+        """Ingest and return the report.
+
+        Raises JobFailed, and JobMustWait while another process ingests or Postgres is away.
+        """
+        spec, stop = IngestJobSpec.model_validate_json(job.spec.content), threading.Event()
+
+        def report_progress(progress: Progress) -> None:
+            job.progress = progress.model_dump(mode="json")
+            self._away_since.pop(job.spec.id, None)
+
+        def ingest() -> IngestReport:
+            return run_ingest_job(self._ingest, self._pool, spec, report_progress, stop.is_set)
+
+        ingesting = asyncio.create_task(asyncio.to_thread(ingest))
+        try:
+            report = await asyncio.shield(ingesting)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait({ingesting})
+            raise
+        except IngestUnderWay as error:  # a command, or a process that died on another machine less than a minute ago
+            self._away_since.pop(job.spec.id, None)
+            raise JobMustWait(str(error)) from error
+        except (LedgerUnavailable, SQLAlchemyError) as error:
+            raise self._must_wait(job.spec.id, error) from error
+        except (IngestError, StoreError, UsageError) as error:
+            raise JobFailed(str(error)) from error
+        return report.model_dump(mode="json")
+
+    def _must_wait(self, job_id: str, error: Exception) -> Exception:
+        """Return JobMustWait while the database is away, and the error or JobFailed if that does not help."""
+        now = time.monotonic()
+        if is_away(error) and now - self._away_since.setdefault(job_id, now) < _AWAY_S:
+            return JobMustWait(f"The database is away; the ingest goes on when it is back. {error}")
+        self._away_since.pop(job_id, None)
+        return JobFailed(str(error)) if isinstance(error, LedgerUnavailable) else error
+
+
+async def submit_ingest(jobs: Jobs, spec: IngestJobSpec, caller: Caller, idempotency_key: str | None = None) -> Job:
+    """Submit an ingest and return its job. The same idempotency key of the same caller returns the same job.
+
+    Raises KeyReused, ServiceEnding.
+    """
+    job_id = new_job_id("ingest", caller, idempotency_key)
+    return await jobs.begin(JobKind.INGEST, job_id, spec.collection, caller, spec)
 
 
 class EvaluationJobSpec(FrozenModel):
@@ -42,7 +108,7 @@ class EvaluationProgress(FrozenModel):
     right: float | None = Field(default=None, description="running mean score; None until an answer has been scored")
 
 
-class EvaluationJobs:
+class EvaluationJobs(JobHandler):
     """The handler of evaluation jobs."""
 
     def __init__(
@@ -68,9 +134,6 @@ class EvaluationJobs:
         except (AgentError, StoreError) as error:
             raise JobFailed(str(error)) from error
         return {"evaluation": spec.evaluation, "state": state.value}
-
-    async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
-        """Do nothing, because finished rows are stored and the evaluation can be resumed."""
 
     def _limits(self, key: str) -> Limits:
         return self._keys.get(key).limits if key else Limits()
@@ -102,7 +165,7 @@ class TableJobSpec(FillRequest):
     table: str
 
 
-class TableJobs:
+class TableJobs(JobHandler):
     """The handler of fills."""
 
     def __init__(
@@ -127,9 +190,6 @@ class TableJobs:
         except (AgentError, StoreError, LimitReached) as error:
             raise JobFailed(str(error)) from error
         return ended.model_dump()
-
-    async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
-        """Do nothing, because the cells of each call are stored at once."""
 
     def _caller(self, key_id: str) -> Caller:
         if not key_id:

@@ -1,20 +1,23 @@
-"""A calculator for arithmetic: exact fractions, and 50 digits for irrational results."""
+"""Calculates: arithmetic, with exact fractions and 50 digits for irrational results, units of measure, and dates."""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal, DecimalException, localcontext
 from fractions import Fraction
 from math import isqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+from dateutil.relativedelta import relativedelta
 from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.errors import ToolError
-from multi_agent.tool import ToolCard, ToolKit, ToolResult
+from multi_agent.records.units import convert
+from multi_agent.tool import KitTool, ToolCard, ToolResult
 
 _DIGITS = 50
 _SHOWN = 15
@@ -34,7 +37,7 @@ class Expression(FrozenModel):
     )
 
 
-class Calculator:
+class Calculator(KitTool):
     """Evaluates an expression by walking its syntax tree. Rejects everything but arithmetic."""
 
     card: ClassVar[ToolCard] = ToolCard(
@@ -42,9 +45,6 @@ class Calculator:
         description="Calculates an arithmetic expression exactly. Right for every sum, difference, ratio and rounding.",
         inputs=Expression,
     )
-
-    def __init__(self, kit: ToolKit) -> None:
-        pass
 
     async def __call__(self, given: Expression) -> ToolResult:
         return ToolResult(text=calculate(given.expression))
@@ -54,7 +54,7 @@ def calculate(expression: str) -> str:
     """Return the value as text: exact, or rounded and marked with ≈. Raises ToolError for invalid expressions."""
     try:
         with localcontext(prec=_DIGITS):
-            return _format(_Evaluator(expression.strip()).value())
+            return _format(_Evaluator(expression.strip()).value)
     except SyntaxError:
         raise ToolError(f"{expression!r} is no arithmetic expression.") from None
     except ZeroDivisionError:
@@ -68,9 +68,7 @@ class _Evaluator:
 
     def __init__(self, source: str) -> None:
         self._source = source
-
-    def value(self) -> Fraction:
-        return self._evaluate(ast.parse(self._source, mode="eval").body)
+        self.value = self._evaluate(ast.parse(source, mode="eval").body)
 
     def _evaluate(self, node: ast.expr) -> Fraction:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
@@ -178,3 +176,99 @@ _FUNCTIONS: dict[str, Callable[..., Fraction]] = {
     "ln": lambda value: Fraction(_decimal(value).ln()),
     "log10": lambda value: Fraction(_decimal(value).log10()),
 }
+
+
+_UNIT_DIGITS = 10
+
+
+class Conversion(FrozenModel):
+    """What is to be converted."""
+
+    value: Decimal = Field(allow_inf_nan=False, description="the number")
+    unit: str = Field(min_length=1, max_length=100, description="its unit, such as 'mile', 'kWh', '°F' or 'm/s'")
+    into: str = Field(min_length=1, max_length=100, description="the unit to convert it into")
+
+
+class ConvertUnits(KitTool):
+    """Converts units of measure, not currencies."""
+
+    card: ClassVar[ToolCard] = ToolCard(
+        name="convert_units",
+        description="Converts a value into another unit of measure: lengths, weights, temperatures, energy, speeds, "
+        "data, times. Not currencies.",
+        inputs=Conversion,
+    )
+
+    async def __call__(self, given: Conversion) -> ToolResult:
+        found = convert(given.value, given.unit, given.into)
+        return ToolResult(text=f"{given.value} {given.unit} = {found:.{_UNIT_DIGITS}g} {given.into}")
+
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_LONGEST = 100_000
+
+Day = date  # the field ``date`` shadows the type in its class
+
+
+class DateQuestion(FrozenModel):
+    """What is to be calculated."""
+
+    operation: Literal["difference", "add", "weekday"] = Field(
+        description="'difference': from `date` to `until`; 'add': `date` plus years, months, weeks and days, which may "
+        "be negative; 'weekday': the day of the week of `date`"
+    )
+    date: Day = Field(description="as YYYY-MM-DD")
+    until: Day | None = Field(default=None, description="for 'difference': the second date, as YYYY-MM-DD")
+    years: int = Field(default=0, ge=-_LONGEST, le=_LONGEST, description="for 'add'")
+    months: int = Field(default=0, ge=-_LONGEST, le=_LONGEST, description="for 'add'")
+    weeks: int = Field(default=0, ge=-_LONGEST, le=_LONGEST, description="for 'add'")
+    days: int = Field(default=0, ge=-_LONGEST, le=_LONGEST, description="for 'add'")
+
+
+class Dates(KitTool):
+    """Follows the Gregorian calendar. January 31 plus one month is the last day of February."""
+
+    card: ClassVar[ToolCard] = ToolCard(
+        name="dates",
+        description="Calculates with dates: how many days are between two, which date is some days, weeks, months or "
+        "years later or earlier, and on which day of the week a date falls.",
+        inputs=DateQuestion,
+    )
+
+    async def __call__(self, given: DateQuestion) -> ToolResult:
+        if given.operation == "weekday":
+            return ToolResult(text=f"{given.date} is a {_weekday(given.date)}.")
+        if given.operation == "difference":
+            return ToolResult(text=_difference(given))
+        return ToolResult(text=_sum(given))
+
+
+def _difference(given: DateQuestion) -> str:
+    if given.until is None:
+        raise ToolError("A difference takes a second date: give `until`.")
+    days = (given.until - given.date).days
+    apart = relativedelta(given.until, given.date)
+    parts = _parts(years=apart.years, months=apart.months, days=apart.days)
+    in_full = f", that is {parts}" if apart.years or apart.months else ""
+    return f"From {given.date} to {given.until}: {_count(days, 'day')}{in_full}."
+
+
+def _sum(given: DateQuestion) -> str:
+    added = {"years": given.years, "months": given.months, "weeks": given.weeks, "days": given.days}
+    try:
+        found = given.date + relativedelta(years=given.years, months=given.months, weeks=given.weeks, days=given.days)
+    except (ValueError, OverflowError) as error:
+        raise ToolError(f"{given.date} plus {_parts(**added)} is beyond the calendar (years 1 to 9999).") from error
+    return f"{given.date} plus {_parts(**added)} is {found}, a {_weekday(found)}."
+
+
+def _weekday(day: date) -> str:
+    return _WEEKDAYS[day.weekday()]
+
+
+def _parts(**counts: int) -> str:
+    return ", ".join(_count(count, unit[:-1]) for unit, count in counts.items() if count) or "0 days"
+
+
+def _count(count: int, unit: str) -> str:
+    return f"{count} {unit}" if abs(count) == 1 else f"{count} {unit}s"

@@ -1,4 +1,4 @@
-"""Reads a web page as passages that can be quoted."""
+"""Searches the web with the configured engine, and reads web pages as passages that can be quoted."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pydantic import Field
 from base.models import FrozenModel
 from base.web import Fetched
 from multi_agent.errors import ToolError
-from multi_agent.tool import ToolCard, ToolKit, ToolResult
-from multi_agent.toolbox.web import BrowserUnavailable, PageText, fetch, read_html, rendered
-from multi_agent.tools.documents import fit_passages
+from multi_agent.settings.tools import ToolSettings
+from multi_agent.tool import KitTool, ToolCard, ToolResult
+from multi_agent.toolbox.web import BrowserUnavailable, PageText, WebSearchInput, fetch, read_html, rendered, search_web
+from multi_agent.tools.documents import read_on
 from multi_agent.values.sources import page_passages
 from vectorstore.models import Chunk
 
@@ -30,7 +31,7 @@ class Page(FrozenModel):
     links: bool = Field(default=False, description="whether to list the addresses that the page links to")
 
 
-class ReadWebPage:
+class ReadWebPage(KitTool):
     """Returns the text of HTML pages and of text files. Pages that need JavaScript are read in a browser."""
 
     card: ClassVar[ToolCard] = ToolCard(
@@ -41,17 +42,14 @@ class ReadWebPage:
         source="web",
     )
 
-    def __init__(self, kit: ToolKit) -> None:
-        self._settings = kit.settings
-
     async def __call__(self, given: Page) -> ToolResult:
-        fetched = await fetch(given.url, self._settings, self._settings.web_bytes)
+        fetched = await fetch(given.url, self._kit.settings, self._kit.settings.web_bytes)
         read_at, note = datetime.now(UTC), ""
         text = await _text_of(fetched)
         if text.needs_script:
             fetched, text, note = await self._run_scripts(fetched, text)
         passages = page_passages(fetched.url, read_at, text.title, text.text)
-        shown = self._from(passages, given.start)
+        shown = read_on(passages, given.start, self._kit.settings, "The page")[0] if passages else ()
         about = _about(fetched.url, text, shown, len(passages))
         links = "\n".join(("It links to:", *text.links)) if given.links and text.links else ""
         return ToolResult(
@@ -64,15 +62,10 @@ class ReadWebPage:
     async def _run_scripts(self, fetched: Fetched, text: PageText) -> tuple[Fetched, PageText, str]:
         """Return the page after its scripts have run, or the given page and the reason why they did not run."""
         try:
-            page = await rendered(fetched, self._settings)
+            page = await rendered(fetched, self._kit.settings)
         except BrowserUnavailable as error:
             return fetched, text, f"This page may need JavaScript, which was not run. {error}"
         return page, await _text_of(page), ""
-
-    def _from(self, passages: Sequence[Chunk], start: int) -> tuple[Chunk, ...]:
-        if passages and start > len(passages):
-            raise ToolError(f"The page has only {len(passages)} passages.")
-        return fit_passages(passages[start - 1 :], self._settings.result_characters) if passages else ()
 
 
 def _about(url: str, text: PageText, shown: Sequence[Chunk], count: int) -> str:
@@ -106,3 +99,36 @@ def _decode(page: Fetched) -> str:
         return page.content.decode(page.charset or "utf-8", errors="replace")
     except LookupError:  # the server names an unknown charset
         return page.content.decode("utf-8", errors="replace")
+
+
+def _no_engine(settings: ToolSettings) -> str:
+    if settings.search_engine != "off":
+        return ""
+    return (
+        "No search engine is set. Set `tools.web_search_url` to a SearXNG endpoint, or set `tools.web_search` to "
+        "'ddgs' to use public search engines."
+    )
+
+
+class WebSearch(KitTool):
+    """Returns addresses, titles, dates and excerpts. The SearXNG endpoint may be on localhost."""
+
+    card: ClassVar[ToolCard] = ToolCard(
+        name="web_search",
+        description="Searches the web, or forums and posts, and gives addresses with what they are about. Read a page "
+        "before you rely on it.",
+        inputs=WebSearchInput,
+        source="web",
+        lacks=_no_engine,
+    )
+
+    async def __call__(self, given: WebSearchInput) -> ToolResult:
+        found = await search_web(given, self._kit.settings)
+        text = "\n\n".join(each.shown for each in found) or _nothing_found(self._kit.settings)
+        return ToolResult(text=text, links=tuple(each.url for each in found))
+
+
+def _nothing_found(settings: ToolSettings) -> str:
+    """Return an explanation of an empty result. ddgs does not report whether its engines refused the search."""
+    refused = " Or the search engines refused to answer; try again later." if settings.search_engine == "ddgs" else ""
+    return f"Nothing was found.{refused}"
