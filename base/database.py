@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Engine, MetaData, Row, Select, Table
+from sqlalchemy import Engine, Executable, MetaData, Row, Select, Table
 
 # The names that Postgres gives to unnamed constraints, and SQLAlchemy to unnamed indexes. Unique constraints stay
 # unnamed: on SQLite, databases from before Alembic have an unnamed one, which cannot be renamed.
@@ -30,6 +30,11 @@ class SqlStore:
     def _select(self, query: Select[Any], parameters: Mapping[str, object] | None = None) -> Sequence[Row[Any]]:
         with self._engine.connect() as connection:
             return connection.execute(query, parameters).all()
+
+    def _execute(self, statement: Executable, rows: Any = None) -> int:
+        """Execute a statement in a transaction of its own. Return how many rows it changed."""
+        with self._engine.begin() as connection:
+            return connection.execute(statement, rows).rowcount
 
     def _replace(self, table: Table, row: Mapping[str, object]) -> None:
         """Insert a row. Deletes the row with the same primary key."""

@@ -92,7 +92,7 @@ def _answered_run(candor: Candor, folder: Path) -> str:
         run_id=RUN, status=Status.ANSWERED, mode="high", question=QUESTION, answer=" ".join(facts), claims=claims,
         evidence=tuple(quotes),
     )  # fmt: skip
-    candor.trace.start(RUN, QUESTION, COLLECTION, "scripted")
+    candor.trace.start(RUN, Request(question=QUESTION), COLLECTION, "scripted")
     _store(candor, answer)
     return record.id
 

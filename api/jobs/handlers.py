@@ -123,13 +123,18 @@ class EvaluationJobs(JobHandler):
         spec, key = EvaluationJobSpec.model_validate_json(job.spec.content), job.spec.key
         try:
             result = await asyncio.to_thread(self._evaluations.store.get, spec.evaluation)
-            finished = [row for row in result.rows if row.finished]
-            progress = _Progress(job, len(result.questions), finished)
+            rows = [row for row in result.rows if row.finished]
+
+            def publish(row: Row | None = None) -> None:
+                rows.extend([row] if row else [])
+                _report_rows(job, len(result.questions), rows)
+
+            publish()
             library = await asyncio.to_thread(self._pool.library, result.evaluation.collection)
             limits = self._limits(key)  # runs side by side could each use the tokens that are left today
             state = await self._evaluations.resume(
                 library, result, parallel=1 if limits.tokens_per_day else spec.parallel, budget=spec.budget,
-                publish=progress.add, models=self._make_models(), pausing=job.is_paused, key=key, limits=limits,
+                publish=publish, models=self._make_models(), pausing=job.is_paused, key=key, limits=limits,
             )  # fmt: skip
         except (AgentError, StoreError) as error:
             raise JobFailed(str(error)) from error
@@ -139,24 +144,10 @@ class EvaluationJobs(JobHandler):
         return self._keys.get(key).limits if key else Limits()
 
 
-class _Progress:
-    """Updates the job's progress with every row."""
-
-    def __init__(self, job: ActiveJob, questions: int, finished: list[Row]) -> None:
-        self._job, self._questions = job, questions
-        self._rows = finished
-        self._update()
-
-    def add(self, row: Row) -> None:
-        self._rows.append(row)
-        self._update()
-
-    def _update(self) -> None:
-        scores = [right for row in self._rows if (right := correctness(row.figures)) is not None]
-        progress = EvaluationProgress(
-            asked=len(self._rows), questions=self._questions, right=fmean(scores) if scores else None
-        )
-        self._job.progress = progress.model_dump()
+def _report_rows(job: ActiveJob, questions: int, rows: list[Row]) -> None:
+    scores = [right for row in rows if (right := correctness(row.figures)) is not None]
+    progress = EvaluationProgress(asked=len(rows), questions=questions, right=fmean(scores) if scores else None)
+    job.progress = progress.model_dump()
 
 
 class TableJobSpec(FillRequest):

@@ -39,16 +39,14 @@ def lock_home(home: Path) -> Iterator[None]:
 
     lock = FileLock(create_home(home) / _LOCK_FILE, thread_local=False, fallback_to_soft=False)
     try:
-        lock.acquire(timeout=0)
+        held = lock.acquire(timeout=0)
     except Timeout as error:
         raise UsageError(
             f"Another `candor serve` or `candor worker` uses the home folder {str(home)!r}. Stop it, or set another "
             "folder with --home."
         ) from error
-    try:
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 @contextmanager

@@ -270,9 +270,7 @@ class Runs(JobHandler):
 
     def _create_run(self, spec: JobSpec, request: Request) -> None:
         with self._creating:
-            self._trace.create(
-                spec.id, request.question, spec.collection, spec.note, spec.key, request.continues, request.fork
-            )
+            self._trace.create(spec.id, request, spec.collection, spec.note, spec.key)
 
     async def _abort(self, run_id: str, status: JobStatus, reason: str) -> None:
         ended = Status.CANCELLED if status is JobStatus.CANCELLED else Status.FAILED

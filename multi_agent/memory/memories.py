@@ -120,8 +120,7 @@ class Memories(SqlStore):
                 "combine two."
             )
         row = self._row(f"mem_{secrets.token_hex(6)}", kind, key, _validated(text))
-        with self._engine.begin() as connection:
-            connection.execute(_memories.insert().values(row))
+        self._execute(_memories.insert().values(row))
         return self.get(row["id"], key)
 
     def edit(self, memory_id: str, text: str, key: str) -> MemoryEntry:
@@ -130,15 +129,13 @@ class Memories(SqlStore):
         if entry.kind in ("conversation", "tool_use"):
             raise AgentError(f"A {entry.kind.replace('_', ' ')} can be deleted, but not edited.")
         changed = self._row(entry.id, entry.kind, key, _validated(text))
-        with self._engine.begin() as connection:
-            connection.execute(_memories.update().where(_memories.c.id == entry.id).values(changed))
+        self._execute(_memories.update().where(_memories.c.id == entry.id).values(changed))
         return self.get(entry.id, key)
 
     def delete(self, memory_id: str, key: str) -> None:
         """Delete a memory. Raises NotKept."""
         entry = self.get(memory_id, key)
-        with self._engine.begin() as connection:
-            connection.execute(_memories.delete().where(_memories.c.id == entry.id))
+        self._execute(_memories.delete().where(_memories.c.id == entry.id))
 
     def add_exchange(self, key: str, session: str, collection: str, run_id: str, exchange: Exchange) -> None:
         """Store an exchange of a conversation, once per run."""
@@ -313,5 +310,4 @@ class Suggestions(SqlStore):
 
     def forget(self, collection: str) -> None:
         """Delete the suggested questions of a collection."""
-        with self._engine.begin() as connection:
-            connection.execute(_suggestions.delete().where(_suggestions.c.collection == collection))
+        self._execute(_suggestions.delete().where(_suggestions.c.collection == collection))

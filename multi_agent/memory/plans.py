@@ -97,16 +97,12 @@ class PlanMemory(SqlStore):
         row = self._row(name, plan, question, self._embed(question), collection or "")
         if collection is None:
             del row["collection"]
-        with self._engine.begin() as connection:
-            replaced = connection.execute(_plans.update().where(_plans.c.name == name).values(row)).rowcount
-        if not replaced:
+        if not self._execute(_plans.update().where(_plans.c.name == name).values(row)):
             raise self._unknown(name)
 
     def delete(self, name: str) -> None:
         """Delete a template. Raises UnknownPlan."""
-        with self._engine.begin() as connection:
-            deleted = connection.execute(_plans.delete().where(_plans.c.name == name)).rowcount
-        if not deleted:
+        if not self._execute(_plans.delete().where(_plans.c.name == name)):
             raise self._unknown(name)
 
     def remember(self, question: str, plan: Plan, collection: str) -> None:
@@ -135,8 +131,7 @@ class PlanMemory(SqlStore):
         return tuple(_example(rows[key], similarities[key]) for key in best if key in rows)
 
     def _keep(self, name: str | None, plan: Plan, question: str, vector: Vectors, collection: str) -> None:
-        with self._engine.begin() as connection:
-            connection.execute(_plans.insert().values(self._row(name, plan, question, vector, collection)))
+        self._execute(_plans.insert().values(self._row(name, plan, question, vector, collection)))
 
     def _row(self, name: str | None, plan: Plan, question: str, vector: Vectors, collection: str) -> dict[str, object]:
         return {
@@ -163,8 +158,7 @@ class PlanMemory(SqlStore):
     def _embed_again(self, key: int, question: str) -> Vectors:
         vector = self._embed(question)
         values = {"embedding_model": self._embedding_model, "vector": _bytes(vector)}
-        with self._engine.begin() as connection:
-            connection.execute(_plans.update().where(_plans.c.id == key).values(values))
+        self._execute(_plans.update().where(_plans.c.id == key).values(values))
         return vector
 
     def _unknown(self, name: str, among: Set[str] | None = None) -> UnknownPlan:

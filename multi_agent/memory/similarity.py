@@ -89,8 +89,7 @@ class SimilarityScale(SqlStore):
         ceiling = round(float(similarities.mean() + _DEVIATIONS * similarities.std()), _DIGITS)
         row = {"embedding_model": self._embedding_model, "ceiling": ceiling}
         try:
-            with self._engine.begin() as connection:
-                connection.execute(_scales.insert().values(row))
+            self._execute(_scales.insert().values(row))
         except sql.exc.IntegrityError:
             return self._stored() or ceiling  # another process has just measured the same model
         return ceiling

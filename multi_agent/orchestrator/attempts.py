@@ -149,7 +149,7 @@ class Attempts:
         causes = [each for each in failed if each.error_type != ReferenceFailed.__name__] or failed
         errors = " ".join(dict.fromkeys(each.error for each in causes))
         working = await self._working()
-        llm = self._models.observed("Explainer", self._bus.publish)
+        llm = self._models.of("Explainer", self._bus.publish)
         reason = await explain_failure(llm, self._request.question, working, errors)
         if {each.error_type for each in causes} == {NothingFound.__name__}:
             return self._builder.partial(reason, self.context)

@@ -102,10 +102,7 @@ class Run:
         """Run to a terminal state and return the answer. A cancelled run stays open if ``pausing()`` is true."""
         dependencies, builder = self._dependencies, self._builder
         collection = dependencies.library.collection
-        request = self._request
-        dependencies.trace.start(
-            self._id, request.question, collection, self._models.model, request.continues, request.fork
-        )
+        dependencies.trace.start(self._id, self._request, collection, self._models.model)
         try:
             if self._fork:
                 calls = dependencies.tools.calls
@@ -192,7 +189,7 @@ class Run:
         """
         if not remembered.conversation or self._request.complete:
             return None
-        llm = self._models.observed("Conversation", self._bus.publish)
+        llm = self._models.of("Conversation", self._bus.publish)
         asked, conversation = self._request.question, remembered.conversation
         response = await complete_question(asked, conversation, self._builder.catalogue, llm, self._bus.publish)
         question = response.question
@@ -273,7 +270,7 @@ class Run:
         """Return a failed answer with the model's explanation of its plan. Raises ``error`` for a saved plan."""
         if not error.written:
             raise error
-        llm = self._models.observed("Explainer", self._bus.publish)
+        llm = self._models.of("Explainer", self._bus.publish)
         reason = await explain_missing_plan(llm, self._request.question, error)
         return self._builder.without_synthesis(Status.FAILED, reason, None)
 
@@ -285,7 +282,7 @@ class Run:
         """Return the fields of ``PlanningCalls`` for one caller."""
         publish, sources = self._bus.publish, show_sources(self._request.sources)
         return {
-            "llm": self._models.observed(caller, publish), "registry": registry, "documents": documents,
+            "llm": self._models.of(caller, publish), "registry": registry, "documents": documents,
             "publish": publish, "remembered": remembered, "today": self._today, "sources": sources,
             "change": self._change,
         }  # fmt: skip
@@ -308,7 +305,7 @@ class Run:
         return Executor(registry, worker, tasks, shared, self._bus, self._agree, order, reactions=settings.reactions)
 
     async def _agree(self, question: str, candidates: Sequence[Candidate]) -> Synthesis:
-        llm = self._models.observed("Consensus", self._bus.publish)
+        llm = self._models.of("Consensus", self._bus.publish)
         return await agree(question, candidates, llm, self._bus.publish, self._dependencies.settings.plan_retries)
 
     # The end

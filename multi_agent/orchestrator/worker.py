@@ -128,7 +128,7 @@ class StepKits:
         publish = partial(self.bus.publish, step=task.step)
         timeout = StepTimeout(self.dependencies.settings.step_timeout_s)
         offer, release = self.tools.for_step(card.name, message.tools, task.step, publish, timeout.paused)
-        llm = self.models.for_step(card.name, publish, varied=task.sample is not None, step=task.step)
+        llm = self.models.of(card.name, publish, varied=task.sample is not None, step=task.step)
 
         heard = self._heard_by(card, task)
 

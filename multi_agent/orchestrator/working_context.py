@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from textwrap import shorten
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from base.models import FrozenModel
 from multi_agent.agent import StepOutput, texts_in
 from multi_agent.errors import LLMError, PlanError
 from multi_agent.model import LLM, Message
@@ -26,29 +26,13 @@ _QUOTE_CHARACTERS = 300  # a full sentence, but not the whole row of a wide tabl
 _FINDINGS_SHOWN = 20  # enough to see what is known, short enough for a small model
 
 
-class WorkingContext(FrozenModel):
-    """What is known so far."""
+@dataclass(frozen=True)
+class WorkingContext:
+    """What is known so far, as text for a prompt."""
 
-    key_findings: tuple[str, ...]
-    errors: tuple[str, ...]
-    queries: tuple[str, ...]
-    read: str
-    """How much of each document was read: the text of ``show_read``."""
-    attempts: tuple[Attempt, ...]
-    finished: tuple[Step, ...] = ()
+    text: str
+    finished: tuple[Step, ...]
     """Steps to whose outputs a new plan can refer."""
-    outputs: tuple[str, ...] = ()
-    """What these steps gave, each as one line."""
-
-    def render(self) -> str:
-        """Return the text for a prompt."""
-        return (
-            "\n\n".join(_show(attempt) for attempt in self.attempts)
-            + f"\n\nSearched for so far:\n{bullets(self.queries)}"
-            + f"\n\nRead so far:\n{self.read}"
-            + f"\n\nKey findings so far:\n{bullets(self.key_findings)}"
-            + (f"\n\nFinished steps and their outputs:\n{bullets(self.outputs)}" if self.outputs else "")
-        )
 
 
 def working_context(
@@ -56,15 +40,14 @@ def working_context(
 ) -> WorkingContext:
     """Build the working context. ``read`` says how much of each document was read."""
     shown = [(step, line) for step, output in finished if (line := _show_output(step, output))]
-    return WorkingContext(
-        key_findings=key_findings(context),
-        errors=tuple(f"{failed.step}: {failed.error}" for attempt in attempts for failed in attempt.failed),
-        queries=context.looked_for,
-        read=read,
-        attempts=tuple(attempts),
-        finished=tuple(step for step, _ in shown),
-        outputs=tuple(line for _, line in shown),
+    text = (
+        "\n\n".join(_show(attempt) for attempt in attempts)
+        + f"\n\nSearched for so far:\n{bullets(context.looked_for)}"
+        + f"\n\nRead so far:\n{read}"
+        + f"\n\nKey findings so far:\n{bullets(key_findings(context))}"
+        + (f"\n\nFinished steps and their outputs:\n{bullets([line for _, line in shown])}" if shown else "")
     )
+    return WorkingContext(text, tuple(step for step, _ in shown))
 
 
 def missing_parts(synthesis: Synthesis | None) -> tuple[str, ...]:
@@ -121,7 +104,7 @@ class Explanation(BaseModel):
 
 async def explain_failure(llm: LLM, question: str, working: WorkingContext, errors: str) -> str:
     """Return the model's explanation followed by the errors, or only the errors if the model fails."""
-    messages = Prompt.shipped("explainer").render(question=question, attempts=working.render())
+    messages = Prompt.shipped("explainer").render(question=question, attempts=working.text)
     return await _explain(llm, messages, errors)
 
 

@@ -200,8 +200,7 @@ class OtherCalls(SqlStore):
             "recorded_at": datetime.now(UTC),
             "tokens": usage.prompt_tokens + usage.completion_tokens,
         }
-        with self._engine.begin() as connection:
-            connection.execute(_other_calls.insert().values(row))
+        self._execute(_other_calls.insert().values(row))
 
 
 def other_tokens(key: str, since: datetime) -> sql.ScalarSelect[int]:

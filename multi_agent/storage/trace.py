@@ -37,7 +37,7 @@ from multi_agent.storage.tables import (
 )
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.events import Event, RunFinished, RunStarted, started_in
-from multi_agent.values.request import Fork
+from multi_agent.values.request import Request
 
 # Compiled once, because building a statement takes longer than executing it.
 _INSERT_EVENT, _INSERT_ENTRY = EVENTS.insert(), JOURNAL.insert()
@@ -109,27 +109,16 @@ class Trace(SqlStore):
         self._find_interrupted = find_interrupted
         self._insert_event = _INSERT_AND_NOTIFY if engine.dialect.name == "postgresql" else _INSERT_EVENT
 
-    def create(
-        self,
-        run_id: str,
-        question: str,
-        collection: str,
-        model: str,
-        key: str = "",
-        continues: str = "",
-        fork: Fork | None = None,
-    ) -> None:
+    def create(self, run_id: str, request: Request, collection: str, model: str, key: str = "") -> None:
         """Add a waiting run. A run that exists stays unchanged."""
-        row = _row(run_id, question, collection, model, WAITING, continues, fork) | {"key": key}
+        row = _row(run_id, request, collection, model, WAITING) | {"key": key}
         with suppress(sql.exc.IntegrityError), self._engine.begin() as connection:  # another process has just added it
             if connection.execute(sql.select(RUNS.c.run_id).where(RUNS.c.run_id == run_id)).first() is None:
                 connection.execute(RUNS.insert(), row)
 
-    def start(
-        self, run_id: str, question: str, collection: str, model: str, continues: str = "", fork: Fork | None = None
-    ) -> None:
+    def start(self, run_id: str, request: Request, collection: str, model: str) -> None:
         """Mark a run as running. A resumed run stays unchanged apart from that."""
-        row = _row(run_id, question, collection, model, RUNNING, continues, fork)
+        row = _row(run_id, request, collection, model, RUNNING)
         begun = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status.in_((RUNNING, INTERRUPTED)))
         waiting = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status == WAITING)
         with self._engine.begin() as connection:
@@ -139,8 +128,7 @@ class Trace(SqlStore):
 
     async def record(self, event: Event) -> None:
         """Store an event. Subscribe this method to the bus of a run."""
-        with self._engine.begin() as connection:
-            connection.execute(self._insert_event, event_row(event))
+        self._execute(self._insert_event, event_row(event))
 
     def finish(self, answer: Answer, last: Event) -> None:
         """Store the answer with its citations, and the last event of a run, in one transaction."""
@@ -155,8 +143,7 @@ class Trace(SqlStore):
     def rate(self, run_id: str, rating: Rating | None, note: str) -> None:
         """Store a rating of the answer of a run. Replaces an earlier rating. None removes it."""
         values = {"rating": rating and rating.value, "note": note}
-        with self._engine.begin() as connection:
-            connection.execute(RUNS.update().where(RUNS.c.run_id == run_id).values(values))
+        self._execute(RUNS.update().where(RUNS.c.run_id == run_id).values(values))
 
     def abort(self, run_id: str, status: Status, reason: str) -> Event:
         """End a run that no process works on, and return its last event. Its answer states the reason."""
@@ -177,8 +164,7 @@ class Trace(SqlStore):
     def _mark_interrupted(self) -> None:
         for run_id in self._find_interrupted():
             running = RUNS.update().where(RUNS.c.run_id == run_id, RUNS.c.status == RUNNING)
-            with self._engine.begin() as connection:
-                connection.execute(running, {"status": INTERRUPTED})
+            self._execute(running, {"status": INTERRUPTED})
 
     def keep_environment(self, run_id: str, environment: Environment) -> None:
         """Store the environment of a run. A resumed run keeps its first environment."""
@@ -322,8 +308,7 @@ class SqlJournal(SqlStore):
 
     def record(self, entry: JournalEntry) -> None:
         """Store an entry."""
-        with self._engine.begin() as connection:
-            connection.execute(_INSERT_ENTRY, journal_row(self._run_id, entry))
+        self._execute(_INSERT_ENTRY, journal_row(self._run_id, entry))
 
 
 def _within(among: Set[str] | None) -> sql.ColumnElement[bool]:
@@ -371,17 +356,16 @@ def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
     return RunSummary(**values)
 
 
-def _row(
-    run_id: str, question: str, collection: str, model: str, status: str, continues: str, fork: Fork | None
-) -> dict[str, object]:
+def _row(run_id: str, request: Request, collection: str, model: str, status: str) -> dict[str, object]:
+    fork = request.fork
     return {
         "run_id": run_id,
         "collection": collection,
-        "question": question,
+        "question": request.question,
         "model": model,
         "status": status,
         "started_at": datetime.now(UTC),
-        "continues": continues,
+        "continues": request.continues,
         "forked_from": fork.run_id if fork else "",
         "forked_at": fork.step if fork else "",
     }

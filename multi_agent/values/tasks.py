@@ -117,7 +117,7 @@ def task_data_type(agent: str, inputs: type[BaseModel]) -> type[TaskData]:
 
 
 class TaskStorage:
-    """Task data by id, in memory. Thread-safe."""
+    """Task data of a run by id, in memory. Thread-safe."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, TaskData] = {}

@@ -18,7 +18,7 @@ _QUESTION = "Down to which temperature does the pump work?"
 def long_run(candor: Candor, collection: str, count: int) -> str:
     """Add a run with ``count`` events, and return its id."""
     run_id, started_at = "run_long", datetime.now(UTC)
-    candor.trace.start(run_id, _QUESTION, collection, "scripted")
+    candor.trace.start(run_id, Request(question=_QUESTION), collection, "scripted")
     rejected = [
         EvidenceRejected(quote=f"quote {number}", passage="pump.md, page 1", reason="It is not there.", final=True)
         for number in range(2, count)

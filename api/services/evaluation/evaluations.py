@@ -182,7 +182,7 @@ class Evaluations:
             """Store the run as a run of the key. Return its request with a budget within the key's limits."""
             orchestrator.validate(request)  # every stored run must be able to start
             model = panel.model_name(request.model)
-            trace.create(run_id, request.question, evaluation.collection, model, key)
+            trace.create(run_id, request, evaluation.collection, model, key)
             return limit_budget(trace, key, limits, request, panel.settings.research.budget)
 
         def make_case(question: Question, answer: Answer) -> Case:

@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Protocol
 
 from filelock import FileLock, Timeout
+from tenacity import AsyncRetrying, RetryCallState
 
 from base.http import excerpt
 from base.tokens import estimate_tokens
-from multi_agent.errors import LLMError, LLMRateLimited, LLMTimeout, LLMUnavailable, LLMUnreachable, PromptTooLong
+from multi_agent.errors import LLMRateLimited, LLMTimeout, LLMUnavailable, LLMUnreachable, PromptTooLong
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, EndpointWrapper, Reply
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Message, OnText
@@ -64,44 +65,34 @@ class ContextWindowCheck(EndpointWrapper):
 _TRANSIENT = (LLMUnavailable, LLMTimeout, LLMRateLimited)
 # One retry is sufficient to rule out a brief interruption. More retries would only make the user wait.
 _RETRIED_ONCE = (LLMUnreachable, LLMTimeout)
+_LONGEST_PAUSE_S = 60.0
 
 
 class RetryingEndpoint(EndpointWrapper):
     """An endpoint that retries after transient errors, with exponential back-off.
 
     The pause is the endpoint's ``Retry-After`` if it sends one. Otherwise it starts at ``first_pause_s`` and doubles
-    with each attempt, with jitter. If ``Retry-After`` is longer than ``longest_pause_s``, the error is raised at once.
+    with each attempt, with jitter. If ``Retry-After`` is longer than a minute, the error is raised at once.
     """
 
-    def __init__(
-        self, inner: Endpoint, retries: int, *, first_pause_s: float = 0.5, longest_pause_s: float = 60.0
-    ) -> None:
+    def __init__(self, inner: Endpoint, retries: int, *, first_pause_s: float = 0.5) -> None:
         super().__init__(inner)
-        self._retries = retries
-        self._first_pause_s = first_pause_s
-        self._longest_pause_s = longest_pause_s
+        self._retries, self._first_pause_s = retries, first_pause_s
 
     async def send(self, request: EndpointRequest) -> Reply:
-        attempt = 0
-        while True:
-            try:
-                return await self._inner.send(request)
-            except _TRANSIENT as error:
-                if not self._should_retry(error, attempt):
-                    raise
-                pause = self._pause(error, attempt)
-            await asyncio.sleep(pause)
-            attempt += 1
+        return await AsyncRetrying(retry=self._should_retry, wait=self._pause)(self._inner.send, request)
 
-    def _should_retry(self, error: LLMError, attempt: int) -> bool:
+    def _should_retry(self, state: RetryCallState) -> bool:
+        error = state.outcome and state.outcome.exception()
+        if not isinstance(error, _TRANSIENT):
+            return False
         retries = min(self._retries, 1) if isinstance(error, _RETRIED_ONCE) else self._retries
-        return attempt < retries and (error.retry_after or 0) <= self._longest_pause_s
+        return state.attempt_number <= retries and (error.retry_after or 0) <= _LONGEST_PAUSE_S
 
-    def _pause(self, error: LLMError, attempt: int) -> float:
-        if error.retry_after is not None:
-            return error.retry_after
-        grown = min(self._first_pause_s * 2.0**attempt, self._longest_pause_s)
-        return grown * random.uniform(0.5, 1.0)
+    def _pause(self, state: RetryCallState) -> float:
+        asked = getattr(state.outcome and state.outcome.exception(), "retry_after", None)
+        grown = min(self._first_pause_s * 2.0 ** (state.attempt_number - 1), _LONGEST_PAUSE_S)
+        return float(grown * random.uniform(0.5, 1.0) if asked is None else asked)
 
 
 _POLL_S = 0.02

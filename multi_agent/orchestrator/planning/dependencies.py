@@ -132,11 +132,10 @@ class RunModels:
         for model in self._dependencies.models_of(self._request):
             await model.check_settings()
 
-    def for_step(self, caller: str, publish: Publish, *, varied: bool, step: str = "") -> RunLLM:
-        """Return the model of a step's agent. ``varied`` makes every request a sample."""
+    def of(self, caller: str, publish: Publish, *, varied: bool = False, step: str = "") -> RunLLM:
+        """Return the model of a part of the supervisor, or of a step's agent. ``publish`` receives its events.
+
+        ``varied`` makes every request a sample.
+        """
         model = self._dependencies.model_of(caller, self._request, step)
         return RunLLM(model, self._calls, caller, publish, varied=varied)
-
-    def observed(self, caller: str, publish: Publish) -> LLM:
-        """Return the model of a part of the supervisor. ``publish`` receives an event for every call."""
-        return self.for_step(caller, publish, varied=False)

@@ -112,7 +112,7 @@ class Planner(PlanningCalls):
             question=context.question,
             intent=f"\nIntent: {intent}" if intent != context.question else "",
             requirements=bullets(context.understanding.requirements),
-            attempts=working.render(),
+            attempts=working.text,
             known=", ".join(sorted(known - SEEN_BY_ALL - {"messages"})) or "nothing",
         )
         response, plan = await self._valid(

@@ -45,7 +45,7 @@ from multi_agent.values.answer import Answer
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event, ModelCalled
 from multi_agent.values.plan import PlanExample
-from multi_agent.values.request import Fork, Request
+from multi_agent.values.request import Request
 
 _NOT_CALLED = "The recorded run has no result of this call, and a replay calls no tools."
 
@@ -84,9 +84,7 @@ class MemoryTrace(Trace):
         self.observed: Environment | None = None
         self.recorded: list[Event] = []
 
-    def start(
-        self, run_id: str, question: str, collection: str, model: str, continues: str = "", fork: Fork | None = None
-    ) -> None: ...
+    def start(self, run_id: str, request: Request, collection: str, model: str) -> None: ...
 
     async def record(self, event: Event) -> None:
         self.recorded.append(event)

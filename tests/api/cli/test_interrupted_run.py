@@ -16,6 +16,7 @@ import pytest
 
 from api.bootstrap import Candor
 from multi_agent.storage.run_filter import RunState
+from multi_agent.values import request as requests
 from support.panel import SYNTHESIS, Panel, role_of
 from support.replies import Reply, Request, held_until
 from support.scripted_endpoint import ScriptedEndpoint
@@ -142,7 +143,7 @@ def test_the_service_shows_and_cancels_runs_of_commands(run: Any, candor: Candor
 
 
 def test_the_run_of_another_data_folder_is_not_cancelled(run: Any, candor: Candor) -> None:
-    candor.trace.start("run_elsewhere", QUESTION, "papers", "scripted")
+    candor.trace.start("run_elsewhere", requests.Request(question=QUESTION), "papers", "scripted")
     refused = run("runs", "cancel", "run_elsewhere")
     assert (refused.code, "belongs to a service or to a command with another data folder" in refused.err) == (1, True)
     assert candor.trace.run("run_elsewhere").status == RunState.RUNNING

@@ -21,6 +21,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import ServiceSettings, Settings
 from ingest.ledger.sources import SourceRecord
+from multi_agent.values.request import Request
 from support.routes import ROUTES, Rule
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService, model
@@ -58,7 +59,7 @@ def reached(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> dic
         candor.sources.add(SourceRecord(collection="locked", name="none", address="memory://none"))
         elsewhere = job_of_another_service(candor)
         lock = CollectionLock(settings.home / "collections" / "locked")
-        candor.trace.start("run_elsewhere", QUESTION, "papers", "scripted")
+        candor.trace.start("run_elsewhere", Request(question=QUESTION), "papers", "scripted")
         with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
             known = _known(candor, http)
             for route, asked in refused_by_state(candor, http, known["run"], elsewhere, folder):

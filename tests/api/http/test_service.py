@@ -20,6 +20,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Status
 from multi_agent.values.events import Event, RevisionDeclined
+from multi_agent.values.request import Request
 from support.service import HELD, NEVER, QUESTION, SCRIPT, SLOWLY, RunningService, follow, model, status
 from support.waiting import LIMIT_S, until
 
@@ -95,7 +96,7 @@ def test_many_follow_one_run_each_from_another_place(
 
 def test_a_run_that_another_process_works_on_is_followed_too(http: httpx.Client, service_candor: Candor) -> None:
     """Such as one of ``candor ask`` over a collection of its own; here its events come by another way."""
-    service_candor.trace.start("run_elsewhere", QUESTION, "other", "scripted")
+    service_candor.trace.start("run_elsewhere", Request(question=QUESTION), "other", "scripted")
     first = Event(
         run_id="run_elsewhere", number=1, at="2026-01-01T00:00:00Z", body=RevisionDeclined(reason="to have one")
     )

@@ -22,6 +22,7 @@ from multi_agent.model import Usage
 from multi_agent.storage.trace import RUNNING, Trace
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.events import Event, RunFinished, StepStarted
+from multi_agent.values.request import Request
 from support.postgres import PostgresServer
 from support.service import QUESTION, RunningService, model
 from support.waiting import LIMIT_S, until
@@ -35,7 +36,7 @@ class OtherProcess:
 
     def __init__(self, url: str, run_id: str) -> None:
         self._trace, self._run_id, self._number = Trace(sql.create_engine(url, pool_pre_ping=True)), run_id, 0
-        self._trace.start(run_id, "How?", "papers", "model")
+        self._trace.start(run_id, Request(question="How?"), "papers", "model")
 
     def record(self) -> None:
         """Store the next event."""

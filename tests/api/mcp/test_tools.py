@@ -19,6 +19,7 @@ from api.auth.permissions import Right
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.values.request import Request
 from support.service import QUESTION, RunningService, model
 
 TOOLS = {"collections", "search", "research", "read_document", "runs", "run"}
@@ -169,8 +170,8 @@ async def test_the_tools_return_only_what_the_key_can_read(
     candor = make_candor(llm=serve(model), service={"require_key": True})
     for name in ("papers", "letters"):
         run_ingest(candor, [folder], name, progress=False)
-    candor.trace.start("run_papers", QUESTION, "papers", "scripted")
-    candor.trace.start("run_letters", QUESTION, "letters", "scripted")
+    candor.trace.start("run_papers", Request(question=QUESTION), "papers", "scripted")
+    candor.trace.start("run_letters", Request(question=QUESTION), "letters", "scripted")
     key = candor.keys.add(KeyRequest(name="an agent's", rights={"letters": Right.READ})).secret
     with RunningService(candor) as service:
         url = f"{service.url}/mcp"

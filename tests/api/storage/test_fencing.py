@@ -14,6 +14,7 @@ from api.storage.database import open_database
 from api.storage.fencing import Fenced, end_connections_of_dead, fence
 from api.storage.live_processes import NOW, PROCESSES, live_processes
 from multi_agent.storage.trace import Trace
+from multi_agent.values.request import Request
 
 ROW = {
     "id": "me", "host": "here", "process": 1, "process_started": 1.0, "queues": ["research"], "takeover_s": 60.0,
@@ -54,7 +55,7 @@ def test_a_dead_process_can_neither_use_its_connections_nor_open_new_ones(
     mine = open_database(settings)
     end = fence(mine, "me")
     trace = Trace(mine)
-    trace.create("before", "Why?", "papers", "model")
+    trace.create("before", Request(question="Why?"), "papers", "model")
     with mine.connect() as under_way:
         under_way.execute(sql.text("SELECT 1"))
         declare_dead(others)
@@ -62,14 +63,14 @@ def test_a_dead_process_can_neither_use_its_connections_nor_open_new_ones(
             under_way.execute(sql.text("SELECT 1"))
     for _ in range(2):
         with pytest.raises(Fenced, match="other processes took over its jobs"):
-            trace.create("after", "Why?", "papers", "model")
+            trace.create("after", Request(question="Why?"), "papers", "model")
     assert {run.run_id for run in Trace(others).runs()} == {"before"}
 
     join(others)
-    trace.create("joined", "Why?", "papers", "model")
+    trace.create("joined", Request(question="Why?"), "papers", "model")
     end()
     declare_dead(others)
-    trace.create("left", "Why?", "papers", "model")
+    trace.create("left", Request(question="Why?"), "papers", "model")
     mine.dispose()
     assert {run.run_id for run in Trace(others).runs()} == {"before", "joined", "left"}
 

@@ -38,6 +38,7 @@ from multi_agent.model import Message, Usage
 from multi_agent.storage.run_filter import RunFilter
 from multi_agent.storage.trace import SqlJournal, Trace
 from multi_agent.values.events import Event, ModelCalled, RunFinished
+from multi_agent.values.request import Request
 from support.answers import ANSWER
 from support.database import import_stores
 
@@ -101,7 +102,7 @@ def test_old_runs_without_a_key_belong_to_the_local_user(settings: Settings) -> 
     engine = open_database(settings)
     trace = Trace(engine)
     assert {run.key for run in trace.runs()} == {""}
-    trace.create("run_new", "Why?", "papers", "a model", "a key")
+    trace.create("run_new", Request(question="Why?"), "papers", "a model", "a key")
     assert trace.run("run_new").key == "a key"
     engine.dispose()
 

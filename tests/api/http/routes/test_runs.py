@@ -15,6 +15,7 @@ from api.bootstrap import Candor
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Usage
 from multi_agent.values.events import Event, RunFinished
+from multi_agent.values.request import Request
 from support.answers import ANSWER
 from support.service import RunningService, model
 from support.waiting import LIMIT_S
@@ -29,7 +30,9 @@ def candor(make_candor: Callable[..., Candor], serve: Callable[..., EndpointSett
     made = make_candor(llm=serve(model))
     for number in range(12):
         run_id = f"run_{number:02}"
-        made.trace.start(run_id, f"Question {number:02} about Pumps?", COLLECTIONS[number % 3], MODELS[number % 2])
+        made.trace.start(
+            run_id, Request(question=f"Question {number:02} about Pumps?"), COLLECTIONS[number % 3], MODELS[number % 2]
+        )
         if number % 4:
             _end(made, run_id, "failed" if number % 4 == 1 else "cancelled")
     return made

@@ -13,6 +13,7 @@ import pytest
 from api.auth.keys import KeyRequest
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
+from multi_agent.values.request import Request
 from support.service import RunningService
 from support.waiting import LIMIT_S, until
 from vectorstore.models import WebPage
@@ -34,7 +35,7 @@ def download(candor: Candor, content: bytes = PUMPS, url: str = URL, run_id: str
 def candor(make_candor: Callable[..., Candor]) -> Candor:
     """Return Candor with a run that downloaded one file and wrote another. Its collection does not exist yet."""
     made = make_candor(service=ServiceSettings())
-    made.trace.start(RUN, "How cold?", "papers", "small")
+    made.trace.start(RUN, Request(question="How cold?"), "papers", "small")
     download(made)
     made.tools.sandbox(RUN).write("notes.txt", b"Boil the lentils for 20 minutes.")
     return made
@@ -88,7 +89,7 @@ def test_only_a_download_from_the_same_address_replaces_another_content(http: ht
     assert (refused.status_code, refused.json()["title"]) == (422, "Wrong input")
     assert "'papers' has another file named 'heat/pumps.md'" in refused.json()["detail"]
     later = "run_000000000002"
-    candor.trace.start(later, "How cold now?", "papers", "small")
+    candor.trace.start(later, Request(question="How cold now?"), "papers", "small")
     download(candor, PUMPS.replace(b"25", b"28"), URL, later)
     assert keep(http, run_id=later)["indexed"] == 1
     document = documents(http)["heat/pumps.md"]["id"]
@@ -126,7 +127,7 @@ def test_an_unknown_file_is_refused_with_the_names_that_exist(http: httpx.Client
 
 def test_a_reader_of_the_collection_may_not_keep_a_file(make_candor: Callable[..., Candor]) -> None:
     candor = make_candor(service=ServiceSettings(require_key=True))
-    candor.trace.start(RUN, "How cold?", "papers", "small")
+    candor.trace.start(RUN, Request(question="How cold?"), "papers", "small")
     download(candor)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as http:
         for right, status in (("read", 403), ("write", 202)):

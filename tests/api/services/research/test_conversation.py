@@ -19,6 +19,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings.research import ResearchSettings
+from multi_agent.values import request as requests
 from support.marathon import COMPLETED, DOCUMENT, FOLLOW_UP, TIME, WHO, WINNER, Marathon
 from support.panel import (
     COMPLETION,
@@ -160,11 +161,11 @@ class TestRest:
             422,
             True,
         )
-        candor.trace.create("run_of_another", WHO, "papers", "small")
+        candor.trace.create("run_of_another", requests.Request(question=WHO), "papers", "small")
         other = {"question": FOLLOW_UP, "continues": "run_of_another", "collection": "races"}
         refused = http.post("/v1/research", json=other)
         assert (refused.status_code, "asked the collection 'papers', not 'races'" in refused.text) == (422, True)
-        candor.trace.create("run_waiting", WHO, "races", "small")
+        candor.trace.create("run_waiting", requests.Request(question=WHO), "races", "small")
         waiting = http.post("/v1/research", json={"question": FOLLOW_UP, "continues": "run_waiting"})
         assert (waiting.status_code, "has not finished" in waiting.text) == (409, True)
 

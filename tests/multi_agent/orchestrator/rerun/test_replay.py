@@ -136,7 +136,7 @@ async def test_a_run_of_an_older_version_says_what_cannot_be_compared(
 
 
 async def test_an_unfinished_run_is_not_replayed(panel: MakePanel, serve: Serve, trace: Trace) -> None:
-    trace.create("run_waiting", QUESTION, "mixed", "scripted")
+    trace.create("run_waiting", Request(question=QUESTION), "mixed", "scripted")
     with pytest.raises(AgentError, match="has not ended"):
         load_recording(trace, panel(serve(Panel())).tools.calls, "run_waiting")
 
