@@ -21,8 +21,7 @@ from base.models import FrozenModel
 from multi_agent.settings.research import Source
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.answer import Answer, Status
-from multi_agent.values.remembered import EXCHANGES, Exchange
-from multi_agent.values.request import DocumentFilter, Request
+from multi_agent.values.request import EXCHANGES, DocumentFilter, Exchange, Request
 
 _IGNORED_MESSAGES = "Messages with the role 'system' or 'developer' are ignored."
 _NO_ANSWER = "The documents do not contain a complete answer."

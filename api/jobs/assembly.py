@@ -1,7 +1,5 @@
 """Connects the jobs with the code that runs them, for the service, for its worker, and for ``candor worker``."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """Ingests, evaluations and fills of tables as jobs of the service. After a restart, they go on with what is open."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -7,8 +7,6 @@ database for itself. Services that use the same Qdrant server can share one. On 
 because the database is in the home folder.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -5,8 +5,6 @@ who is alive, so the clocks of the machines may differ. A process that could not
 that time stops its jobs, because others will take them over. It joins again as soon as it reaches the database.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

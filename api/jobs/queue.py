@@ -9,34 +9,30 @@ A process has at most one DBOS instance, and therefore at most one service. It c
 repeatedly.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import sqlalchemy as sql
+from dbos import DBOS, WorkflowStatus
+from dbos import error as dbos_error
 
-from api.errors import JobNotFound
+from api.errors import JobNotFound, UsageError
 from api.jobs import dbos_internals
 from api.jobs.dbos_internals import FORMAT
-from api.jobs.locks import start_lock
+from api.jobs.locks import lock_database, lock_home, start_lock
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Outcome
 from api.settings import Settings
 from api.storage.home import create_home
-
-if TYPE_CHECKING:
-    from dbos import WorkflowStatus
 
 FILE = "jobs.db"
 _HOME_FILE = "jobs.owner"  # the id under which DBOS knows the service of this home folder
@@ -108,8 +104,6 @@ class JobQueue:
 
         Raises HomeError, SQLAlchemyError.
         """
-        from dbos import DBOS
-
         DBOS(
             config={
                 "name": "candor",
@@ -164,16 +158,12 @@ class JobQueue:
 
     async def destroy(self) -> None:
         """Close the database. No workflow may be running. Idempotent."""
-        from dbos import DBOS
-
         # DBOS replaced the loop's default executor with its own, which ends with it.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="candor"))
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
 
     async def enqueue(self, spec: JobSpec) -> bool:
         """Add a job. Return False if a job with the same id exists, which stays unchanged."""
-        from dbos import DBOS, error
-
         attributes = {"kind": spec.kind.value, "collection": spec.collection, "key": spec.key, "at": time.time()}
         try:
             await DBOS.enqueue_workflow_with_options_async(
@@ -189,14 +179,12 @@ class JobQueue:
                 },
                 spec.model_dump_json(),
             )
-        except error.DBOSWorkflowIDInUseError:
+        except dbos_error.DBOSWorkflowIDInUseError:
             return False
         return True
 
     async def get(self, job_id: str) -> StoredJob:
         """Return a job. Raises JobNotFound."""
-        from dbos import DBOS
-
         found = await DBOS.get_workflow_status_async(job_id)
         if found is None or not found.attributes or not isinstance(found.input, dict):  # text if it cannot be read
             raise JobNotFound(job_id)
@@ -206,15 +194,11 @@ class JobQueue:
 
     async def is_running_here(self, job_id: str) -> bool:
         """Return whether DBOS has handed out the job to this process, and not to another one since."""
-        from dbos import DBOS
-
         found = await DBOS.get_workflow_status_async(job_id)
         return found is not None and (found.status, found.executor_id) == ("PENDING", self.executor)
 
     async def list(self, kinds: Sequence[JobKind], statuses: Set[JobStatus], limit: int, offset: int) -> list[Job]:
         """Return a page of jobs, newest first. It may contain jobs of other statuses, which the caller filters out."""
-        from dbos import DBOS
-
         names = {name for name, status in _STATUSES.items() if status in statuses}
         if JobStatus.WAITING in statuses:
             names.add("PENDING")  # an ingest that this process has taken from the queue may wait for a slot
@@ -232,8 +216,6 @@ class JobQueue:
 
     async def cancel(self, job_id: str) -> None:
         """Remove a job from its queue."""
-        from dbos import DBOS
-
         await DBOS.cancel_workflow_async(job_id)
 
     async def resume(self, job_id: str) -> bool:
@@ -243,8 +225,6 @@ class JobQueue:
 
     async def count_deaths(self, worker_id: str) -> None:
         """Count in each job of a worker that the worker ended while it ran the job."""
-        from dbos import DBOS
-
         for each in await DBOS.list_workflows_async(executor_id=worker_id, status="PENDING", load_input=False):
             deaths = (each.attributes or {}).get(_DEATHS, 0) + 1
             await DBOS.update_workflow_attributes_async(each.workflow_id, {_DEATHS: deaths}, merge=True)
@@ -329,8 +309,6 @@ def _to_datetime(milliseconds: int | None) -> datetime | None:
 
 
 def _register_workflow(name: str, execute: Callable[[str], Awaitable[str]]) -> None:
-    from dbos import DBOS
-
     @DBOS.workflow(name=name)
     async def job(content: str) -> str:
         return await execute(content)
@@ -360,3 +338,26 @@ def _database_url(settings: Settings) -> str:
         connection.execute(sql.text("PRAGMA journal_mode=WAL"))  # persistent: readers do not block the writer
     engine.dispose()
     return url.render_as_string()
+
+
+@contextmanager
+def no_service(settings: Settings, engines: Iterable[sql.Engine]) -> Iterator[None]:
+    """Keep services from starting on the home folder and the databases until the end of the block.
+
+    Raises UsageError if one runs, or if there are unfinished jobs.
+    """
+    with ExitStack() as locks:
+        locks.enter_context(lock_home(settings.home))
+        for engine in engines:
+            try:
+                locks.enter_context(lock_database(engine, None))
+            except UsageError as error:
+                raise UsageError(
+                    "A service uses one of the databases. Stop all services that use it, and run the command again."
+                ) from error
+        if unfinished := count_unfinished(settings):
+            raise UsageError(
+                f"The service has {unfinished} unfinished jobs, which cannot be copied. Start it with `candor serve`, "
+                "wait until they have ended or cancel them, stop the service, and run the command again."
+            )
+        yield

@@ -4,8 +4,6 @@ A run continues after the client that started it disconnects. When the service s
 and the next start of the service resumes it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -6,8 +6,6 @@ queue when there is room. After its process has ended, the next start of the ser
 which work is already done.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import logging

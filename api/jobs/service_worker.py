@@ -5,8 +5,6 @@ over one ``Channel`` of ``base/rpc.py``. When the worker ends, the service start
 the jobs again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from benchmarks.fuzz.references import REGISTRY, TEXTS, VALUES
 from benchmarks.fuzz.search import Property
 from multi_agent.errors import PlanError
-from multi_agent.orchestrator.plan_progress import PlanProgress
+from multi_agent.orchestrator.executor import PlanProgress
 from multi_agent.orchestrator.planning.drafting import draft_plan, planner_response, revision_response, with_documents
 from multi_agent.orchestrator.planning.proposal import without_question
 from multi_agent.orchestrator.planning.templates import (

@@ -5,8 +5,6 @@ the size of the prompt, retry, and limit concurrency; ``models.py`` shows them i
 into an LLM. A retry after an invalid response is a new request and passes through all wrappers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 

@@ -14,8 +14,6 @@
 The demo puts ReplayingLLM in place of everything per endpoint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path

@@ -3,8 +3,6 @@
 Used by ``candor doctor`` and the set-up card of the web page.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus

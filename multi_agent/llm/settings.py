@@ -1,7 +1,5 @@
 """Settings of one model endpoint. ``api`` reads them from the environment and from candor.toml."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 

@@ -6,8 +6,6 @@ with 400, DeepSeek with 422, OpenRouter with 404, llama.cpp with 500. Candor the
 without the picture. If it succeeds now, the picture was the cause.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import secrets

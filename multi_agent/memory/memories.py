@@ -31,8 +31,7 @@ from multi_agent.errors import AgentError, NotKept
 from multi_agent.memory.similarity import SimilarityScale, similarity
 from multi_agent.storage.tables import SELECTION
 from multi_agent.values.answer import Answer, Status
-from multi_agent.values.remembered import EXCHANGES, Exchange, Remembered, ToolUse, words_to_look_up
-from multi_agent.values.request import Request
+from multi_agent.values.request import EXCHANGES, Exchange, Remembered, Request, ToolUse, words_to_look_up
 from vectorstore.store import Vectors
 
 

@@ -7,8 +7,6 @@ The planner sees them as examples, and a request can name a template. Similarity
 embeddings.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -7,8 +7,6 @@ The cosine of two texts on different subjects is about 0.1 with one model and ab
 scale of a model is measured once on unrelated texts and stored under the model's name.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ The answer of a plan that ends in a Reader has its claims after those of the ste
 chain contains the answer to the one before, so the last claims alone do not explain the answer.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath

@@ -1,7 +1,5 @@
 """The attempts of a run. Runs a plan, judges the answer and revises the plan until no revision is worthwhile."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

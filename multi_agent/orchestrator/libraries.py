@@ -1,7 +1,5 @@
 """The library of a run with a document filter, or with the passages that the caller gave with the question."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace

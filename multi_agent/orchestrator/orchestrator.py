@@ -1,7 +1,5 @@
 """The entry point of research. Validates a request and runs it to a terminal state with ``run.py``."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One run, which triages the question, plans, executes attempts and finishes in a terminal state."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Sequence
@@ -18,9 +16,8 @@ from multi_agent.library import CatalogueEntry
 from multi_agent.llm.wrappers.usage import BudgetUsage
 from multi_agent.orchestrator.answer_builder import AnswerBuilder, RunCounter
 from multi_agent.orchestrator.attempts import Attempts
-from multi_agent.orchestrator.executor import Executor
+from multi_agent.orchestrator.executor import Executor, MergeOrder
 from multi_agent.orchestrator.libraries import FilteredLibrary, with_given_passages
-from multi_agent.orchestrator.plan_progress import MergeOrder
 from multi_agent.orchestrator.planning.dependencies import RunDependencies, RunModels, without_sources
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
@@ -40,8 +37,7 @@ from multi_agent.values.context import FollowUp, ResearchContext, Synthesis, Und
 from multi_agent.values.events import Event, RunFinished, RunResumed, RunStarted, started_in
 from multi_agent.values.evidence_events import Searched
 from multi_agent.values.plan import Plan, PlanExample
-from multi_agent.values.remembered import Remembered, words_to_look_up
-from multi_agent.values.request import Request
+from multi_agent.values.request import Remembered, Request, words_to_look_up
 from multi_agent.values.tasks import TaskStorage
 from vectorstore.errors import StoreError
 

@@ -5,8 +5,6 @@ Therefore, a resumed run builds the same prompts and the journal answers them. A
 ``STEP.AGENT``. Its messages may wake other agents. Each agent reacts at most once to a step, so reactions always end.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count

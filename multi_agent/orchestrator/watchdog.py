@@ -5,8 +5,6 @@ that blocks it. Time counts as CPU time of the loop's thread: a process that was
 of the run. Code that blocks without computing, or that computes outside Python, is not interrupted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import logging

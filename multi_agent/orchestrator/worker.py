@@ -1,7 +1,5 @@
 """The worker of a run, which runs an agent for each task with its kit and time limit, and returns the result."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ Built from the shared context and the attempts. Prompts show it when a plan is r
 a run failed or could not begin.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.values.plan import PlanExample
-from multi_agent.values.remembered import Remembered, ToolUse
+from multi_agent.values.request import Remembered, ToolUse
 
 
 def show_remembered(remembered: Remembered, fields: str) -> str:

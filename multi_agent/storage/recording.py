@@ -16,20 +16,23 @@ from multi_agent.errors import RunExists, RunNotStored, RunUnderWay
 from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.llm.wrappers.usage import Meter
 from multi_agent.model import Usage
-from multi_agent.storage.environments import Environment, forget_unused, keep_environment
-from multi_agent.storage.sizes import store_size
 from multi_agent.storage.tables import (
+    CALLS,
     CITATIONS,
     EVENTS,
     JOURNAL,
     RUNS,
+    Environment,
     answer_columns,
     citation_rows,
     event_row,
+    forget_unused,
     journal_row,
+    keep_environment,
+    store_size,
     within,
 )
-from multi_agent.storage.tool_calls import CALLS, ToolCalls, ToolEntry, tool_row
+from multi_agent.storage.tool_calls import ToolCalls, ToolEntry, tool_row
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.answer import Answer
 from multi_agent.values.events import Event, ModelFailed, RunResumed, RunStarted, started_in

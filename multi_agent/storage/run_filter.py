@@ -1,7 +1,5 @@
 """The filter and the order of a list of runs."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from pydantic import AwareDatetime, Field

@@ -1,28 +1,16 @@
 """Tool calls with their results, in SQL. They are part of the trace, and a resumed run does not repeat them."""
 
-from __future__ import annotations
-
 from datetime import UTC
 from typing import Any
 
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
-from base.database import METADATA, SqlStore
+from base.database import SqlStore
 from base.models import FrozenModel
-from multi_agent.storage.tables import CompressedJSON
+from multi_agent.storage.tables import CALLS
 from multi_agent.tool import ToolResult
-from multi_agent.values.remembered import ToolUse
-
-CALLS = sql.Table(
-    "tool_calls",
-    METADATA,
-    sql.Column("run_id", sql.String(64), primary_key=True),
-    sql.Column("key", sql.String(64), primary_key=True),
-    sql.Column("occurrence", sql.Integer, primary_key=True),
-    sql.Column("began_at", sql.DateTime(timezone=True), nullable=False),
-    sql.Column("entry", CompressedJSON, nullable=False),
-)
+from multi_agent.values.request import ToolUse
 
 
 class ToolEntry(FrozenModel):

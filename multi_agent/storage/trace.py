@@ -3,8 +3,6 @@
 Writes are small and run in the event loop in order. On SQLite in WAL mode, a write takes well under a millisecond.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,9 +15,7 @@ from base.models import FrozenModel
 from multi_agent.errors import RunNotFound, RunUnderWay
 from multi_agent.llm.wrappers.journal import Journal, JournalEntry
 from multi_agent.llm.wrappers.usage import Meter
-from multi_agent.storage.environments import Environment, find_environment, keep_environment
 from multi_agent.storage.run_filter import ALL_RUNS, Rating, RunFilter, RunSort, RunState
-from multi_agent.storage.sizes import store_size
 from multi_agent.storage.tables import (
     CITATIONS,
     EVENTS,
@@ -27,12 +23,16 @@ from multi_agent.storage.tables import (
     JOURNAL,
     RUNS,
     Citation,
+    Environment,
     answer_columns,
     citation_rows,
     event_row,
+    find_environment,
     includes,
     journal_row,
+    keep_environment,
     other_tokens,
+    store_size,
     within,
 )
 from multi_agent.values.answer import Answer, Status

@@ -3,8 +3,6 @@
 Texts of people, documents and models are content. Only ``Content`` returns content, and it is not used by default.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

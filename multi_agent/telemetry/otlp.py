@@ -5,8 +5,6 @@ until spans arrive again. The variables of the OpenTelemetry specification confi
 sampling and resource attributes.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

@@ -5,8 +5,6 @@ run that is resumed after a crash finds its approvals unchanged: decisions remai
 The step's timeout is paused meanwhile.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -11,8 +11,6 @@ A page can offer a link for each letter, so that the choice of links carries a t
 need an approval once the run has read documents, and a site may offer only ``NEW_PER_SITE`` addresses.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

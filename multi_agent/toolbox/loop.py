@@ -7,8 +7,6 @@ The loop returns a conversation. The agent then asks the model for a result of i
 tools are numbered over the whole loop: ``number_units(use.passages)`` returns them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Sequence

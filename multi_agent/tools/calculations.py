@@ -1,7 +1,5 @@
 """Calculates: arithmetic, with exact fractions and 50 digits for irrational results, units of measure, and dates."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Searches the collection of the run, and reads its documents from a given passage on."""
 
-from __future__ import annotations
-
 import asyncio
 import difflib
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A file that the run wrote is no source: its text could be the model's own words.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Searches the web with the configured engine, and reads web pages as passages that can be quoted."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 The levels of the hierarchy are supervisor, planner, workers and tools.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 

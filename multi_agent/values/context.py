@@ -13,7 +13,7 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from multi_agent.library import within
-from multi_agent.values.remembered import Exchange
+from multi_agent.values.request import Exchange
 from vectorstore.models import Chunk, Origin, PrintedPages, Scalar
 
 

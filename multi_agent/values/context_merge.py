@@ -4,8 +4,6 @@ Collections of identified items (queries, chunks, evidence, …) are merged by u
 each other's items. Single values are replaced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@
 by ``type``. Publishers do not depend on their subscribers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -26,8 +24,7 @@ from multi_agent.values.evidence_events import (
     Searched,
 )
 from multi_agent.values.plan import Attempt, Plan, PlanExample
-from multi_agent.values.remembered import Remembered
-from multi_agent.values.request import Request
+from multi_agent.values.request import Remembered, Request
 
 
 class RunStarted(FrozenModel):

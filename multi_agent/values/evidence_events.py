@@ -1,7 +1,5 @@
 """Events about passages, evidence and claims."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 

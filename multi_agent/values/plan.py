@@ -10,8 +10,6 @@ A saved plan is a template: its texts may contain ``@{question}`` and, for each 
 ``orchestrator/planning/templates.py`` fills them in.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ They are numbered, quoted and checked like passages of documents. ``Chunk.origin
 offsets in the text of the page, in the result, or in the joined passages that the caller gave from one source.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import unicodedata

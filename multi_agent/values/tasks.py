@@ -13,8 +13,6 @@ agents or for one:
 An agent does not receive its own messages unless an entry names it.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime

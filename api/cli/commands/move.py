@@ -39,7 +39,7 @@ def move(
     Example: candor move --to-database postgresql+psycopg://candor@db/candor --to-store http://qdrant:6333
     """
     from api.bootstrap import Candor
-    from api.jobs.idle import no_service
+    from api.jobs.queue import no_service
     from api.services.move.move import Move, MoveTarget
 
     if not (to_database or to_store):

@@ -19,8 +19,8 @@ from ingest.errors import DocumentNotFound
 from ingest.ledger.records import DocumentText
 from multi_agent.errors import RunExists, RunNotFound
 from multi_agent.settings.research import ResearchSettings
-from multi_agent.storage.environments import Environment
 from multi_agent.storage.recording import Recording, RunArchive
+from multi_agent.storage.tables import Environment
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import IMPORTED, Answer
 from vectorstore.errors import CollectionNotFound

@@ -31,8 +31,7 @@ from multi_agent.values.events import (
     StepStarted,
 )
 from multi_agent.values.evidence_events import Searched
-from multi_agent.values.remembered import Remembered
-from multi_agent.values.request import LONGEST
+from multi_agent.values.request import LONGEST, Remembered
 from vectorstore.models import NAME, names_in
 
 LARGEST_FILE = 16_000_000

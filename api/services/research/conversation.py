@@ -16,8 +16,7 @@ from base.models import FrozenModel
 from multi_agent.errors import AgentError
 from multi_agent.memory.memories import exchange_of, in_few_words
 from multi_agent.storage.trace import RunSummary, Trace
-from multi_agent.values.remembered import EXCHANGES, Exchange
-from multi_agent.values.request import Request
+from multi_agent.values.request import EXCHANGES, Exchange, Request
 
 MOST_TURNS = 100
 

@@ -4,8 +4,6 @@ OpenAI's client closes a stream at its last event, ``[DONE]``. The end of the bo
 closed too, and the next request to a hosted model opens a new one: two or three round trips, for TCP and TLS.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress

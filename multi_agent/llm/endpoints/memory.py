@@ -3,8 +3,6 @@
 Among them is the form in which a request tells an OpenAI-compatible endpoint the JSON schema of its response.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -12,8 +12,6 @@ The endpoint enforces these limits with the full schema.
 The outline has quoted names and no trailing comma, because models without constrained decoding copy its form.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

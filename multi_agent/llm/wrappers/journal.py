@@ -12,8 +12,6 @@ Every call of an agent, or of a part of the supervisor, passes through ``RunLLM`
 calls the model. ``_recorded_or_sent`` then records its response.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict

@@ -8,8 +8,6 @@ differ, so a changed prompt or a new agent does not break a replay. ``drifted`` 
 from the recorded ones.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence

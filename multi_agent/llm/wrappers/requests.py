@@ -10,8 +10,6 @@ them, because a JSON text may contain any number of repetitions. Without ``Repet
 output limit, which takes minutes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import random

@@ -1,7 +1,5 @@
 """The dependencies of a run, built once and shared by many runs, and the models of its callers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from multi_agent.agent import AgentCard

@@ -1,7 +1,5 @@
 """What triage, planner and reviser know of a run. Its documents are a short list, and a model may misspell names."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +11,7 @@ from multi_agent.model import LLM
 from multi_agent.prompts.show_passages import titled
 from multi_agent.values.bus import Publish
 from multi_agent.values.plan import Plan
-from multi_agent.values.remembered import Remembered
+from multi_agent.values.request import Remembered
 from vectorstore.text.languages import detect_query, detect_surely, name_languages
 
 

@@ -5,8 +5,6 @@ The JSON schema offers each agent with its own inputs, but a response is parsed 
 ``validation.py`` reports all of them to the model at once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Plans of a single step for the modes ``direct`` and ``fast``, which need no planner."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 

@@ -3,8 +3,6 @@
 Each operation takes one model call, and one more for each correction of an invalid plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ The model only marks texts that state the whole question, and words that another
 other part of the plan.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal, get_origin

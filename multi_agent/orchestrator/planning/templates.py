@@ -5,8 +5,6 @@ plan is not saved or followed if its texts contain a figure, a name or quoted wo
 consecutive words of it.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections import Counter

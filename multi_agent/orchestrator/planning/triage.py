@@ -4,8 +4,6 @@ The planner and the agents then need no chat history, and only questions that ne
 longer prompt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +26,7 @@ from multi_agent.values.bus import Publish
 from multi_agent.values.context import Synthesis, Understanding
 from multi_agent.values.events import PlanMade, QuestionCompleted, ResponseRepaired
 from multi_agent.values.plan import Plan
-from multi_agent.values.remembered import Exchange
+from multi_agent.values.request import Exchange
 
 _TITLES = 20  # titles of cited documents in the prompt
 

@@ -5,8 +5,6 @@ is a whole list entry is replaced by all entries if the value is a list. Inside 
 value as text.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Parallel calls end in any order, so the events of a step are compared without th
 compared, nor are events that only a live run has: announcements of calls, drafts of an answer, and approvals.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -25,7 +23,7 @@ from multi_agent.llm.wrappers.journal import JournalEntry
 from multi_agent.llm.wrappers.replay import common_lines
 from multi_agent.model import LLMRequest, Message
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
-from multi_agent.storage.environments import DocumentVersion, Environment
+from multi_agent.storage.tables import DocumentVersion, Environment
 from multi_agent.values.events import Event, RunFinished, RunStarted
 from multi_agent.values.evidence_events import Searched
 

@@ -1,7 +1,5 @@
 """Forks of a run: what a fork can change, the checks before it starts, and the copies of the run's calls."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from pydantic import Field, TypeAdapter, ValidationError

@@ -5,8 +5,6 @@ documents again, so it detects changed documents. It calls no tools of MCP serve
 descriptions of its tools.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -37,8 +35,8 @@ from multi_agent.orchestrator.rerun.difference import (
     without_end,
 )
 from multi_agent.settings.research import ResearchSettings
-from multi_agent.storage.environments import Environment
 from multi_agent.storage.recording import Recording, last_try
+from multi_agent.storage.tables import Environment
 from multi_agent.storage.tool_calls import ToolCalls, ToolEntry
 from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Answer

@@ -12,7 +12,7 @@ from openai import AsyncOpenAI, OpenAI
 from api.http.openai_chat import ChatRequest, annotated_text
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.context import Claim
-from multi_agent.values.remembered import EXCHANGES
+from multi_agent.values.request import EXCHANGES
 from support.answers import ANSWER, RUN
 from support.service import QUESTION
 

@@ -11,8 +11,7 @@ from multi_agent.memory.memories import EXCHANGES, PREFERENCES, Memories
 from multi_agent.memory.similarity import SimilarityScale
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.values.answer import Answer, Status
-from multi_agent.values.remembered import Exchange, Remembered, ToolUse
-from multi_agent.values.request import Request
+from multi_agent.values.request import Exchange, Remembered, Request, ToolUse
 from support.database import make_engine
 from support.scales import shifted
 from vectorstore.embedding.embedder import Embedder

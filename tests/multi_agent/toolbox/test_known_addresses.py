@@ -16,8 +16,7 @@ from multi_agent.tool import ToolResult
 from multi_agent.toolbox.granted_tool import NEW_PER_SITE, WHY_ASKED, KnownAddresses
 from multi_agent.toolbox.toolbox import Toolbox
 from multi_agent.values.answer import Answer
-from multi_agent.values.remembered import Exchange
-from multi_agent.values.request import Request
+from multi_agent.values.request import Exchange, Request
 from support.handyman import TASK, calls, handyman, report, rounds
 from support.panel import COMPLETION, role_of
 from support.scripted_endpoint import ScriptedEndpoint

@@ -5,8 +5,6 @@ new file and a line in ``ENGINES``. The process loads the model with the first e
 at a time. Format of the files: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
-from __future__ import annotations
-
 import signal
 import struct
 from collections.abc import Callable

@@ -7,8 +7,6 @@ tuples, enums, constants, references, alternatives, short lengths of strings, sm
 enforce ``pattern``, ``format`` and ``uniqueItems``; validation of the response does.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """llama.cpp, from the package xllamacpp: reads every GGUF file, and computes on a GPU if its build supports one."""
 
-from __future__ import annotations
-
 import secrets
 from importlib.metadata import version
 from typing import Any, Self

@@ -4,8 +4,6 @@ Prompts with a common beginning share its computation, and text that repeats the
 time (prompt lookup).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

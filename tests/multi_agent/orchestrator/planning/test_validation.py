@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.orchestrator.plan_progress import PlanProgress
+from multi_agent.orchestrator.executor import PlanProgress
 from multi_agent.orchestrator.planning.validation import answering_step, faults
 from multi_agent.values.plan import Mode, Plan, Step
 
