@@ -34,7 +34,7 @@ from multi_agent.values.context import Claim, ContextUpdate, Evidence, Finding, 
 from multi_agent.values.events import AttemptEnded, Event, StepFailed, StepFinished, StepSkipped, ToolReturned, Voted
 from multi_agent.values.evidence_events import ContradictionFound
 from multi_agent.values.request import Request, Selection
-from vectorstore.models import Chunk, GivenPassage, Origin, WebPage
+from vectorstore.models import Chunk, GivenPassage, WebPage
 from vectorstore.text.languages import language_note
 
 _OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skipped"}
@@ -49,10 +49,12 @@ class RunCounter:
     def __init__(self, offered: Collection[str] = ()) -> None:
         self._offered = offered
         self._attempts = 0
-        self._contradictions: list[tuple[str, ...]] = []
+        self.contradictions: list[tuple[str, ...]] = []
+        """The sides of the possible contradictions, in order."""
         self._outcomes: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._tool_calls: dict[tuple[str, int], ToolReturned] = {}
-        self._votes: list[Vote] = []
+        self.votes: list[Vote] = []
+        """The votes between agents or samples, in order."""
 
     async def listen(self, event: Event) -> None:
         """Count attempts, outcomes of steps, tool calls, votes and contradictions. Subscribe this to the run's bus."""
@@ -64,21 +66,11 @@ class RunCounter:
         elif isinstance(body, ToolReturned):
             self._tool_calls[body.key, body.occurrence] = body  # a retried step repeats its calls
         elif isinstance(body, ContradictionFound):
-            self._contradictions.append(body.sides)
+            self.contradictions.append(body.sides)
         elif isinstance(body, Voted):
-            self._votes.append(Vote(**body.model_dump(exclude={"type"})))
+            self.votes.append(Vote(**body.model_dump(exclude={"type"})))
             answers = [group for group in body.groups if group.answer != INSUFFICIENT]
-            self._contradictions += [(answers[0].answer, other.answer) for other in answers[1:]]
-
-    @property
-    def votes(self) -> tuple[Vote, ...]:
-        """The votes between agents or samples, in order."""
-        return tuple(self._votes)
-
-    @property
-    def contradictions(self) -> tuple[tuple[str, ...], ...]:
-        """The sides of the possible contradictions, in order."""
-        return tuple(self._contradictions)
+            self.contradictions += [(answers[0].answer, other.answer) for other in answers[1:]]
 
     def summary(
         self, context: ResearchContext | None, catalogue: Sequence[CatalogueEntry], answer: Synthesis | None
@@ -99,13 +91,10 @@ class RunCounter:
             quotes=len(found),
             records=len(context.records) if context else 0,
             computations=len(context.computations) if context else 0,
-            documents=_documents(chunks, cited, catalogue),
-            pages=_pages(chunks, cited, catalogue),
-            given_passages=_given_passages(chunks, cited, catalogue),
-            web_pages=SourceCount(cited=len(_urls(cited)), read=len(_urls(chunks) | _urls(found))),
+            **_source_counts(chunks, found, cited, catalogue),
             tools=tools,
             tools_offered=len({*self._offered, *tools}),
-            contradictions=len(self._contradictions),
+            contradictions=len(self.contradictions),
         )
 
     def _tools(self) -> dict[str, ToolCount]:
@@ -150,38 +139,37 @@ def _cited(answer: Synthesis) -> Iterable[Evidence]:
             yield from each.evidence
 
 
-def _documents(chunks: Sequence[Chunk], cited: Sequence[Evidence], catalogue: Sequence[CatalogueEntry]) -> SourceCount:
-    return SourceCount(
-        cited=len({each.document_id for each in cited if each.origin is None}),
-        read=len({each.document_id for each in chunks if each.origin is None}),
-        total=sum(not entry.given for entry in catalogue),
-    )
+def _source_counts(
+    chunks: Sequence[Chunk], found: Sequence[Evidence], cited: Sequence[Evidence], catalogue: Sequence[CatalogueEntry]
+) -> dict[str, SourceCount]:
+    """Return how many documents, pages, given passages and web pages were cited and read, and how many there are."""
+    indexed = [each for each in chunks if each.origin is None]
+    quoted = [each for each in cited if each.origin is None]
+    given = {each.chunk_id for each in cited if isinstance(each.origin, GivenPassage)}
+    return {
+        "documents": SourceCount(
+            cited=len({each.document_id for each in quoted}),
+            read=len({each.document_id for each in indexed}),
+            total=sum(not entry.given for entry in catalogue),
+        ),
+        "pages": SourceCount(
+            cited=len(_pages(quoted)), read=len(_pages(indexed)), total=sum(entry.pages for entry in catalogue)
+        ),
+        "given_passages": SourceCount(
+            cited=len(given),
+            read=sum(isinstance(chunk.origin, GivenPassage) for chunk in chunks),
+            total=sum(entry.chunks for entry in catalogue if entry.given),
+        ),
+        "web_pages": SourceCount(cited=len(_urls(cited)), read=len(_urls([*chunks, *found]))),
+    }
 
 
-def _pages(chunks: Sequence[Chunk], cited: Sequence[Evidence], catalogue: Sequence[CatalogueEntry]) -> SourceCount:
-    return SourceCount(
-        cited=len(_pages_of(cited)), read=len(_pages_of(chunks)), total=sum(entry.pages for entry in catalogue)
-    )
-
-
-def _pages_of(sources: Iterable[Chunk | Evidence]) -> set[tuple[str, int]]:
-    """Return the pages of the collection's documents, each with the id of its document."""
-    return {(each.document_id, page) for each in sources if each.origin is None for page in each.pages}
-
-
-def _given_passages(
-    chunks: Sequence[Chunk], cited: Sequence[Evidence], catalogue: Sequence[CatalogueEntry]
-) -> SourceCount:
-    return SourceCount(
-        cited=len({each.chunk_id for each in cited if isinstance(each.origin, GivenPassage)}),
-        read=sum(isinstance(chunk.origin, GivenPassage) for chunk in chunks),
-        total=sum(entry.chunks for entry in catalogue if entry.given),
-    )
+def _pages(sources: Iterable[Chunk | Evidence]) -> set[tuple[str, int]]:
+    return {(each.document_id, page) for each in sources for page in each.pages}
 
 
 def _urls(sources: Iterable[Chunk | Evidence]) -> set[str]:
-    origins: Iterable[Origin | None] = (each.origin for each in sources)
-    return {origin.url for origin in origins if isinstance(origin, WebPage)}
+    return {each.origin.url for each in sources if isinstance(each.origin, WebPage)}
 
 
 def answer_in(update: ContextUpdate) -> Synthesis | None:
@@ -312,8 +300,8 @@ class AnswerBuilder:
             completed_question=self.completed_question,
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
-            votes=self._counter.votes,
-            contradictions=self._counter.contradictions,
+            votes=tuple(self._counter.votes),
+            contradictions=tuple(self._counter.contradictions),
             searched=self._searched,
             coverage=coverage(context, self.catalogue),
             summary=self._counter.summary(context, self.catalogue, synthesis),

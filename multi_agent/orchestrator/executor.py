@@ -47,10 +47,6 @@ class PlanProgress:
     def finished(self) -> bool:
         return len(self._finished) == len(self._steps)
 
-    @property
-    def failures(self) -> tuple[FailedStep, ...]:
-        return tuple(self.failed.values())
-
     def start_ready(self) -> tuple[Step, ...]:
         """Return the steps that can start now, in the plan's order, and mark them as started."""
         ready = tuple(
@@ -206,7 +202,7 @@ class Executor:
                 failure = await self._settle(ended, results, _chain(plan, ended) if ended is answering else None)
                 progress.finish(ended, failure)
                 await self._reactions.after(ended.id, is_last=progress.finished)
-        return progress.failures
+        return tuple(progress.failed.values())
 
     async def _keep_finished(self, plan: Plan, progress: PlanProgress, answering: Step | None) -> None:
         """Mark the steps as finished that an earlier attempt has taken in the same way, and drop replaced outputs."""

@@ -2,13 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from multi_agent.grounding.quotes import fold
 from multi_agent.library import CatalogueEntry, Library
-from multi_agent.orchestrator.planning.dependencies import RunDependencies
-from multi_agent.values.request import DocumentFilter, RagResult, Request, Selection
+from multi_agent.values.request import DocumentFilter, RagResult, Selection
 from multi_agent.values.sources import given_passages
 from vectorstore.mentions import WantedWords
 from vectorstore.models import Chunk, Hit
@@ -68,14 +66,6 @@ class FilteredLibrary:
 _QUERY = 1_000  # characters of a given passage that are used as a query
 _CANDIDATES = 4  # results per given passage
 _GIVEN = "given with the question"
-
-
-def with_given_passages(dependencies: RunDependencies, request: Request) -> RunDependencies:
-    """Return the dependencies of a run with the passages of its request in the library."""
-    if not request.rag_results:
-        return dependencies
-    library = GivenLibrary(dependencies.library, request.rag_results, search=request.search)
-    return replace(dependencies, library=library)
 
 
 class GivenLibrary:

@@ -17,7 +17,7 @@ from multi_agent.llm.wrappers.usage import BudgetUsage
 from multi_agent.orchestrator.answer_builder import AnswerBuilder, RunCounter
 from multi_agent.orchestrator.attempts import Attempts
 from multi_agent.orchestrator.executor import Executor, MergeOrder
-from multi_agent.orchestrator.libraries import FilteredLibrary, with_given_passages
+from multi_agent.orchestrator.libraries import FilteredLibrary, GivenLibrary
 from multi_agent.orchestrator.planning.dependencies import RunDependencies, RunModels, without_sources
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
@@ -59,8 +59,10 @@ class Run:
         like: Sequence[Event] = (),
     ) -> None:
         filtered = FilteredLibrary(dependencies.library, request.filter) if request.filter else None
-        dependencies = replace(dependencies, library=filtered) if filtered else dependencies
-        self._dependencies = dependencies = with_given_passages(dependencies, request)
+        library = filtered or dependencies.library
+        if request.rag_results:
+            library = GivenLibrary(library, request.rag_results, search=request.search)
+        self._dependencies = dependencies = replace(dependencies, library=library)
         self._request, self._chosen = request, chosen
         self._id, self._pausing = run_id, pausing
         self._resumed = resumed = ResumedRun.of(dependencies.trace, run_id)

@@ -206,8 +206,8 @@ class Reactions:
         while news and self._enabled and not is_last:
             said: list[Event] = []
             for registered in self._registry:
-                agent = registered.card.name
-                heard = [each for each in news if _hears(registered.card.listens_to, agent, each)]
+                card, agent = registered.card, registered.card.name
+                heard = [each for each in news if (text := message_of(each)) and hears(card.listens_to, agent, text)]
                 if heard and agent not in reacted:
                     reacted.add(agent)
                     said += await self._wake(f"{step}.{agent}", agent, heard)
@@ -227,8 +227,3 @@ class Reactions:
         events = [said[each] for each in sorted(said)]
         self._shared.add_messages(message for event in events if (message := message_of(event)))
         return events
-
-
-def _hears(listens_to: frozenset[str], agent: str, event: Event) -> bool:
-    message = message_of(event)
-    return message is not None and hears(listens_to, agent, message)

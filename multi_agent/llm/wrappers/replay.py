@@ -50,8 +50,10 @@ class RecordedCalls:
         self._step_errors = {body.agent: body.error.partition(" failed: ")[2] for body in failed}
         ends = [body.reason for body in bodies if isinstance(body, RunFinished)]
         self._budget = next((reason for reason in ends if reason.startswith(BUDGET_REACHED)), "")
-        self._with_pictures = {entry.caller for entry in entries if any(each.pictures for each in entry.messages)}
-        self._checking = {entry.caller for entry in entries if entry.response_model == CLAIM_CHECK}
+        self.with_pictures = {entry.caller for entry in entries if any(each.pictures for each in entry.messages)}
+        """The callers that sent pictures."""
+        self.checking = {entry.caller for entry in entries if entry.response_model == CLAIM_CHECK}
+        """The callers whose model checked claims."""
         self.unknown: list[tuple[str, LLMRequest[Any]]] = []
         """The requests that the run did not make, with the names of their models."""
         self.waiting = False
@@ -73,14 +75,6 @@ class RecordedCalls:
     def model_of(self, caller: str, step: str) -> str:
         """Return the name of the model that the caller used in this step. Empty if it made no call."""
         return self._models.get((caller, step), "")
-
-    def had_pictures(self, caller: str) -> bool:
-        """Return whether a recorded request of the caller has pictures."""
-        return caller in self._with_pictures
-
-    def checked_claims(self, caller: str) -> bool:
-        """Return whether the caller's model checked claims."""
-        return caller in self._checking
 
     async def fail(self, model: str, request: LLMRequest[Any]) -> Never:
         """Raise the recorded error of a request. If its call never ended, wait until the run is cancelled."""
@@ -115,10 +109,10 @@ class RecordedLLM(LLM):
 
     async def takes_pictures(self) -> bool:
         """Return whether the recorded requests of the caller have pictures, so that it sends the same requests."""
-        return self._calls.had_pictures(self._caller)
+        return self._caller in self._calls.with_pictures
 
     def checks_claims(self) -> bool:
-        return self._calls.checked_claims(self._caller)
+        return self._caller in self._calls.checking
 
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:
         """Raise the recorded error of the request. ``RunLLM`` returns recorded responses."""

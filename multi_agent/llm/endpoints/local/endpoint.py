@@ -72,7 +72,11 @@ class LocalModel:
         async with self._turn:
             started = time.monotonic()
             child = await self._loaded()
-            text, end = await self._generate_in_time(child, generation, request.on_text)
+            try:
+                async with asyncio.timeout(self._settings.total_timeout_s):
+                    text, end = await self._generate(child, generation, request.on_text)
+            except TimeoutError:
+                raise timed_out(self._settings, "total_timeout_s") from None
         return Reply(
             text=text,
             truncated=end.truncated,
@@ -113,15 +117,6 @@ class LocalModel:
                 raise self._not_loaded(message)
             child.engine = message
         return child
-
-    async def _generate_in_time(
-        self, child: _Child, generation: Generation, on_text: OnText | None
-    ) -> tuple[str, Generated]:
-        try:
-            async with asyncio.timeout(self._settings.total_timeout_s):
-                return await self._generate(child, generation, on_text)
-        except TimeoutError:
-            raise timed_out(self._settings, "total_timeout_s") from None
 
     async def _generate(self, child: _Child, generation: Generation, on_text: OnText | None) -> tuple[str, Generated]:
         """Return the text and its end. If this is interrupted, the process stops writing."""
