@@ -1,7 +1,5 @@
 """What a job is: its kind, states, specification and outcome, and the contract of the code that runs it."""
 
-from __future__ import annotations
-
 import asyncio
 from enum import StrEnum
 from typing import Any, Literal
@@ -76,7 +74,7 @@ class JobSpec(FrozenModel):
     note: str = Field(default="", description="extra data of the handler; ignored when two requests are compared")
     priority: Priority = Priority.NORMAL
 
-    def same_request(self, other: JobSpec) -> bool:
+    def same_request(self, other: "JobSpec") -> bool:
         """Return whether both specs make the same request."""
         return (self.kind, self.collection, self.content) == (other.kind, other.collection, other.content)
 

@@ -11,8 +11,6 @@ stores entries at its end. ``plans.py`` stores plans.
 The latest suggested questions of each collection are stored with the documents from which they were created.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -97,7 +95,7 @@ class Memories(SqlStore):
         self._embed, self._embedding_model = embed, embedding_model
         self._scale = SimilarityScale(engine, embed, embedding_model)
 
-    def for_key(self, key: str) -> KeyMemory:
+    def for_key(self, key: str) -> "KeyMemory":
         """Return the memory of one API key."""
         return KeyMemory(self, key)
 

@@ -1,7 +1,5 @@
 """Whole runs: what is stored about an ended run, their import and deletion, and the state of a resumed run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
 from datetime import UTC
 from functools import cached_property
@@ -53,7 +51,7 @@ class Recording(FrozenModel):
         """The first event; None if the run ended before it started."""
         return started_in(self.events)
 
-    def renamed(self, run_id: str) -> Recording:
+    def renamed(self, run_id: str) -> "Recording":
         """Return the same run with another id."""
         run, answer, *events = (
             part.model_copy(update={"run_id": run_id}) for part in (self.run, self.answer, *self.events)
@@ -149,7 +147,7 @@ class ResumedRun:
         self.events, self._journal = events, journal
 
     @classmethod
-    def of(cls, trace: Trace, run_id: str) -> ResumedRun:
+    def of(cls, trace: Trace, run_id: str) -> "ResumedRun":
         """Load the events and journal entries of the run."""
         events = trace.events(run_id)
         return cls(events, trace.journal_entries(run_id) if events else ())

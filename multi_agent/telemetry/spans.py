@@ -7,8 +7,6 @@ Other events become events of the span of their step. Trace ids are derived from
 continues its trace.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections import defaultdict
@@ -123,7 +121,7 @@ class SpanListener:
         if isinstance(event.body, RunFinished):
             del self._runs[event.run_id]
 
-    def _start(self, event: Event) -> _RunSpans:
+    def _start(self, event: Event) -> "_RunSpans":
         """Start the span of a run. That of a resumed run has the start and the ids of its first attempt."""
         started: RunStarted | None
         if isinstance(event.body, RunStarted):

@@ -1,7 +1,5 @@
 """The registry and the toolbox of all tools, the tools of a run, and the tools that an agent was granted for a step."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -50,7 +48,7 @@ class ToolRegistry:
     @classmethod
     def discover(
         cls, packages: Iterable[str] = (BUILT_IN,), disabled: Iterable[str] = (), servers: Iterable[str] = ()
-    ) -> ToolRegistry:
+    ) -> "ToolRegistry":
         """Return a registry of all classes with a ToolCard that the modules of these packages define.
 
         Omits ``disabled`` tools. Raises UnknownTool if one of them does not exist. ``servers`` are the names of MCP
@@ -116,7 +114,7 @@ class Toolbox:
                 self._described[name] = asking.result()
         return self._described[name]
 
-    def open(self, run_id: str, library: Library, sources: tuple[Source, ...]) -> RunTools:
+    def open(self, run_id: str, library: Library, sources: tuple[Source, ...]) -> "RunTools":
         """Return the tools of a run with these allowed sources. Close them when the run has ended."""
         return RunTools(self, run_id, library, sources)
 

@@ -1,7 +1,5 @@
 """The result of a run, which is an answer with claims, evidence and coverage, or the reason why there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePath
@@ -73,7 +71,7 @@ class Quote(Quotation):
     """An item of evidence in an answer."""
 
     @classmethod
-    def of(cls, evidence: Evidence, name: str) -> Quote:
+    def of(cls, evidence: Evidence, name: str) -> "Quote":
         """Convert evidence to a quote of the document ``name``. Drops fields that only agents need."""
         return cls(**{**evidence.model_dump(exclude={"name", "why"}), "document": name})
 
@@ -98,7 +96,7 @@ class Computed(FrozenModel):
     source: str = Field(default="", description="what it was computed from, if not from quotes")
 
     @classmethod
-    def of(cls, computation: Computation, names: Mapping[str, str]) -> Computed:
+    def of(cls, computation: Computation, names: Mapping[str, str]) -> "Computed":
         """Convert the computation and its evidence. ``names`` maps the paths of documents to their names."""
         quotes = tuple(Quote.of(item, names[item.document]) for item in computation.evidence)
         return cls(**{**{name: getattr(computation, name) for name in cls.model_fields}, "evidence": quotes})

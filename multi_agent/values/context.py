@@ -4,8 +4,6 @@ An agent receives the fields that its card declares to read. It returns a ``Cont
 declares to write. Only ``context_merge.py`` applies updates to a context.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 
@@ -104,7 +102,7 @@ class Evidence(Quotation):
     why: str = Field(default="", description="what it shows, in the Extractor's words")
 
     @property
-    def place(self) -> Place:
+    def place(self) -> "Place":
         """The identity of the evidence without its number: document id, span, and words of a picture reading."""
         span = (self.document_id, self.start, self.end)
         return (*span, self.quote) if self.picture else span
@@ -343,7 +341,7 @@ class ResearchContext(Contents):
         everywhere = by_documents.pop((), [])
         return (*everywhere, *(within("; ".join(words), documents) for documents, words in by_documents.items()))
 
-    def only(self, fields: Iterable[str]) -> ResearchContext:
+    def only(self, fields: Iterable[str]) -> "ResearchContext":
         """Return the context with ``fields`` and the fields that every agent sees. All others are empty."""
         seen = {*SEEN_BY_ALL, *fields}
         return ResearchContext(**{name: getattr(self, name) for name in seen})

@@ -3,8 +3,6 @@
 ``memory`` stores the entries, and ``prompts/show_remembered.py`` renders them.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
@@ -131,7 +129,7 @@ class DocumentFilter(FrozenModel):
         conditions = tuple(self._conditions())
         return tuple(entry for entry in catalogue if all(condition.is_met(entry) for condition in conditions))
 
-    def _conditions(self) -> Iterator[_Condition]:
+    def _conditions(self) -> "Iterator[_Condition]":
         if self.documents:
             patterns = [_folded(each) for each in self.documents]
             yield _Condition(
@@ -312,7 +310,7 @@ class Request(FrozenModel):
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
     fork: Fork | None = Field(default=None, description="the run that this one repeats up to a step; null for none")
 
-    def validated(self) -> Request:
+    def validated(self) -> "Request":
         """Strip the question. Raises AgentError for an empty or too long question, and for conflicting options.
 
         Also raises AgentError for given passages over the limits.

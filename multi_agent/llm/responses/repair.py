@@ -9,8 +9,6 @@ response is returned unchanged. Libraries such as ``json-repair`` complete trunc
 marks, which is not certain.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -148,7 +146,7 @@ class _Decimal(float):
 
     digits: str
 
-    def __new__(cls, digits: str) -> _Decimal:
+    def __new__(cls, digits: str) -> "_Decimal":
         number = super().__new__(cls, digits)
         number.digits = digits
         return number

@@ -5,8 +5,6 @@ models and servers mark in different ways, asks for a shorter response after an 
 exchanges and the usage of a call.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Sequence
@@ -115,7 +113,7 @@ class TypedLLM(LLM):
         )
 
     async def _converse(
-        self, conversation: _Conversation, messages: list[Message], response_model: type[ResponseT]
+        self, conversation: "_Conversation", messages: list[Message], response_model: type[ResponseT]
     ) -> ResponseT:
         import instructor
         from instructor.core import InstructorRetryException
@@ -142,7 +140,7 @@ class TypedLLM(LLM):
                 raise self._invalid(conversation) from error.__cause__
             raise
 
-    def _invalid(self, conversation: _Conversation) -> InvalidResponse:
+    def _invalid(self, conversation: "_Conversation") -> InvalidResponse:
         last, setting = conversation.exchanges[-1], self._settings.setting
         return InvalidResponse(
             f"The {self._settings.name} gave no valid response in {count(len(conversation.exchanges), 'attempt')}. "

@@ -1,7 +1,5 @@
 """The usage of model calls: the budget of a run, the usage and the faults in its events, and estimates of durations."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -99,7 +97,7 @@ class ResponseFaults(FrozenModel):
     )
     failed: int = Field(default=0, description="model calls that ended without a valid response")
 
-    def __add__(self, other: ResponseFaults) -> ResponseFaults:
+    def __add__(self, other: "ResponseFaults") -> "ResponseFaults":
         ours, theirs = dict(self), dict(other)
         return ResponseFaults(**{name: ours[name] + theirs[name] for name in ours})
 
@@ -165,7 +163,7 @@ class _Average:
     tokens_per_second: float
     seconds_per_weight: float
 
-    def add(self, call: _Average) -> None:
+    def add(self, call: "_Average") -> None:
         self.completion_tokens += _WEIGHT * (call.completion_tokens - self.completion_tokens)
         self.tokens_per_second += _WEIGHT * (call.tokens_per_second - self.tokens_per_second)
         self.seconds_per_weight += _WEIGHT * (call.seconds_per_weight - self.seconds_per_weight)

@@ -1,7 +1,5 @@
 """A model that Candor loads itself, in a child process: ``provider = "local"``."""
 
-from __future__ import annotations
-
 import asyncio
 import platform
 import time
@@ -104,7 +102,7 @@ class LocalModel:
             self._child.close()
         self._child = None
 
-    async def _loaded(self) -> _Child:
+    async def _loaded(self) -> "_Child":
         """Return the process with the loaded model; start it if there is none. Raises a subclass of LLMError."""
         if self._child:
             return self._child
@@ -118,7 +116,7 @@ class LocalModel:
             child.engine = message
         return child
 
-    async def _generate(self, child: _Child, generation: Generation, on_text: OnText | None) -> tuple[str, Generated]:
+    async def _generate(self, child: "_Child", generation: Generation, on_text: OnText | None) -> tuple[str, Generated]:
         """Return the text and its end. If this is interrupted, the process stops writing."""
         while child.unfinished:  # a cancelled request stops at its next token
             await self._receive_part(child)
@@ -138,7 +136,7 @@ class LocalModel:
             raise self._refused(part.reason)
         return text, part
 
-    async def _receive_part(self, child: _Child) -> str | Generated | Refused:
+    async def _receive_part(self, child: "_Child") -> str | Generated | Refused:
         with self._ends_on_failure():
             try:
                 async with asyncio.timeout(self._settings.timeout_s):
@@ -148,7 +146,7 @@ class LocalModel:
         child.unfinished = isinstance(part, str)
         return part
 
-    async def _receive(self, child: _Child) -> Any:
+    async def _receive(self, child: "_Child") -> Any:
         """Return the next message of the process. Raises LLMUnavailable if it has ended."""
         message = await child.messages.get()
         if message is None:
