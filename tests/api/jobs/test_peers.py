@@ -11,7 +11,7 @@ import sqlalchemy as sql
 from sqlalchemy.exc import InternalError, OperationalError
 
 from api.jobs.models import JobKind, JobStatus
-from api.jobs.peers import _TAKEOVER_LOCK, Beat, Peers
+from api.jobs.peers import _TAKEOVER_LOCK, Beat, Peers, Processes
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.settings import ServiceSettings, Settings
@@ -69,7 +69,7 @@ async def test_a_process_without_the_database_stops_its_jobs_and_resumes_them(
 
 async def test_a_marked_job_is_cancelled_even_if_it_starts_later(peers: tuple[Peers, Jobs, SleepHandler]) -> None:
     here, jobs, handler = peers
-    await here.mark_cancelled("later")
+    await here.call(Processes.mark_cancelled, "later")
     await jobs.submit(sleep_job("later", HELD))
     assert (await wait_until_ended(jobs, "later")).status is JobStatus.CANCELLED
     assert handler.started == []
