@@ -1,4 +1,4 @@
-"""The tool protocol and the kit of a tool. Implementations are in ``tools/``, one per file.
+"""The tool protocol and the kit of a tool. Implementations are in ``tools/``.
 
 To add a tool, add a file with a class like this to a tools package:
 

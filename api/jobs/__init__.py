@@ -1,1 +1,1 @@
-"""Durable jobs: models, queue, runner, and one file per kind of job."""
+"""Durable jobs: models, queue, runner, and the handlers of each kind of job."""

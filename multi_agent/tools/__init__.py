@@ -1,1 +1,1 @@
-"""Candor's own tools, one file each. ``multi_agent/tool.py`` defines the contract."""
+"""Candor's own tools. ``multi_agent/tool.py`` defines the contract."""

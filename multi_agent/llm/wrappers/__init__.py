@@ -1,1 +1,1 @@
-"""Wrappers for language models and endpoints. Each module implements one concern."""
+"""Wrappers for language models and endpoints, and the records of their calls."""
