@@ -22,6 +22,7 @@ from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.orchestrator.rerun.replay import Replay, replay
 from multi_agent.storage.recording import load_recording
 from multi_agent.storage.trace import Trace
+from multi_agent.values import request as requests
 from multi_agent.values.events import RunStarted
 from support import replies
 from support.handyman import TASK, calls, handyman, report, rounds
@@ -136,7 +137,7 @@ async def test_a_run_of_an_older_version_says_what_cannot_be_compared(
 
 
 async def test_an_unfinished_run_is_not_replayed(panel: MakePanel, serve: Serve, trace: Trace) -> None:
-    trace.create("run_waiting", Request(question=QUESTION), "mixed", "scripted")
+    trace.create("run_waiting", requests.Request(question=QUESTION), "mixed", "scripted")
     with pytest.raises(AgentError, match="has not ended"):
         load_recording(trace, panel(serve(Panel())).tools.calls, "run_waiting")
 
