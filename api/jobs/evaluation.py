@@ -17,8 +17,8 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.evaluation.evaluations import Evaluations
 from base.models import FrozenModel
 from multi_agent.errors import AgentError
-from multi_agent.evaluation.records import Row
 from multi_agent.evaluation.runner import correctness
+from multi_agent.evaluation.store import Row
 from multi_agent.llm.models import Models
 from multi_agent.settings.research import Budget
 from vectorstore.errors import StoreError

@@ -17,7 +17,7 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.ingest import IngestJobSpec, IngestService, run_ingest_job
 from api.storage.database import is_away
 from ingest.errors import IngestError, IngestUnderWay, LedgerUnavailable
-from ingest.pipeline.reports import IngestReport, Progress
+from ingest.pipeline.tally import IngestReport, Progress
 from vectorstore.errors import StoreError
 
 _AWAY_S = 60.0

@@ -7,7 +7,7 @@ from typing import Any
 from typer import Context
 
 from api.auth.permissions import LOCAL_CALLER
-from api.services.research.again import find_earlier
+from api.services.research.replay import find_earlier
 from multi_agent.storage.trace import Trace
 from multi_agent.values.request import Request
 

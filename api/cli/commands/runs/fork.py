@@ -40,7 +40,7 @@ def fork(
     from api.auth.permissions import LOCAL_CALLER
     from api.cli.ask.run import run_question, show_and_end
     from api.cli.fork_changes import parse_changes
-    from api.services.research.fork import fork_request, step_options
+    from api.services.research.replay import fork_request, step_options
 
     candor = make_candor(home)
     if options:
