@@ -283,7 +283,7 @@ def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    from api.cli.render.console import SafeConsole
+    from api.cli.render.text import SafeConsole
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     console = SafeConsole(file=sys.stderr, highlight=False)

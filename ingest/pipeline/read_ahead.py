@@ -36,7 +36,11 @@ from ingest.pipeline.plan import IndexSettings
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies the files that are being ingested into the private ``folder``, if they are inside the boundary."""
+    """Copies the files that are being ingested into the private ``folder``, if they are inside the boundary.
+
+    Parsers and containers open files by path. The copy is made from the file descriptor that was checked, so nobody can
+    replace the file with a link.
+    """
 
     boundary: Boundary
     folder: Path

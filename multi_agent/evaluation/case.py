@@ -26,7 +26,10 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalize_answer(text: str) -> str:
-    """Return the text with SQuAD normalization."""
+    """Return the text in lower case, without punctuation and English articles, with single spaces.
+
+    This is the normalization of SQuAD (Rajpurkar et al. 2016, the official evaluation script).
+    """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
@@ -210,7 +213,11 @@ class Place(StrEnum):
 
 
 def find_failure(case: Case, *, right: bool) -> Place:
-    """Return the stage at which the answer failed, or ``Place.RIGHT``."""
+    """Return the stage at which the answer failed, or ``Place.RIGHT``, by comparing the trace with the gold.
+
+    The stages retrieval, extraction and use are checked in this order. The first stage that lacks gold is the cause.
+    Without gold, the stage is unknown.
+    """
     if case.answer.status in (Status.FAILED, Status.CANCELLED):
         return Place.RUN_FAILED
     if right:

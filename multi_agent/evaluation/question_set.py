@@ -252,7 +252,10 @@ class DocumentInfo(NamedTuple):
 def find_missing_gold(
     questions: Iterable[Question], documents: Sequence[DocumentInfo], text_of: Callable[[str], str]
 ) -> list[str]:
-    """Return one line for each missing gold entry. ``text_of`` returns the text of a document by its id."""
+    """Return one line for each missing gold entry. ``text_of`` returns the text of a document by its id.
+
+    A misspelt document name would look like a retrieval failure in every figure.
+    """
     by_name = _index_by_name(documents)
     folded_text = lru_cache(maxsize=1)(lambda document: fold(text_of(document)))  # entries are sorted by document
     entries = [(question.id, gold) for question in questions for gold in question.gold]

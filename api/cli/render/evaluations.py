@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from api.cli.render.console import SafeConsole
-from api.cli.render.text import show_table
+from api.cli.render.text import SafeConsole, show_table
 from api.services.reports.report import changed_questions, format_interval, format_spending, format_value, sort_figures
 from base.counts import count
 from multi_agent.evaluation.runner import correctness

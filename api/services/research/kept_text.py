@@ -115,6 +115,7 @@ def _kept(quote: Quote, source: DocumentText) -> KeptText:
 def place_in(source: DocumentText, quote: Quote) -> Quote | None:
     """Return the quote with its offsets and pages in the text; None if the text no longer contains it.
 
+    An edit or a new reader may have moved the quote, and broken its lines at other places.
     Of several places, the one nearest to the old offset counts. White space, quotation marks and dashes may differ.
     """
     text = source.text
