@@ -143,8 +143,7 @@ class Candor:
     @part
     def embedder(self) -> Embedder:
         """The embedding model."""
-        from vectorstore.embedding.cached import CachedEmbedder
-        from vectorstore.embedding.embedder import make_embedder
+        from vectorstore.embedding.embedder import CachedEmbedder, make_embedder
 
         return CachedEmbedder(make_embedder(self.settings.store.embedding))
 

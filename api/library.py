@@ -24,7 +24,7 @@ from api.services.research.conversation import collection_to_ask, with_conversat
 from api.services.research.research import make_request
 from api.settings import load_settings
 from ingest.pipeline.plan import IngestRequest
-from ingest.pipeline.reports import IngestReport
+from ingest.pipeline.tally import IngestReport
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.values.answer import Answer
 from multi_agent.values.bus import ALL

@@ -20,7 +20,7 @@ from api.cli.render.evaluations import progress, show_comparison, show_summary
 from api.settings import load_settings
 from benchmarks.question_sets import make_set
 from multi_agent.evaluation.question_set import load_questions
-from multi_agent.evaluation.records import EvaluationResult, State
+from multi_agent.evaluation.store import EvaluationResult, State
 from multi_agent.evaluation.summary import compare_evaluations, summarize
 from multi_agent.settings.research import Budget
 

@@ -33,7 +33,7 @@ from api.services.research.conversation import with_conversation
 from api.settings import load_settings
 from base.models import FrozenModel
 from benchmarks.retrieval import write_documents
-from multi_agent.evaluation.normalize import contains_phrase, token_f1
+from multi_agent.evaluation.case import contains_phrase, token_f1
 from multi_agent.memory.memories import NO_MEMORY
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.values.answer import Answer, Status

@@ -19,9 +19,9 @@ from rich.table import Table
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.settings import load_settings
-from multi_agent.evaluation.failures import Place
+from multi_agent.evaluation.case import Place
 from multi_agent.evaluation.question_set import QuestionSet, load_questions
-from multi_agent.evaluation.records import EvaluationResult, State
+from multi_agent.evaluation.store import EvaluationResult, State
 from multi_agent.settings.research import Budget
 
 SAMPLES = Path(__file__).parents[1] / "sample_docs"

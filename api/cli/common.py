@@ -1,17 +1,18 @@
-"""Common options, command groups, and printing of results and messages."""
+"""Common options, their completion in a shell, command groups, and printing of results and messages."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from api.cli.completion import complete_collections, complete_runs
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +20,42 @@ if TYPE_CHECKING:
 
     from api.bootstrap import Candor
     from multi_agent.catalog.store import EntryT
+
+_RUNS = 50
+_QUESTION_LENGTH = 60
+_BUSY_TIMEOUT_S = 0.5
+
+
+def complete_collections(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the collections whose names start with ``incomplete``."""
+    names = _query(context, "SELECT DISTINCT collection FROM documents ORDER BY collection")
+    return [name for (name,) in names if name.startswith(incomplete)]
+
+
+def complete_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return the latest runs whose ids start with ``incomplete``, each with its question."""
+    query = f"SELECT run_id, question FROM runs ORDER BY started_at DESC LIMIT {_RUNS}"
+    runs = ((run_id, " ".join(question.split())) for run_id, question in _query(context, query))
+    return [(run_id, question[:_QUESTION_LENGTH]) for run_id, question in runs if run_id.startswith(incomplete)]
+
+
+def _query(context: typer.Context, query: str) -> list[Any]:
+    """Return the rows. Return none if there is no database or it cannot be read now.
+
+    The shell waits for it each time the user presses Tab. So it reads the SQLite database of the data folder directly,
+    and does not import SQLAlchemy. With Postgres, names are not completed.
+    """
+    from api.settings import find_home
+    from api.storage.home import DATABASE
+
+    path = find_home(context.params.get("home")) / DATABASE
+    if not path.exists():
+        return []
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_BUSY_TIMEOUT_S)) as connection:
+            return connection.execute(query).fetchall()
+    except sqlite3.Error:  # an error message would break the line that the user is typing
+        return []
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")]
@@ -94,7 +131,7 @@ def make_candor(home: Path | None, **overrides: Any) -> Candor:
 
 def make_console() -> Console:
     """Return the console for tables and answers, on standard output."""
-    from api.cli.render.console import SafeConsole
+    from api.cli.render.text import SafeConsole
 
     return SafeConsole(highlight=False)
 
@@ -190,3 +227,16 @@ def print_message(text: str, end: str = "\n") -> None:
     from multi_agent.values.sources import readable
 
     print(readable(text), end=end, file=sys.stderr, flush=True)
+
+
+def schema_lines(title: str, schema: dict[str, Any]) -> list[str]:
+    """Return a title and a line per field of a JSON schema. Return no lines if it has no fields."""
+    fields = schema.get("properties", {})
+    lines = [f"  {name}: {_allowed(field)}{field.get('description', '')}" for name, field in fields.items()]
+    return [f"{title} (`--json` has the JSON schema):", *lines] if lines else []
+
+
+def _allowed(field: dict[str, Any]) -> str:
+    """Return the allowed values of a field. Empty if its schema does not list them."""
+    allowed = field.get("enum") or field.get("items", {}).get("enum") or ()
+    return f"{' | '.join(map(str, allowed))}; " if allowed else ""

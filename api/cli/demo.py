@@ -178,7 +178,7 @@ def _answer(candor: Candor, question: str, models: Models | None, *, progress: b
     answer = run_question(candor.panel, candor.collections, request, COLLECTION, progress=progress, models=models)
     if progress:
         from api.cli.render.answers import show_answer
-        from api.cli.render.console import SafeConsole
+        from api.cli.render.text import SafeConsole
 
         show_answer(SafeConsole(highlight=False), answer, candor.settings.home)
     return answer

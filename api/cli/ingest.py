@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ingest.pipeline.discovery import SkippedFile
     from ingest.pipeline.plan import Plan
     from ingest.pipeline.reembed import ReembedReport
-    from ingest.pipeline.reports import IngestReport, Progress
+    from ingest.pipeline.tally import IngestReport, Progress
 
 _SHOWN = 20  # files listed per verdict of a dry run
 _POLL_MS = 500  # how often Ctrl-C is checked
@@ -283,7 +283,7 @@ def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    from api.cli.render.console import SafeConsole
+    from api.cli.render.text import SafeConsole
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     console = SafeConsole(file=sys.stderr, highlight=False)

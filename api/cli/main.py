@@ -46,8 +46,11 @@ def make_app() -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(_global_options)
-    for found in sorted(_find_apps(commands), key=_order):
-        app.add_typer(found)
+    found = list(_find_apps(commands))
+    single = (each for module in found if not module.info.name for each in module.registered_commands)
+    app.registered_commands = sorted(single, key=lambda each: str(each.name or getattr(each.callback, "__name__", "")))
+    for group in sorted((each for each in found if each.info.name), key=lambda each: str(each.info.name)):
+        app.add_typer(group)
     return app
 
 
@@ -79,13 +82,6 @@ def _find_apps(package: ModuleType) -> Iterator[typer.Typer]:
             yield group
         else:
             yield from _find_apps(module)
-
-
-def _order(app: typer.Typer) -> tuple[bool, str]:
-    if app.info.name:
-        return True, app.info.name
-    command = app.registered_commands[0]
-    return False, command.name or str(getattr(command.callback, "__name__", ""))
 
 
 app = make_app()

@@ -21,10 +21,10 @@ from api.services.tables.tables import FillProgress, FillRequest, Tables
 from api.storage.database import is_away
 from base.models import FrozenModel
 from ingest.errors import IngestError, IngestUnderWay, LedgerUnavailable
-from ingest.pipeline.reports import IngestReport, Progress
+from ingest.pipeline.tally import IngestReport, Progress
 from multi_agent.errors import AgentError
-from multi_agent.evaluation.records import Row
 from multi_agent.evaluation.runner import correctness
+from multi_agent.evaluation.store import Row
 from multi_agent.llm.models import Models
 from multi_agent.settings.research import Budget
 from multi_agent.tables.values import Cell, Table

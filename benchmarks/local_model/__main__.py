@@ -37,10 +37,9 @@ from benchmarks.local_model.results import (
     summary,
 )
 from benchmarks.retrieval import write_documents
-from multi_agent.evaluation.case import matches_gold
-from multi_agent.evaluation.normalize import contains_phrase
-from multi_agent.evaluation.observe import Source, observe
+from multi_agent.evaluation.case import contains_phrase, matches_gold
 from multi_agent.evaluation.question_set import Question
+from multi_agent.evaluation.runner import Source, observe
 from multi_agent.memory.memories import NO_MEMORY
 from multi_agent.values.answer import Answer
 from multi_agent.values.request import Request

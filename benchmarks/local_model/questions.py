@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.local_model.results import Record
-from multi_agent.evaluation.normalize import contains_phrase, normalize_answer
+from multi_agent.evaluation.case import contains_phrase, normalize_answer
 from multi_agent.evaluation.question_set import AnswerType, Gold, Question
 
 _SEED = 1

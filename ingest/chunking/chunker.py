@@ -1,7 +1,7 @@
 """Splits a parsed document into few chunks and keeps related text together.
 
 ``segments.py`` splits the document into segments and assigns each the cost of starting a chunk there. Dynamic
-programming finds the partition of the segments into chunks with the lowest cost. ``outline.py`` builds the context
+programming finds the partition of the segments into chunks with the lowest cost. ``segments.py`` builds the context
 lines.
 
 The embedded text of a chunk (context line, table header, text) never exceeds the model's limit. Chunks cover every word
@@ -20,8 +20,7 @@ from math import inf
 from uuid import UUID, uuid5
 
 from base.models import FrozenModel
-from ingest.chunking.outline import Outline, TokenCounter
-from ingest.chunking.segments import Segment, Segmenter, boundary_of
+from ingest.chunking.segments import Outline, Segment, Segmenter, TokenCounter, boundary_of
 from ingest.document import TITLE, BlockKind, ParsedDocument
 from vectorstore.models import Chunk, ChunkKind, PageSpan, Scalar, SectionStart
 from vectorstore.text.sentences import divide

@@ -1,11 +1,10 @@
-"""Files inside documents: the attachments of PDFs, and the objects embedded in Word, Excel and PowerPoint files.
-
-Workbooks that only hold the data of a chart are left out: the chart is read with its document.
-"""
+"""Reads what is embedded in files: objects of Office files, and notes of Evernote."""
 
 from __future__ import annotations
 
+import base64
 import io
+import mimetypes
 import posixpath
 import re
 import zipfile
@@ -13,10 +12,45 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 if TYPE_CHECKING:
     from olefile import OleFileIO
     from pypdfium2 import PdfAttachment, PdfDocument
+
+
+NOTES_MARK = b"<en-export"
+"""The root element of exported notes, within the first bytes of a file."""
+_NO_FILE_NAME = re.compile(r"[/\\]|^\.+")
+
+
+def note_files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of each file attached to notes, in a folder per note.
+
+    Raises ValueError for damaged files.
+    """
+    try:
+        for _, element in ElementTree.iterparse(path):
+            if element.tag != "note":
+                continue
+            for resource in element.iterfind("resource"):
+                name = f"{_part(element.findtext('title', ''))}/{_name(resource)}"
+                yield name, base64.b64decode(resource.findtext("data", "") + "==")
+            element.clear()
+    except ElementTree.ParseError as error:
+        raise ValueError(f"it is not well-formed XML ({error})") from error
+
+
+def _name(resource: Element) -> str:
+    suffix = mimetypes.guess_extension(resource.findtext("mime", "")) or ""
+    return _part(resource.findtext("resource-attributes/file-name", "")) or f"attachment{suffix}"
+
+
+def _part(name: str) -> str:
+    """Return a name without separators of paths and leading dots."""
+    return _NO_FILE_NAME.sub("_", name.strip())[:100]
+
 
 _ATTACHED = b"/EmbeddedFile"
 _EMBEDDED = re.compile(r".+/embeddings/[^/]+\.\w+")

@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from ingest.containers import embedded, enex, mail, outlook
+from ingest.containers import embedded, mail, outlook
 from ingest.decoding import decode
 from ingest.errors import UnreadableFile, UnsupportedFormat
 
@@ -102,7 +102,7 @@ def container_kind(path: Path) -> ContainerKind | None:
         return ContainerKind.TAR if _holds_tar(path, opener) else ContainerKind.COMPRESSED
     if path.suffix.lower() == ".msg" and head.startswith(outlook.SIGNATURE):
         return ContainerKind.OUTLOOK
-    if enex.MARK in head:
+    if embedded.NOTES_MARK in head:
         return ContainerKind.NOTES
     if mail.is_mailbox(head):
         return ContainerKind.MAILBOX
@@ -225,7 +225,7 @@ ENTRIES: dict[ContainerKind, Callable[[Path, int], Entries]] = {
     ContainerKind.MAIL: _loaded(lambda path: mail.attachments(mail.parse(path.read_bytes()))),
     ContainerKind.MAILBOX: _loaded(lambda path: mail.messages(path.read_bytes())),
     ContainerKind.OUTLOOK: _loaded(outlook.attachments),
-    ContainerKind.NOTES: _loaded(enex.attachments),
+    ContainerKind.NOTES: _loaded(embedded.note_files),
     ContainerKind.PDF: _loaded(embedded.pdf_files),
     ContainerKind.OFFICE: _office_entries,
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from base.process import ChildProcess
-from ingest.chunking.outline import TokenCounter
+from ingest.chunking.segments import TokenCounter
 from ingest.containers.unpack import ContainerLimits, Member
 from ingest.errors import (
     FileError,

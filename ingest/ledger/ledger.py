@@ -54,11 +54,14 @@ from ingest.ledger.records import (
 from ingest.ledger.rows import (
     BLOCKS,
     PAGES,
+    change_tags,
+    copy_tags,
     delete_rows,
     hide_versions,
     insert_rows,
     is_document,
     is_given,
+    read_tags,
     remove_documents,
     to_record,
     to_row,
@@ -67,7 +70,6 @@ from ingest.ledger.rows import (
     unhide_versions,
 )
 from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, IDENTITY, PASSAGES, SOURCES, TAGS, TEXTS, database
-from ingest.ledger.tags import change_tags, copy_tags, read_tags
 from vectorstore.text.languages import LANGUAGE
 
 _SHOWN = 5

@@ -16,9 +16,8 @@ from base.models import FrozenModel
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentState, DocumentSummary
 from ingest.pipeline.chunks import chunk_id
-from ingest.pipeline.reports import IngestReport, Progress
 from ingest.pipeline.stored_text import StoredTextIngest
-from ingest.pipeline.tally import Tally
+from ingest.pipeline.tally import IngestReport, Progress, Tally
 from vectorstore.errors import CollectionLocked
 from vectorstore.models import ChunkFilter, CollectionSpec
 from vectorstore.store import Collection, VectorStore

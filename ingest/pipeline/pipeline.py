@@ -21,18 +21,15 @@ from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import STARTED, DocumentState, DocumentSummary, Stage, Touched
 from ingest.ledger.versions import delete_hidden_chunks, remove_documents
 from ingest.parser import Parser
-from ingest.pipeline.copies import Copies
 from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.file import HIDDEN, IngestFile, OpenContainer, Unpack
-from ingest.pipeline.file_reader import FileReader
 from ingest.pipeline.moves import Identities, is_missing
 from ingest.pipeline.outcomes import Outcomes, found_record
 from ingest.pipeline.parse_file import wrap_internal_errors
 from ingest.pipeline.plan import IndexSettings, Plan, PlannedFile, Verdict, index_settings
 from ingest.pipeline.publisher import Publisher
-from ingest.pipeline.read_ahead import ReadAhead
-from ingest.pipeline.reports import IngestReport, Progress
-from ingest.pipeline.tally import Tally
+from ingest.pipeline.read_ahead import Copies, FileReader, ReadAhead
+from ingest.pipeline.tally import IngestReport, Progress, Tally
 from ingest.settings import IngestSettings
 from vectorstore.embedding.embedder import Embedder
 from vectorstore.store import Collection

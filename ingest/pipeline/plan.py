@@ -21,7 +21,7 @@ from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
 from ingest.errors import NothingToIngest
 from ingest.ledger.records import DocumentState, DocumentSummary, Stage
-from ingest.ledger.tags import tag_names
+from ingest.ledger.rows import tag_names
 from ingest.parser import Parser
 from ingest.pipeline.boundary import Boundary
 from ingest.pipeline.discovery import FoundFile, SkippedFile, discover

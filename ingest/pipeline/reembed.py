@@ -17,9 +17,8 @@ from ingest.ledger.aliases import CollectionAliases, staging_name
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentSummary
 from ingest.ledger.versions import delete_hidden_chunks
-from ingest.pipeline.reports import Progress
 from ingest.pipeline.stored_text import StoredTextIngest
-from ingest.pipeline.tally import Tally
+from ingest.pipeline.tally import Progress, Tally
 from vectorstore.errors import CollectionNotFound, ForeignCollection
 from vectorstore.models import CollectionSpec
 from vectorstore.store import Collection, VectorStore

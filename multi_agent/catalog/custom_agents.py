@@ -3,17 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
-from multi_agent.agent import AgentCard
-from multi_agent.agents.reader import Reader
+from pydantic import BaseModel, ConfigDict, Field
+
+from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agents.reader import Reader, ReaderInputs
+from multi_agent.agents.tool_findings import find_with_tools
 from multi_agent.catalog.entries import CustomAgent, Skill
-from multi_agent.catalog.findings_agent import FINDINGS, FindingsAgent
-from multi_agent.catalog.notes_agent import NotesAgent, NotesOutput
 from multi_agent.catalog.placeholders import PLACEHOLDERS
 from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.errors import AgentError
+from multi_agent.model import Message
 from multi_agent.prompt import OpenPrompt, Prompt
+from multi_agent.values.context import ContextUpdate, Note, ResearchContext, Synthesis
+from multi_agent.values.tasks import TaskData
+
+
+class Remarks(BaseModel):
+    """The model's response."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reasoning: str = Field(description="what you looked at and what follows from it, in one or two sentences")
+    notes: list[str] = Field(description="what you have to say, one item each, complete in itself; [] if nothing")
+
+
+class NotesOutput(StepOutput):
+    """The output of notes for later steps."""
+
+    notes: str = Field(description="what it noted; none if it had nothing to say")
+
+    @classmethod
+    def of(cls, update: ContextUpdate) -> Self:
+        found = (claim for finding in update.findings for claim in finding.synthesis.claims if claim.stands)
+        return cls(notes="; ".join((*(claim.text for claim in found), *(note.text for note in update.notes))))
+
+
+def render_prompt(kit: AgentKit, context: ResearchContext, instruction: str) -> list[Message]:
+    """Return the prompt of a custom agent with its placeholders filled in."""
+    prompt = kit.require_prompt()
+    shown = {name: PLACEHOLDERS[name].render(context, instruction, kit.settings) for name in prompt.placeholders}
+    return prompt.render(**shown)
+
+
+class NotesAgent:
+    """Writes notes for the agent that writes the answer. The prompt defines the inputs. Each agent has a subclass."""
+
+    card: ClassVar[AgentCard]
+
+    def __init__(self, kit: AgentKit) -> None:
+        self._kit = kit
+        self._reasoning = ""
+
+    async def should_activate(self, context: ResearchContext) -> bool:
+        """Return True, because a person or the planner chose the agent and only its prompt defines its inputs."""
+        return True
+
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        messages = render_prompt(self._kit, context, task.instruction)
+        response = (await self._kit.llm.complete(messages, Remarks)).value
+        self._reasoning = response.reasoning
+        return ContextUpdate(notes=tuple(Note(agent=self.card.name, text=text) for text in response.notes))
+
+    def explain_reasoning(self) -> str:
+        return self._reasoning
+
+
+FINDINGS = frozenset({"chunks", "evidence", "findings", "notes"})
+"""The context fields that the agent writes."""
+
+
+class FindingsAgent(Reader):
+    """Calls its tools and writes claims from their results. Claims without evidence become notes."""
+
+    async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
+        kit, question = self._kit, task.instruction or context.question
+        messages = render_prompt(kit, context, task.instruction)
+        inputs = ReaderInputs(question=question, queries=())
+        update = await find_with_tools(self, kit, await kit.tools(), messages, task, inputs, needs_tools=False)
+        synthesis = update.findings[0].synthesis
+        self._reasoning = f"{question} {synthesis.short} {synthesis.found} {synthesis.reasoning}"
+        return update.model_copy(update={"notes": self._notes(synthesis)})
+
+    def _notes(self, synthesis: Synthesis) -> tuple[Note, ...]:
+        unsupported = (claim.text for claim in synthesis.claims if not claim.stands)
+        return tuple(Note(agent=self.card.name, text=text) for text in unsupported)
+
 
 PromptT = TypeVar("PromptT", bound=Prompt)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from multi_agent.evaluation.question_set import Gold, Question
 from multi_agent.grounding.quotes import locate
@@ -79,3 +79,22 @@ def _validate(drafted: Drafted, chunk: Chunk, question_id: str) -> Question | st
         id=question_id, question=drafted.question, answer=drafted.answer, accepted=drafted.accepted,
         type=drafted.type, gold=(gold,), tags=(DRAFT,),
     )  # fmt: skip
+
+
+QUESTIONS = 5
+_Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+
+
+class Suggested(BaseModel):
+    """The model's response."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    questions: tuple[_Question, ...] = Field(min_length=1, max_length=QUESTIONS)
+
+
+async def suggest_questions(llm: LLM, passages: Sequence[Chunk]) -> tuple[str, ...]:
+    """Return questions that the passages answer, without duplicates. Raises LLMError."""
+    shown = "\n\n".join(f'From "{chunk.name}":\n{chunk.reading_text}' for chunk in passages)
+    messages = Prompt.shipped("suggester").render(count=QUESTIONS, passages=shown)
+    return tuple(dict.fromkeys((await llm.complete(messages, Suggested)).value.questions))

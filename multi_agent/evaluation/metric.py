@@ -65,7 +65,8 @@ def discover(packages: Iterable[str] = (BUILT_IN,)) -> dict[str, Metric]:
     """Return the metrics in these packages by name. Raises EvaluationError if two define the same figure."""
     found: dict[str, Metric] = {}
     owners: dict[str, str] = {}
-    for make in (each for package in packages for each in find_classes("metrics", package, MetricCard)):
+    makers = (each for package in packages for each in find_classes("metrics", package, MetricCard))
+    for make in sorted(makers, key=lambda each: each.card.name):
         found[make.card.name] = make()
         for figure in make.card.figures:
             if figure in owners:

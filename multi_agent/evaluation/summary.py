@@ -11,8 +11,8 @@ from base.models import FrozenModel
 from multi_agent.evaluation.errors import EvaluationError
 from multi_agent.evaluation.metric import collect_figures, discover
 from multi_agent.evaluation.question_set import Question
-from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.statistics import Interval, Paired, compare, interval, questions_needed
+from multi_agent.evaluation.store import EvaluationResult, Row
 from multi_agent.model import Usage
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from api.cli.commands.worker import _kinds
+from api.cli.commands.serve import _kinds
 from api.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"

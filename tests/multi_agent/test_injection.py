@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from api.cli.render.answers import show_answer
-from api.cli.render.console import SafeConsole
+from api.cli.render.text import SafeConsole
 from api.http.openai_chat import annotated_text
 from api.services.exports.export import Format, export
 from multi_agent.agent import AgentCard

@@ -12,8 +12,7 @@ from vectorstore.edge.store import EdgeStore
 from vectorstore.embedding.embedder import QueryEmbedder
 from vectorstore.remote.address import ServiceAddress, listen, new_address, remove_address
 from vectorstore.remote.process import SearchProcess
-from vectorstore.remote.server import StoreServer
-from vectorstore.remote.shared import SharedStore
+from vectorstore.remote.server import SharedStore, StoreServer
 from vectorstore.settings import EmbeddingSettings
 
 

@@ -16,7 +16,7 @@ from ingest.ledger.versions import LiveCollection
 from ingest.parser import Parser, load_parser
 from ingest.pipeline.pipeline import IngestPipeline
 from ingest.pipeline.plan import IngestRequest, Plan, plan_ingest
-from ingest.pipeline.reports import IngestReport, Progress
+from ingest.pipeline.tally import IngestReport, Progress
 from ingest.settings import IngestSettings
 from support.database import make_engine
 from vectorstore.edge.store import EdgeStore

@@ -14,9 +14,8 @@ import numpy as np
 import qdrant_edge as qdrant
 
 from vectorstore.edge.disk import check_space, disk_errors, used_space, write_through
-from vectorstore.edge.indexing import BackgroundWork, ChangeCount
 from vectorstore.edge.lock import CollectionLock
-from vectorstore.edge.optimizer import LOG, OptimizedCopy
+from vectorstore.edge.optimizer import LOG, BackgroundWork, ChangeCount, OptimizedCopy
 from vectorstore.edge.shard import SHARD, engine_errors, load_shard, to_filter
 from vectorstore.errors import CollectionClosed
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts

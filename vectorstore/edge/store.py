@@ -14,18 +14,19 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from vectorstore.edge.collection import EdgeCollection
-from vectorstore.edge.disk import check_space, disk_errors
-from vectorstore.edge.lock import CollectionLock
-from vectorstore.edge.shard import create_shard, load_shard
-from vectorstore.edge.spec_file import (
+from vectorstore.edge.disk import (
     SPEC,
+    check_space,
     collections_in,
+    disk_errors,
     list_one,
     read_analysis,
     read_spec,
     write_analysis,
     write_spec,
 )
+from vectorstore.edge.lock import CollectionLock
+from vectorstore.edge.shard import create_shard, load_shard
 from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.qdrant_schema import require_same_spec
 from vectorstore.store import VectorStore, require_spec

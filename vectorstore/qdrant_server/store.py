@@ -30,9 +30,17 @@ from vectorstore.qdrant_schema import (
     to_payload,
     validate_vectors,
 )
-from vectorstore.qdrant_server.connection import ServerConnection, limit_times
+from vectorstore.qdrant_server.connection import (
+    ServerConnection,
+    create_index,
+    limit_times,
+    properties,
+    read_page,
+    to_filter,
+    update_vectors,
+    upsert,
+)
 from vectorstore.qdrant_server.owner import Owner, foreign
-from vectorstore.qdrant_server.requests import create_index, properties, read_page, to_filter, update_vectors, upsert
 from vectorstore.ranking import Nearest, Ranking
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import EVERYTHING, Vectors, require_spec

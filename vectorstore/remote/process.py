@@ -19,12 +19,10 @@ from typing import Self
 
 from base.process import ChildProcess
 from vectorstore.edge.store import EdgeStore
-from vectorstore.embedding.cached import CachedEmbedder
-from vectorstore.embedding.embedder import Embedder, make_embedder
+from vectorstore.embedding.embedder import CachedEmbedder, Embedder, make_embedder
 from vectorstore.errors import StoreUnavailable
 from vectorstore.remote.address import FILE, ServiceAddress, listen, new_address, remove_address
-from vectorstore.remote.server import StoreServer
-from vectorstore.remote.shared import SharedStore
+from vectorstore.remote.server import SharedStore, StoreServer
 from vectorstore.settings import EmbeddingSettings
 
 log = logging.getLogger(__name__)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from api.auth.permissions import LOCAL_CALLER
-from api.cli.ask.approvals import TerminalApprovals
 from api.cli.common import make_console, print_json, print_message
 from api.errors import UsageError
 from api.services.documents.collections import Collections
 from api.services.research.conversation import collection_to_ask, with_conversation
 from api.services.research.research import PanelFactory, make_request
+from multi_agent.errors import ApprovalClosed, ToolError
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings.research import Budget
 from multi_agent.storage.run_filter import RunState
+from multi_agent.toolbox.approvals import Approvals, Choice
 from multi_agent.values.answer import Answer
 from multi_agent.values.bus import Subscriber
+from multi_agent.values.events import ApprovalRequested, Event
 from multi_agent.values.request import Request
 
 if TYPE_CHECKING:
@@ -73,7 +78,7 @@ def _research(
     listeners: list[Subscriber] = [TerminalApprovals(panel.tools.approvals).listen]
     with ExitStack() as stack:
         if progress:
-            from api.cli.ask.progress import live_progress
+            from api.cli.render.run_events import live_progress
 
             listeners.insert(0, stack.enter_context(live_progress(name)))
         library = stack.enter_context(collections.open_library(name))
@@ -112,3 +117,61 @@ def make_budgeted(question: str, options: dict[str, Any], limits: dict[str, Any]
     given = {name: limit for name, limit in limits.items() if limit is not None}
     own = {**budget.model_dump(), **given} if given else None
     return make_request({"question": question, "budget": own, **options})
+
+
+_NO_TERMINAL = "candor ask, which has no terminal to ask on"  # stored with the decision
+
+
+class TerminalApprovals:
+    """Asks the user to approve dangerous tool calls, one at a time. Pass ``listen`` to a run as a subscriber."""
+
+    def __init__(self, approvals: Approvals) -> None:
+        self._approvals = approvals
+        self._prompt_lock = threading.Lock()
+
+    async def listen(self, event: Event) -> None:
+        """Decide on an ApprovalRequested event. Ignores all other events."""
+        if not isinstance(event.body, ApprovalRequested):
+            return
+        if not sys.stdin.isatty():
+            self._approvals.decide(event.body.approval_id, "refused", _NO_TERMINAL)
+            print_message(
+                f"Refused: {event.body.agent} wants to call {event.body.tool}, and there is no terminal to ask on. "
+                "Use `candor serve` to decide such calls."
+            )
+            return
+        # A daemon thread instead of the event loop's pool. Otherwise Ctrl-C would wait for the pool, and the pool for
+        # the user.
+        threading.Thread(target=self._prompt, args=(event.body,), daemon=True).start()
+
+    def _prompt(self, requested: ApprovalRequested) -> None:
+        with self._prompt_lock:
+            # The user approves the arguments. The reason is text of the model, so it is one line in quotation marks.
+            print_message(f"\n{requested.agent} wants to call {requested.tool} with {_json(requested.arguments)}")
+            print_message(f"  The model's reason: “{' '.join(requested.reason.split())}”")
+            while not self._decide(requested):
+                pass
+
+    def _decide(self, requested: ApprovalRequested) -> bool:
+        """Read one reply and apply it. Return False if the reply is invalid."""
+        reply = _read("Allow? [y]es, [n]o, or changed arguments as JSON: ").strip()
+        choice: Choice = "approved" if reply in ("y", "yes") else "refused" if reply in ("n", "no") else "edited"
+        try:
+            arguments = json.loads(reply) if choice == "edited" else None
+            self._approvals.decide(requested.approval_id, choice, LOCAL_CALLER.name, arguments)
+        except (ValueError, ToolError) as error:
+            print_message(f"Invalid reply (expected y, n, or valid arguments): {error}")
+            return False
+        except ApprovalClosed as error:
+            print_message(str(error))
+        return True
+
+
+def _json(arguments: dict[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def _read(question: str) -> str:
+    """Read a line from the terminal. End of input counts as "no"."""
+    print_message(question, end="")
+    return sys.stdin.readline() or "no"

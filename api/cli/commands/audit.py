@@ -6,8 +6,16 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, make_console, print_json, print_result
-from api.cli.completion import complete_collections
+from api.cli.common import (
+    Home,
+    Json,
+    command_group,
+    complete_collections,
+    make_candor,
+    make_console,
+    print_json,
+    print_result,
+)
 
 app = command_group("audit", "List or prune the audit log of the service.")
 
@@ -36,7 +44,7 @@ def list_all(
     if as_json:
         print_json(found)
         return
-    from api.cli.render.audit import show_audit
+    from api.cli.render.diagnosis import show_audit
 
     show_audit(make_console(), found)
 

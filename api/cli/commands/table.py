@@ -150,7 +150,7 @@ def show(
 
     Example: candor table show reports --sort Revenue --quotes
     """
-    from api.cli.render.tables import show_grid
+    from api.cli.render.documents import show_grid
 
     tables = make_candor(home).tables
     grid = tables.grid(tables.store.get(name))
@@ -238,7 +238,7 @@ def _fill(candor: Candor, table: Table, request: FillRequest, as_json: bool) -> 
     import asyncio
 
     from api.auth.permissions import LOCAL_CALLER
-    from api.cli.render.tables import fill_line, show_grid
+    from api.cli.render.documents import fill_line, show_grid
 
     def report(progress: FillProgress, document: str, cells: Sequence[Cell]) -> None:
         print_message(fill_line(progress, document, cells))

@@ -11,9 +11,8 @@ from rich.text import Text
 from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
 from api.services.exports.export import OTHER_VALUES, basis_of, checks_of, contradictions_of, gaps_heading
 from api.services.research.event_text import vote_lines
-from api.services.research.execution_summary import execution_facts
+from api.services.research.execution_summary import describe_place, execution_facts
 from api.services.research.kept_text import KeptText
-from api.services.research.quote_place import describe_place
 from base.counts import count
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.values.answer import Answer, Computed, Quote, Status

@@ -1,4 +1,4 @@
-"""Documents and search results."""
+"""Prints documents, search results, and tables over documents with the progress of a fill."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import excerpt, show_paragraph, show_table
+from api.cli.render.text import excerpt, show_list, show_paragraph, show_table
+from api.services.tables.export import headings
+from api.services.tables.tables import FillProgress
 from ingest.ledger.records import DocumentRecord
 from multi_agent.prompts.show_passages import show_location, show_pages
+from multi_agent.tables.values import Cell, CellStatus, Grid, Row
 from vectorstore.models import Hit
 
 _TIMES = ("modified", "read_at", "updated_at")
@@ -68,3 +71,31 @@ def _date(time: datetime | float) -> str:
     """Return a time, or seconds since 1970, as a date in UTC."""
     moment = time if isinstance(time, datetime) else datetime.fromtimestamp(time, UTC)
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def show_grid(console: Console, grid: Grid, *, quotes: bool = False) -> None:
+    """Print the rows and, with ``quotes``, what each cell rests on."""
+    columns = [column.name for column in grid.table.columns]
+    rows = [[row.name, *(_show(row, name) for name in columns)] for row in grid.rows]
+    show_table(console, headings(grid), rows)
+    for row in grid.rows if quotes else ():
+        for name in columns:
+            if cell := row.cells.get(name):
+                told = (*cell.quotes, cell.confidence, cell.reason, f"by {cell.by}")
+                show_list(console, f"{row.name}, {name}: {cell.text or '-'}", [each for each in told if each])
+
+
+def _show(row: Row, column: str) -> str:
+    cell = row.cells.get(column)
+    if cell is None:
+        return "…"
+    mark = " *" if cell.is_by_hand else " !" if cell.status is CellStatus.FAILED else ""
+    return f"{cell.text or '-'}{mark}"
+
+
+def fill_line(progress: FillProgress, document: str, cells: Sequence[Cell]) -> str:
+    """Return the line of a call: how many of its cells have a value, and why others failed."""
+    found = sum(cell.status is CellStatus.FOUND for cell in cells)
+    failed = {cell.reason for cell in cells if cell.status is CellStatus.FAILED}
+    told = f"{found} of {len(cells)} cells have a value"
+    return f"[{progress.calls}/{progress.of}] {document}: {'; '.join((told, *failed))}"

@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from api.cli.render.console import SafeConsole
-from api.cli.render.text import show_table
+from api.cli.render.text import SafeConsole, show_table
 from api.services.reports.report import changed_questions, format_interval, format_spending, format_value, sort_figures
 from base.counts import count
-from multi_agent.evaluation.calibration import Calibration
-from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import correctness
+from multi_agent.evaluation.statistics import Calibration
+from multi_agent.evaluation.store import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.summary import Comparison, Summary
 
 _MAX_GOLD_LINES = 10

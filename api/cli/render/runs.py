@@ -1,7 +1,8 @@
-"""Prints lists of runs."""
+"""Prints lists of runs, and plans."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.text import Text
 from api.cli.render.text import excerpt, file_size, show_paragraph
 from api.services.research.event_text import duration
 from multi_agent.storage.trace import RunSummary
+from multi_agent.values.plan import Plan
 
 
 def show_runs(console: Console, runs: Iterable[RunSummary]) -> None:
@@ -32,3 +34,22 @@ def _facts(run: RunSummary) -> list[str]:
     facts += [f"rated {run.rating}"] if run.rating else []
     facts += [f"forked from {run.forked_from} at {run.forked_at}"] if run.forked_from else []
     return [*facts, run.collection]
+
+
+def show_plan(console: Console, question: str, plan: Plan) -> None:
+    """Print the goal, the parameters and the steps of a plan."""
+    console.print(Text("saved from  ", style="bold") + Text(question), soft_wrap=True)
+    console.print(Text("goal        ", style="bold") + Text(plan.goal), soft_wrap=True)
+    for parameter in plan.parameters:
+        default = f" (default: {parameter.default!r})" if parameter.default is not None else ""
+        named = Text(f"{parameter.name}: {parameter.meaning}{default}")
+        console.print(Text("parameter   ", style="bold") + named, soft_wrap=True)
+    for number, step in enumerate(plan.steps, start=1):
+        after = f", after {', '.join(step.after)}" if step.after else ""
+        heading = f"{number}. {step.id} ({', '.join(step.agents)}{after})"
+        console.print(Text(heading, style="bold"), soft_wrap=True)
+        if step.instruction:
+            console.print(Text(f"   {step.instruction}"), soft_wrap=True)
+        for name, value in step.settings.items():
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            console.print(Text(f"   {name}: {shown}"), soft_wrap=True)

@@ -1,14 +1,17 @@
-"""Paragraphs, lists and tables, for all renderers."""
+"""A console that is safe for untrusted text; paragraphs, lists and tables, for all renderers."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from multi_agent.values.sources import readable
 
 INDENT = "    "
 EXCERPT_LENGTH = 300  # characters
@@ -52,3 +55,11 @@ def file_size(size: int) -> str:
             break
         amount, unit = amount / 1000, larger
     return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+
+
+class SafeConsole(Console):
+    """A console that replaces control characters in text, such as terminal escape sequences. Styles still work."""
+
+    def render(self, *args: Any, **kwargs: Any) -> Iterable[Segment]:
+        for segment in super().render(*args, **kwargs):
+            yield segment if segment.control else Segment(readable(segment.text), segment.style)

@@ -19,13 +19,13 @@ from api.http.router import make_router
 from api.jobs.handlers import EvaluationJobSpec
 from api.jobs.models import Job, JobKind
 from api.jobs.runner import free_job_id
-from api.services.evaluation.rated_questions import rated_questions
+from api.services.evaluation.evaluations import rated_questions
 from api.services.reports.report import Format, Report, render_report, sort_figures
 from base.models import FrozenModel
 from multi_agent.evaluation.metric import Figure, collect_figures, discover
 from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, require_unique_ids
-from multi_agent.evaluation.records import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.runner import correctness
+from multi_agent.evaluation.store import Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations, summarize
 from multi_agent.settings.research import Budget
 

@@ -58,7 +58,7 @@ class Documents:
 
         Raises UsageError, for example if a tag to remove does not exist, CollectionNotFound and IngestError.
         """
-        from ingest.ledger.tags import tag_names
+        from ingest.ledger.rows import tag_names
 
         found, added, removed = self.find(reference, collection), tag_names(add), tag_names(remove)
         if not (added or removed):

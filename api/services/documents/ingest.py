@@ -24,7 +24,7 @@ from base.models import FrozenModel
 from ingest.errors import NothingToIngest
 from ingest.ledger.records import Stage
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
-from ingest.pipeline.reports import IngestReport, Progress
+from ingest.pipeline.tally import IngestReport, Progress
 from vectorstore.errors import CollectionLocked
 from vectorstore.models import NAME, CollectionSpec
 
@@ -129,7 +129,7 @@ class IngestService:
 
     def check(self, request: IngestRequest, within: Boundary | None = None) -> None:
         """Raise IngestError, StoreError or UsageError if the ingest cannot start. Checks no individual file."""
-        from ingest.ledger.tags import tag_names
+        from ingest.ledger.rows import tag_names
         from ingest.parser import load_parser
         from ingest.pipeline.lost_passages import find_difference
 
@@ -183,9 +183,9 @@ class IngestService:
         """
         from ingest.isolation.isolated_parser import IsolatedChunker
         from ingest.ledger.lock import ingest_lock
-        from ingest.pipeline.copies import Copies
         from ingest.pipeline.lost_passages import repair
         from ingest.pipeline.pipeline import IngestPipeline
+        from ingest.pipeline.read_ahead import Copies
         from ingest.pipeline.stored_text import StoredTextIngest
         from ingest.pipeline.tally import Tally
         from ingest.pipeline.web_address import AddressedParser

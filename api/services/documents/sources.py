@@ -21,11 +21,10 @@ from ingest.ledger.sources import SourceRecord, SourceTable
 from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.outcomes import found_record
 from ingest.pipeline.plan import IngestRequest
-from ingest.pipeline.reports import IngestReport
 from ingest.pipeline.rules import Rules
+from ingest.pipeline.tally import IngestReport
 from ingest.source import Item, Known, Source
-from ingest.sources.file_system import FileSystemSource
-from ingest.sources.llama_index import PREFIX, LlamaIndexSource
+from ingest.sources.file_system import PREFIX, FileSystemSource, LlamaIndexSource
 from ingest.sources.web import WebOptions, WebSource
 from vectorstore.models import NAME
 

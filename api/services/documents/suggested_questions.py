@@ -14,8 +14,7 @@ from api.auth.permissions import Caller
 from api.errors import UsageError
 from base.models import FrozenModel
 from ingest.ledger.ledger import Ledger
-from multi_agent.evaluation.draft_questions import choose_passages
-from multi_agent.evaluation.suggest_questions import suggest_questions
+from multi_agent.evaluation.draft_questions import choose_passages, suggest_questions
 from multi_agent.library import Library
 from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
 from multi_agent.llm.wrappers.usage import BudgetUsage

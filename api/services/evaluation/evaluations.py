@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import csv
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TextIO
 
 from pydantic import ValidationError
@@ -27,24 +28,88 @@ from ingest.errors import DocumentNotFound
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentState
 from multi_agent.errors import RunNotFound
-from multi_agent.evaluation.case import Case
+from multi_agent.evaluation.case import Case, without_marks
 from multi_agent.evaluation.draft_questions import choose_passages, draft
 from multi_agent.evaluation.errors import EvaluationNotFound
-from multi_agent.evaluation.gold_check import DocumentInfo, find_missing_gold
 from multi_agent.evaluation.metric import Metric, discover
-from multi_agent.evaluation.observe import Source, observe
-from multi_agent.evaluation.question_set import Question, QuestionSet, dump_questions, find_delimiter
-from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
-from multi_agent.evaluation.runner import Runner, RunnerKit
-from multi_agent.evaluation.store import EvaluationStore, new_evaluation_id
+from multi_agent.evaluation.question_set import (
+    AnswerType,
+    DocumentInfo,
+    Gold,
+    Question,
+    QuestionSet,
+    dump_questions,
+    find_delimiter,
+    find_missing_gold,
+)
+from multi_agent.evaluation.runner import Runner, RunnerKit, Source, observe
+from multi_agent.evaluation.store import (
+    Configuration,
+    Evaluation,
+    EvaluationResult,
+    EvaluationStore,
+    Row,
+    State,
+    new_evaluation_id,
+)
 from multi_agent.library import Library
 from multi_agent.llm.models import Models
 from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
 from multi_agent.memory.memories import NO_MEMORY
 from multi_agent.settings.research import Budget
-from multi_agent.storage.trace import Trace
-from multi_agent.values.answer import Answer
+from multi_agent.storage.run_filter import Rating, RunFilter
+from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.answer import Answer, Status
 from multi_agent.values.request import Request
+
+_MOST = 100_000  # questions
+
+
+def rated_questions(trace: Trace, ledger: Ledger, collection: str) -> QuestionSet:
+    """Return the questions about a collection whose answers are rated, oldest first. Question ids are run ids.
+
+    Each has the tag `rated up` or `rated down`. The set is empty if no answer is rated.
+    """
+    names = {document.id: document.name for document in ledger.snapshot(collection).values()}
+    rated = [
+        run for rating in Rating for run in trace.runs(_MOST, RunFilter(collection=collection, rating=rating))
+    ]  # fmt: skip
+    questions = (
+        _question(run, trace.answer(run.run_id), names) for run in sorted(rated, key=lambda run: run.started_at)
+    )
+    return QuestionSet(name=f"{collection}-ratings", questions=tuple(questions))
+
+
+def _question(run: RunSummary, answer: Answer, names: dict[str, str]) -> Question:
+    asked = Question(
+        id=run.run_id,
+        question=answer.completed_question or answer.question,
+        tags=(f"rated {run.rating.value}",) if run.rating else (),
+        note=run.note,
+    )
+    if run.rating is not Rating.UP:
+        return asked
+    if answer.status is Status.INSUFFICIENT:
+        return asked.model_copy(update={"type": AnswerType.NONE})
+    return asked.model_copy(
+        update={
+            "answer": without_marks(answer.answer),
+            "accepted": (answer.short,) if answer.short else (),
+            "gold": _gold(answer, names),
+        }
+    )
+
+
+def _gold(answer: Answer, names: dict[str, str]) -> tuple[Gold, ...]:
+    """Return the documents of the collection that the answer cites, with the cited pages."""
+    pages: defaultdict[str, set[int]] = defaultdict(set)
+    cited = [*answer.cited, *(quote for computed in answer.computations for quote in computed.evidence)]
+    for quote in cited:
+        if quote.origin is None:
+            name = names.get(quote.document_id, PurePath(quote.document).name)  # the document may have been removed
+            pages[name].update(quote.pages)
+    return tuple(Gold(document=name, pages=tuple(sorted(numbers))) for name, numbers in pages.items())
+
 
 SETTABLE = ("research", "llm")
 """The settings groups that a configuration can override. All configurations use the same index."""

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from api.errors import UsageError
 from multi_agent.evaluation.metric import Figure, Metric, collect_figures
-from multi_agent.evaluation.records import EvaluationResult
-from multi_agent.evaluation.store import EvaluationStore
+from multi_agent.evaluation.store import EvaluationResult, EvaluationStore
 from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations
 
 SIGNIFICANT = 0.05

@@ -15,8 +15,7 @@ from pathlib import PurePath
 from pydantic import Field
 
 from api.errors import UsageError
-from api.services.research.execution_summary import execution_facts
-from api.services.research.quote_place import describe_place
+from api.services.research.execution_summary import describe_place, execution_facts
 from base.counts import count
 from base.models import FrozenModel
 from multi_agent.storage.trace import RunSummary

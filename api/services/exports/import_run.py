@@ -13,7 +13,7 @@ from api.auth.keys import Keys
 from api.auth.permissions import Caller, Right
 from api.services.documents.documents import Documents
 from api.services.exports.run_file import read_run
-from api.services.research.moved_quote import place_in
+from api.services.research.kept_text import place_in
 from base.models import FrozenModel
 from ingest.errors import DocumentNotFound
 from ingest.ledger.records import DocumentText

@@ -14,12 +14,12 @@ from api.services.reports.plots import plot_differences, plot_figures, plot_plac
 from api.services.templates import environment
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.evaluation.failures import Place
+from multi_agent.evaluation.case import Place
 from multi_agent.evaluation.metric import Figure, collect_figures, discover
 from multi_agent.evaluation.question_set import Question
-from multi_agent.evaluation.records import EvaluationResult, Row
 from multi_agent.evaluation.runner import RIGHT, correctness
 from multi_agent.evaluation.statistics import Interval, Paired
+from multi_agent.evaluation.store import EvaluationResult, Row
 from multi_agent.evaluation.summary import Comparison, Summary, compare_evaluations, summarize
 from multi_agent.model import Usage
 

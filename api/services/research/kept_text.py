@@ -9,18 +9,18 @@ from pydantic import Field
 from api.auth.permissions import Caller
 from api.errors import EvidenceNotFound
 from api.services.documents.documents import Documents
-from api.services.research.moved_quote import place_in
 from api.services.research.runs import find_run
 from base.models import FrozenModel
 from ingest.ledger.records import DocumentText
 from ingest.pipeline.web_address import URL
+from multi_agent.grounding.quotes import places
 from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.storage.trace import RunSummary, Trace
 from multi_agent.values.answer import Quote
 from multi_agent.values.events import RunStarted
 from multi_agent.values.sources import given_passages
 from vectorstore.joined import part_of
-from vectorstore.models import Chunk, Origin, PrintedPages
+from vectorstore.models import Chunk, Origin, PrintedPages, page_labels, printed_pages
 
 
 class KeptText(FrozenModel):
@@ -110,3 +110,21 @@ def _kept(quote: Quote, source: DocumentText) -> KeptText:
         number=now.number, name=now.name, origin=now.origin, text=source.text, start=now.start, end=now.end,
         pages=now.pages, printed_pages=now.printed_pages, moved=now != quote,
     )  # fmt: skip
+
+
+def place_in(source: DocumentText, quote: Quote) -> Quote | None:
+    """Return the quote with its offsets and pages in the text; None if the text no longer contains it.
+
+    An edit or a new reader may have moved the quote, and broken its lines at other places.
+    Of several places, the one nearest to the old offset counts. White space, quotation marks and dashes may differ.
+    """
+    text = source.text
+    if quote.picture or text[quote.start : quote.end] == quote.quote:
+        return quote
+    if (place := min(places(quote.quote, text), key=lambda place: abs(place[0] - quote.start), default=None)) is None:
+        return None
+    start, end = place
+    pages = tuple(page.number for page in source.pages if page.start < end and start < page.end)
+    printed = printed_pages(page_labels(source.pages), pages)
+    moved = {"start": start, "end": end, "quote": text[start:end], "pages": pages, "printed_pages": printed}
+    return quote.model_copy(update=moved)

@@ -1,17 +1,24 @@
-"""Replays a run that a caller may read."""
+"""Repeats earlier runs: replays, forks with a change, and the same question again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from typing import Any
 
 from api.auth.permissions import Caller
+from api.errors import UsageError
 from api.services.research.research import PanelFactory
 from api.services.research.runs import find_run
+from base.models import FrozenModel
+from multi_agent.errors import RunUnderWay
 from multi_agent.library import Library
 from multi_agent.orchestrator.rerun.difference import Cause
+from multi_agent.orchestrator.rerun.forking import ForkOptions, fork_options, require_possible
 from multi_agent.orchestrator.rerun.replay import Replay, replay
 from multi_agent.storage.recording import load_recording
+from multi_agent.storage.trace import RunSummary, Trace
+from multi_agent.values.request import Fork, ForkChange, Request
 from vectorstore.errors import CollectionMismatch, CollectionNotFound
 
 OpenLibrary = Callable[[str], AbstractContextManager[Library]]
@@ -34,3 +41,75 @@ async def replay_run(panel: PanelFactory, open_library: OpenLibrary, run_id: str
     except CollectionNotFound as error:
         cause = Cause(kind="document", name=run.collection, change="(the whole collection) was deleted")
         return Replay(run_id=run.run_id, same=False, events=0, causes=(cause,), error=str(error))
+
+
+def fork_request(
+    panel: PanelFactory, open_library: OpenLibrary, run_id: str, change: ForkChange, caller: Caller
+) -> tuple[str, Request]:
+    """Return the collection and the request of a fork. The original run stays unchanged.
+
+    Raises RunNotFound, RunUnderWay, StoreError; AgentError or PlanError if the change is not possible, and UsageError
+    if the run never started.
+    """
+    run = _ended_run(panel.trace, run_id, caller)
+    started = panel.trace.started(run.run_id)
+    if started is None:
+        raise UsageError(f"Run {run.run_id!r} ended before it started, so there is nothing to fork. Ask again.")
+    fork = Fork(run_id=run.run_id, **dict(change))
+    with open_library(run.collection) as library:
+        documents = [entry.name for entry in library.catalogue()]
+    require_possible(panel.trace, panel.catalog.registry(), documents, fork)
+    return run.collection, started.request.model_copy(update={"fork": fork})
+
+
+def step_options(panel: PanelFactory, run_id: str, step: str, caller: Caller) -> ForkOptions:
+    """Return what a fork from this step can change. Raises RunNotFound, RunUnderWay, AgentError."""
+    run = _ended_run(panel.trace, run_id, caller)
+    return fork_options(panel.trace, panel.catalog.registry(), run.run_id, step)
+
+
+def _ended_run(trace: Trace, run_id: str, caller: Caller) -> RunSummary:
+    run = find_run(trace, run_id, caller)
+    if not run.ended:
+        raise RunUnderWay(f"Run {run.run_id!r} has not ended. Wait for its end, or cancel it, to fork it.")
+    return run
+
+
+_WAYS = frozenset({"mode", "agent", "agents", "template", "inputs"})
+"""The options that select who answers. Setting one of them replaces all of them."""
+_NOT_REPEATED = frozenset({"session", "conversation", "continues", "complete", "today", "budget", "fork"})
+
+
+class Earlier(FrozenModel):
+    """The collection and the request of an earlier run.
+
+    For a run in a conversation, the request has the completed question, which makes sense without the conversation.
+    """
+
+    collection: str
+    request: Request
+
+    def options(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of the request, updated with the changes. A changed choice of who answers replaces it."""
+        left_out = _NOT_REPEATED | {"question"} | (_WAYS if changes.keys() & _WAYS else frozenset())
+        kept = {name: getattr(self.request, name) for name in Request.model_fields if name not in left_out}
+        return {**kept, **changes}
+
+
+def find_earlier(trace: Trace, run_id: str, caller: Caller) -> Earlier:
+    """Return the collection and request of a run. Raises RunNotFound, and UsageError if the run has not started."""
+    run = find_run(trace, run_id, caller)
+    started = trace.started(run.run_id)
+    if started is None:
+        raise UsageError(f"{run.run_id} ended before it started, so its options are unknown. Ask its question again.")
+    question = _completed(trace, run) or started.request.question
+    request = started.request.model_copy(update={"question": question, **_defaults(_NOT_REPEATED)})
+    return Earlier(collection=run.collection, request=request)
+
+
+def _completed(trace: Trace, run: RunSummary) -> str:
+    return trace.answer(run.run_id).completed_question if run.ended else ""
+
+
+def _defaults(names: frozenset[str]) -> dict[str, Any]:
+    return {name: Request.model_fields[name].default for name in names if name in Request.model_fields}

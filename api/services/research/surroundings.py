@@ -15,8 +15,7 @@ from api.auth.permissions import Caller
 from api.errors import OriginalGone
 from api.services.documents.documents import Documents
 from api.services.documents.shown_pages import ShownPages
-from api.services.research.kept_text import given_texts, returned_texts
-from api.services.research.moved_quote import place_in
+from api.services.research.kept_text import given_texts, place_in, returned_texts
 from api.services.research.runs import find_run
 from base.models import FrozenModel
 from ingest.errors import DocumentNotFound, PageNotShown

@@ -1,4 +1,4 @@
-"""Measures whether the run answered exactly the questions that have an answer."""
+"""Measures whether a question was answered: wholly, in part, not at all, or after asking back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from multi_agent.evaluation.case import Case
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
+from multi_agent.evaluation.question_set import AnswerType
 
 
 class Abstention:
@@ -35,3 +36,37 @@ class Abstention:
         if answerable:
             return {**decided, "refused_wrongly": float(not case.answered)}
         return {**decided, "answered_wrongly": float(case.answered)}
+
+
+class Clarification:
+    """Whether asking back was right."""
+
+    card: ClassVar = MetricCard(
+        name="clarification",
+        description="Whether the run asked what the question means exactly if the question is unclear.",
+        figures={
+            "asked_back": Figure(description="share of unclear questions that were asked back"),
+            "asked_back_wrongly": Figure(description="share of the other questions that were", better="lower"),
+        },
+    )
+
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
+        """Measure every run."""
+        is_unclear = case.question.type is AnswerType.UNCLEAR
+        return {"asked_back" if is_unclear else "asked_back_wrongly": float(case.asked_back)}
+
+
+class Parts:
+    """The answered parts, by the verdicts in the answer."""
+
+    card: ClassVar = MetricCard(
+        name="parts",
+        description="How many parts of a question were answered, if the run found several.",
+        figures={"parts_answered": Figure(description="share of the parts with an answer")},
+    )
+
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
+        """Measure answers with parts."""
+        parts = case.answer.parts
+        answered = sum(each.verdict == "answered" for each in parts)
+        return {"parts_answered": answered / len(parts)} if parts else {}

@@ -6,13 +6,21 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import ClassVar
 
-from multi_agent.evaluation.case import Case
-from multi_agent.evaluation.list_items import match_items
+from multi_agent.errors import ToolError
+from multi_agent.evaluation.case import Case, contains_phrase, match_items, normalize_answer, token_f1
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
-from multi_agent.evaluation.normalize import contains_phrase, normalize_answer
 from multi_agent.evaluation.question_set import AnswerType, Question
-from multi_agent.evaluation.units import convert_unit
 from multi_agent.records.numbers_and_dates import Amount, find_amounts, read_date, read_number
+from multi_agent.records.units import convert
+
+
+def convert_unit(value: Decimal, unit: str, into: str) -> float | None:
+    """Return the value in the other unit, or None if a unit is unknown or the dimensions differ."""
+    try:
+        return convert(value, unit, into)
+    except ToolError:
+        return None
+
 
 _CERTAIN_DIGITS = 12  # of a converted value
 
@@ -131,3 +139,49 @@ _COMPARE: dict[AnswerType, Callable[[Question, Case], bool]] = {
     AnswerType.YES_NO: _compare_yes_no,
     AnswerType.TEXT: _compare_text,
 }
+
+
+class ExactMatch:
+    """The best score over the accepted answers. For a question without an answer, only abstaining is right."""
+
+    card: ClassVar = MetricCard(
+        name="exact_match",
+        description="The short answer compared with the accepted ones, with SQuAD's normalization.",
+        figures={
+            "exact_match": Figure(description="share of answers with the same words"),
+            "f1": Figure(description="F1 of shared words"),
+        },
+    )
+
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
+        """Measure questions with accepted answers, except lists, or of type none. A failed run scores 0."""
+        question = case.question
+        if question.type is AnswerType.LIST or (question.type is not AnswerType.NONE and not question.accepted):
+            return {}
+        if not (case.answered or case.abstained):
+            return {"exact_match": 0.0, "f1": 0.0}
+        text = case.short_text if case.answered else ""
+        accepted = [each for each in question.accepted if normalize_answer(each)] or [""]
+        return {
+            "exact_match": float(any(normalize_answer(text) == normalize_answer(each) for each in accepted)),
+            "f1": max(token_f1(text, each) for each in accepted),
+        }
+
+
+class ListMatch:
+    card: ClassVar = MetricCard(
+        name="list_match",
+        description="The items of a list answer compared with the accepted ones, in any order.",
+        figures={
+            "list_precision": Figure(description="share of the answer's items that are right"),
+            "list_recall": Figure(description="share of the accepted items that the answer has"),
+        },
+    )
+
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
+        """Measure questions of type list. Without an answer there is no precision."""
+        if case.question.type is not AnswerType.LIST or not case.question.accepted:
+            return {}
+        right, wrong, missing = match_items(case.question, case)
+        recall = {"list_recall": right / (right + missing)}
+        return {**recall, "list_precision": right / (right + wrong)} if right + wrong else recall

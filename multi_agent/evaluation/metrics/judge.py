@@ -1,4 +1,4 @@
-"""Lets a model grade answers by comparing them with the reference."""
+"""Metrics of a model: it grades answers, and judges whether quotes support the claims that cite them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.evaluation.case import Case
+from multi_agent.evaluation.case import Case, Cited
 from multi_agent.evaluation.errors import MetricError
 from multi_agent.evaluation.metric import Figure, MetricCard, MetricKit
 from multi_agent.evaluation.question_set import AnswerType, Question
 from multi_agent.prompt import Prompt
+from multi_agent.values.context import Claim
 
 _SCORES = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
 
@@ -62,3 +63,70 @@ def find_reference(question: Question) -> str:
     if question.answer:
         return question.answer
     return (", " if question.type is AnswerType.LIST else ", or: ").join(question.accepted)
+
+
+_SUPPORT = {"full": 1.0, "part": 0.5, "none": 0.0}
+_RETRIES = 1
+
+
+class Verdict(BaseModel):
+    """What the judge says of one statement."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    statement: int = Field(description="its number")
+    reason: str = Field(description="what the quotes leave open, in a few words; empty if nothing")
+    support: Literal["full", "part", "none"]
+
+
+class Verdicts(BaseModel):
+    """Of all statements."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verdicts: tuple[Verdict, ...]
+
+
+class Support:
+    """One model call per answer, for all claims with quotes."""
+
+    card: ClassVar = MetricCard(
+        name="support",
+        description="A model judges whether the quotes of each claim support it.",
+        figures={
+            "claims_borne_out": Figure(description="mean support of claims with quotes: 1 full, 0.5 partial, 0 none")
+        },
+        needs_judge=True,
+    )
+
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
+        """Measure answers with quoted claims. Raises LLMError, or MetricError without a judge or all verdicts."""
+        claims = [claim for claim in case.answer.claims if claim.evidence]
+        if not (case.answered and claims):
+            return {}
+        if kit.judge is None:
+            raise MetricError("No judge is configured. Name the endpoint of its model.")
+        prompt = Prompt.shipped("judge_support")
+        messages = prompt.render(question=case.question.question, statements=_format_claims(claims, case))
+        for _ in range(_RETRIES + 1):
+            completion = await kit.judge.complete(messages, Verdicts)
+            verdicts = {each.statement: _SUPPORT[each.support] for each in completion.value.verdicts}
+            if verdicts.keys() == set(range(1, len(claims) + 1)):
+                return {"claims_borne_out": sum(verdicts.values()) / len(verdicts)}
+            faults = f"it has verdicts on {sorted(verdicts)}; there are statements 1 to {len(claims)}."
+            messages += prompt.again(completion.value.model_dump_json(), faults=faults)
+        raise MetricError(f"The judge's response is still invalid after a retry: {faults}")
+
+
+def _format_claims(claims: list[Claim], case: Case) -> str:
+    quotes = {each.number: each.quote for each in case.answer.evidence}
+    cited = {each.quote: each for each in case.cited}
+    return "\n\n".join(
+        "\n".join([f"{number}. {claim.text}", *(_format_quote(cited[quotes[each]]) for each in claim.evidence)])
+        for number, claim in enumerate(claims, start=1)
+    )
+
+
+def _format_quote(cited: Cited) -> str:
+    title = f", titled “{cited.title}”" if cited.title else ""
+    return f'   - from {cited.document}{title}: "{cited.quote}"'

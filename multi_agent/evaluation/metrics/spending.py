@@ -1,4 +1,4 @@
-"""The usage of a run."""
+"""The usage of a run, and the faults in its responses."""
 
 from __future__ import annotations
 
@@ -37,4 +37,31 @@ class Spending:
             "completion_tokens": usage.completion_tokens,
             "seconds": usage.seconds,
             **({} if usage.cost is None else {"cost": usage.cost}),
+        }
+
+
+class Faults:
+    """Reports repaired and rejected responses of the run, without those of the judge."""
+
+    card: ClassVar = MetricCard(
+        name="faults",
+        description="Faults in the model's responses: repaired, rejected, and without a valid response.",
+        figures={
+            "repairs": Figure(description="number of repairs of responses", better="lower", unit="repairs"),
+            "rejected_responses": Figure(
+                description="number of responses that broke their schema, repeated themselves or ended early",
+                better="lower",
+                unit="responses",
+            ),
+            "schema_failure": Figure(description="a model call ended without a valid response", better="lower"),
+        },
+    )
+
+    async def measure(self, case: Case, kit: MetricKit) -> Mapping[str, float]:
+        """Measure every run."""
+        faults = case.faults
+        return {
+            "repairs": faults.repairs,
+            "rejected_responses": faults.rejected,
+            "schema_failure": float(faults.failed > 0),
         }

@@ -25,8 +25,7 @@ from api.http.app import make_app
 from api.settings import ServiceSettings, Settings
 from ingest.ledger.lock import ingest_lock
 from multi_agent.evaluation.question_set import Question
-from multi_agent.evaluation.records import Configuration, Evaluation, Row
-from multi_agent.evaluation.store import new_evaluation_id
+from multi_agent.evaluation.store import Configuration, Evaluation, Row, new_evaluation_id
 from support.approvals import left_open
 from support.routes import COLUMN, ROUTES, WITHIN, Rule, routes_of
 from support.scripted_endpoint import ScriptedEndpoint

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from multi_agent.evaluation.question_set import Question, load_questions
-from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row
+from multi_agent.evaluation.store import Configuration, Evaluation, EvaluationResult, Row
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
 from support.replies import Reply, Request, hang, wrap_in_prose

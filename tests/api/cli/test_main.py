@@ -16,7 +16,7 @@ from api.cli.ingest import describe, run_ingest
 from ingest.errors import IngestUnderWay
 from ingest.ledger.lock import ingest_lock
 from ingest.ledger.records import Stage
-from ingest.pipeline.reports import Progress
+from ingest.pipeline.tally import Progress
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import Panel
 from support.qdrant import memory_store

@@ -11,7 +11,7 @@ import pytest
 
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
-from api.services.research.moved_quote import place_in
+from api.services.research.kept_text import place_in
 from api.services.research.surroundings import surroundings
 from ingest.ledger.records import DocumentText
 from multi_agent.llm.settings import EndpointSettings

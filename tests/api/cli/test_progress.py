@@ -19,8 +19,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from api.cli.ask.progress import LiveProgress, time_left
-from api.cli.render.run_events import ProgressLines
+from api.cli.render.run_events import LiveProgress, ProgressLines, time_left
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.model import Usage
 from multi_agent.values.events import Body, Event, ModelAsked, ModelCalled, ModelFailed, StepFailed
@@ -104,7 +103,7 @@ async def test_an_error_is_shown_once_and_in_one_sentence() -> None:
 
 
 async def test_the_line_counts_the_call_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.cli.ask.progress.time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr("api.cli.render.run_events.time", SimpleNamespace(monotonic=lambda: 0.0))
     progress, _ = await shown(asked("Reader"))
     assert progress.line().plain == "  Reader asks small · 0 s · about 40 s left · 0 s in all"
     progress, _ = await shown(asked("Extractor"), asked("Extractor"))

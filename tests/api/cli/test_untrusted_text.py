@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from api.cli.ask.approvals import TerminalApprovals
+from api.cli.ask.run import TerminalApprovals
 from api.cli.common import print_json, print_message, print_text
 from multi_agent.values.events import ApprovalRequested, Event
 from support.handyman import Terminal

@@ -21,7 +21,7 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.ingest import IngestJobSpec, run_ingest_job
 from ingest.ledger.lock import STALE_S, ingest_lock
 from ingest.ledger.schema import UNDER_WAY
-from ingest.pipeline.reports import IngestReport, Progress
+from ingest.pipeline.tally import IngestReport, Progress
 from support.jobs import running, wait_until_ended
 from support.waiting import until, wait_for
 

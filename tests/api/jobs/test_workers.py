@@ -25,7 +25,7 @@ from api.services.documents.ingest import IngestJobSpec
 from api.settings import ServiceSettings, Settings
 from api.storage.live_processes import live_processes
 from ingest.ledger.lock import ingest_lock
-from ingest.pipeline.reports import IngestReport
+from ingest.pipeline.tally import IngestReport
 from multi_agent.values.events import RunFinished, RunResumed
 from multi_agent.values.request import Request
 from support.jobs import wait_until_ended

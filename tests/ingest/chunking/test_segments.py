@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingest.chunking.outline import Outline
-from ingest.chunking.segments import Segmenter
+from ingest.chunking.segments import Outline, Segmenter
 from ingest.document import ParsedDocument
 
 _MARKS = st.text(alphabet="ab1,.;?!…。？！ \n\t\u3000\xa0\x1fé\u0301\U0001f600", min_size=1, max_size=80)

@@ -10,8 +10,8 @@ import pytest
 
 from ingest.errors import UnreadableFile
 from ingest.pipeline.boundary import Boundary, Outside
-from ingest.pipeline.copies import Copies
 from ingest.pipeline.discovery import FoundFile
+from ingest.pipeline.read_ahead import Copies
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from ingest.ledger.records import Stage
 from ingest.pipeline import publisher
-from ingest.pipeline.reports import Progress
+from ingest.pipeline.tally import Progress
 from support.embedding_server import EmbeddingServer, Fault
 from support.workplace import Workplace
 from vectorstore.embedding.embedder import make_embedder

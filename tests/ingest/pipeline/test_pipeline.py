@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ingest.ledger.records import DocumentState, Stage
-from ingest.pipeline.reports import Progress
+from ingest.pipeline.tally import Progress
 from support.files import write_docx, write_pdf
 from support.workplace import BREAD, PUMPS, Workplace
 from vectorstore.models import ChunkFilter

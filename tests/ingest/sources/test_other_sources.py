@@ -11,8 +11,7 @@ import pytest
 
 from ingest.errors import SourceFailed
 from ingest.source import Item, Known, Source
-from ingest.sources.file_system import FileSystemSource
-from ingest.sources.llama_index import LlamaIndexSource
+from ingest.sources.file_system import FileSystemSource, LlamaIndexSource
 
 READER = "llama_index:llama_index.core.readers.SimpleDirectoryReader"
 NOTHING: Mapping[str, Known] = {}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from multi_agent.evaluation.failures import Place, find_failure
-from multi_agent.evaluation.records import Row
+from multi_agent.evaluation.case import Place, find_failure
+from multi_agent.evaluation.store import Row
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.context import Claim
 from support.cases import answer, case, cited, passage, question, refused

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from multi_agent.evaluation.gold_check import DocumentInfo, find_missing_gold
+from multi_agent.evaluation.question_set import DocumentInfo, find_missing_gold
 from support.cases import question
 
 TEXTS = {"a": "It delivered\n9,412 pumps.", "b": "Boil for 20 minutes."}

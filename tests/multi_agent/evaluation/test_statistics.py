@@ -7,9 +7,8 @@ import pytest
 import scipy.stats
 
 from multi_agent.evaluation import statistics
-from multi_agent.evaluation.calibration import calibrate
 from multi_agent.evaluation.errors import EvaluationError
-from multi_agent.evaluation.statistics import compare, interval, questions_needed
+from multi_agent.evaluation.statistics import calibrate, compare, interval, questions_needed
 
 RNG = np.random.default_rng(3)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multi_agent.evaluation.units import convert_unit
+from multi_agent.evaluation.metrics.correct import convert_unit
 
 KNOWN = ["minutes", "m", "per", "days", "dB", "dBm", "kWh", "degrees", "°C", "°", "%", "m²", "s³", "µ", "Ω", "pH", "Np"]
 HOSTILE = [

@@ -7,8 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from vectorstore.embedding.cached import CachedEmbedder
-from vectorstore.embedding.embedder import Embedder, QueryEmbedder
+from vectorstore.embedding.embedder import CachedEmbedder, Embedder, QueryEmbedder
 from vectorstore.store import Vectors
 
 ATTRIBUTES = (*QueryEmbedder.__annotations__, *Embedder.__annotations__, "dimension")

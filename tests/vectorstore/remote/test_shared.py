@@ -12,7 +12,7 @@ from support.chunks import SPEC, make_chunk, make_vectors
 from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import CollectionClosed, CollectionLocked, CollectionMismatch
 from vectorstore.models import Counts
-from vectorstore.remote.shared import SharedStore
+from vectorstore.remote.server import SharedStore
 
 
 @pytest.fixture

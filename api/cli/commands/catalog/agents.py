@@ -17,8 +17,8 @@ from api.cli.common import (
     print_list,
     print_result,
     print_text,
+    schema_lines,
 )
-from api.cli.render.schema import schema_lines
 
 if TYPE_CHECKING:
     from api.services.catalog.agents import AgentDescription

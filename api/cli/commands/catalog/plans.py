@@ -16,6 +16,7 @@ from api.cli.common import (
     Json,
     RunId,
     command_group,
+    complete_collections,
     make_candor,
     make_console,
     print_json,
@@ -27,7 +28,6 @@ from api.cli.common import (
     read_text,
     write_file,
 )
-from api.cli.completion import complete_collections
 from api.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def show(name: Name, as_json: Json = False, home: Home = None) -> None:
 
     Example: candor plans show weekly
     """
-    from api.cli.render.plans import show_plan
+    from api.cli.render.runs import show_plan
 
     found = make_candor(home).plans.get(name)
     if as_json:
@@ -218,7 +218,7 @@ def _save_proposal(
     plans: Plans, name: str, proposal: Proposal, *, yes: bool, keep_documents: bool, as_json: bool
 ) -> PlanExample:
     """Print the proposal and save it after confirmation. Without confirmation, write it to a file, raise UsageError."""
-    from api.cli.render.plans import show_plan
+    from api.cli.render.runs import show_plan
     from api.services.catalog.plans import PlanFile
 
     if not as_json:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_text
-from api.cli.render.schema import schema_lines
+from api.cli.common import Home, Json, command_group, make_candor, print_json, print_list, print_text, schema_lines
 
 if TYPE_CHECKING:
     from api.services.catalog.tools import ToolDescription

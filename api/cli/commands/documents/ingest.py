@@ -1,4 +1,4 @@
-"""``candor ingest``: read documents into a collection."""
+"""``candor ingest``, ``adopt`` and ``drop``: read files into a collection, take it over, delete it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command, make_candor, print_json
-from api.cli.completion import complete_collections
+from api.cli.common import Home, Json, Yes, command, complete_collections, make_candor, print_json, print_result
 from api.errors import UsageError
 
 app = command()
@@ -101,3 +100,44 @@ def ingest(
         print_json(report)
     if code := exit_code(report):
         raise typer.Exit(code)
+
+
+@app.command()
+def adopt(
+    collection: Annotated[str, typer.Argument(help="Collection to adopt.", autocompletion=complete_collections)],
+    yes: Yes = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Make the current database the owner of a collection on a Qdrant server.
+
+    Only the owner can change a collection. Use this if the database of the owner is lost, then ingest the files again:
+    passages that the collection already has are not embedded again.
+
+    Example: candor adopt papers
+    """
+    if not yes:
+        typer.confirm(
+            f"Make this database the owner of {collection!r}? Candor with its former database can no longer change it.",
+            abort=True,
+            err=True,
+        )
+    make_candor(home).collections.adopt(collection)
+    print_result({"adopted": collection}, f"{collection} belongs to this database.", as_json)
+
+
+@app.command()
+def drop(
+    collection: Annotated[str, typer.Argument(help="Collection to delete.", autocompletion=complete_collections)],
+    yes: Yes = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Delete a collection and its index. Keeps the original files and past runs.
+
+    Example: candor drop papers
+    """
+    if not yes:
+        typer.confirm(f"Delete the collection {collection!r}?", abort=True, err=True)
+    make_candor(home).collections.drop(collection)
+    print_result({"dropped": collection}, f"Deleted {collection}.", as_json)

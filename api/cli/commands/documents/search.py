@@ -1,13 +1,15 @@
-"""``candor search``: find passages without a language model."""
+"""``candor search`` and ``candor show``: find passages, show documents and evidence."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from api.cli import filters
 from api.cli.common import (
+    CollectionOption,
     CollectionsOption,
     Home,
     Json,
@@ -16,10 +18,16 @@ from api.cli.common import (
     make_console,
     print_json,
     print_message,
+    print_text,
     require_text,
     selection,
 )
 from api.errors import UsageError
+
+if TYPE_CHECKING:
+    from api.bootstrap import Candor
+    from ingest.ledger.records import DocumentRecord
+
 
 app = command()
 
@@ -94,3 +102,71 @@ def _named_value(written: str) -> tuple[str, str]:
     if not name or not equals:
         raise UsageError(f"--where must be NAME=VALUE, such as period=2023-07-01, not {written!r}.")
     return name, value
+
+
+@app.command()
+def show(
+    document: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name; or a run id.")],
+    number: Annotated[
+        int | None, typer.Argument(min=1, help="Number of evidence in the answer of the run.", show_default=False)
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print the parsed text. Spans are offsets in it.")] = False,
+    page: Annotated[
+        str | None,
+        typer.Option(
+            "--page", help="Print only the text of this page (number, or printed number).", show_default=False
+        ),
+    ] = None,
+    collection: CollectionOption = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Show the metadata of a document, or its parsed text.
+
+    With a run id and a number, show the text around this item of evidence in the document, the web page or the tool
+    result, with a link to its source.
+
+    Examples: candor show report.pdf --page 3; candor show report.pdf --page iii; candor show run_3f2a 1
+    """
+    candor = make_candor(home)
+    if number is not None:
+        _show_evidence(candor, document, number, as_json)
+        return
+    documents = candor.documents
+    found = documents.find(document, collection)
+    parsed = _text(candor, found, page) if text or page else None
+    if as_json:
+        print_json(found.model_dump(mode="json") | ({"text": parsed} if parsed is not None else {}))
+    elif parsed is not None:
+        # Programs get the text exactly as it was indexed. On a terminal, control characters are replaced.
+        print_text(parsed, end="") if sys.stdout.isatty() else sys.stdout.write(parsed)
+    else:
+        from api.cli.render.documents import show_document
+
+        show_document(make_console(), found)
+
+
+def _text(candor: Candor, document: DocumentRecord, page: str | None) -> str:
+    """Return the parsed text, or the text of a page followed by a newline. Raises IngestError."""
+    from api.services.documents.contents import page_number, page_text
+    from vectorstore.models import page_labels
+
+    parsed = candor.documents.text(document)
+    if page is None:
+        return parsed.text
+    number = page_number(parsed, page)
+    if label := page_labels(parsed.pages).get(number):
+        print_message(f"Page {number} (printed {label})")
+    return page_text(document, parsed, number).text.rstrip("\n") + "\n"
+
+
+def _show_evidence(candor: Candor, run_id: str, number: int, as_json: bool) -> None:
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.render.answers import show_kept
+    from api.services.research.kept_text import evidence_text
+
+    kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, run_id, number, LOCAL_CALLER)
+    if as_json:
+        print_json(kept)
+    else:
+        show_kept(make_console(), kept)

@@ -12,13 +12,13 @@ from api.cli.common import (
     Json,
     Yes,
     command_group,
+    complete_collections,
     make_candor,
     print_json,
     print_list,
     print_message,
     print_result,
 )
-from api.cli.completion import complete_collections
 from api.errors import UsageError
 
 app = command_group("sources", "Read sites, feeds, remote folders and services into collections, and follow them.")

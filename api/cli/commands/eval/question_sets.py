@@ -78,7 +78,7 @@ def from_ratings(
 
     Example: candor eval from-ratings questions.jsonl --collection papers
     """
-    from api.services.evaluation.rated_questions import rated_questions
+    from api.services.evaluation.evaluations import rated_questions
     from multi_agent.evaluation.question_set import dump_questions
 
     if output.suffix != ".jsonl":

@@ -135,7 +135,7 @@ def calibrate(
     Example: candor eval calibrate eval_3f2a labels.csv
     """
     from api.services.evaluation.evaluations import read_labels
-    from multi_agent.evaluation.calibration import calibrate as compare_grades
+    from multi_agent.evaluation.statistics import calibrate as compare_grades
 
     result = make_candor(home).evaluations.store.get(evaluation)
     judged = {row.question_id: row.figures["judged"] for row in result.rows if "judged" in row.figures}

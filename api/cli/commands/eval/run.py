@@ -14,7 +14,7 @@ from base.counts import count
 if TYPE_CHECKING:
     from api.services.evaluation.evaluations import Evaluations
     from api.services.evaluation.gate import EvaluationGate
-    from multi_agent.evaluation.records import EvaluationResult
+    from multi_agent.evaluation.store import EvaluationResult
 
 app = command()
 

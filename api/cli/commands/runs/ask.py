@@ -1,9 +1,9 @@
-"""``candor ask``: research a question."""
+"""``candor ask`` and ``candor chat``: research a question, or several in a conversation."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -111,8 +111,7 @@ def ask(
     Examples: candor ask "Which of these pumps works below -20 °C?" --collection papers; candor ask "What is due in
     May?" ./letters; candor ask --again run_3f2a --mode high --model large
     """
-    from api.cli.ask.again import repeat
-    from api.cli.ask.passages import read_passages
+    from api.cli.ask.options import read_passages, repeat
     from api.cli.ask.run import make_budgeted, parse_inputs, run_question, show_and_end
 
     candor = make_candor(home)
@@ -147,7 +146,7 @@ def ask(
         named = ingest_paths(candor, paths, named, model, progress=not as_json)
     answer = run_question(candor.panel, candor.collections, request, named, progress=not as_json)
     while answer.clarification and not as_json:
-        from api.cli.ask.choice import choose
+        from api.cli.chat import choose
         from api.cli.render.answers import show_answer
 
         show_answer(make_console(), answer, home)
@@ -158,3 +157,37 @@ def ask(
     names = ", ".join(sandbox.names())
     written = f"Files written by the run, in {sandbox.root}: {names}" if names else ""
     show_and_end(answer, home, as_json=as_json, note=written)
+
+
+@app.command()
+def chat(
+    collection: CollectionsOption = None,
+    mode: Annotated[str, typer.Option("--mode", help="fast, high or auto, as in `candor ask`.")] = "auto",
+    agent: AgentOption = "",
+    model: ModelOption = "",
+    session: Annotated[
+        str, typer.Option("--session", help="Name of a conversation to start or continue. Default: a new name.")
+    ] = "",
+    sources: SourcesOption = None,
+    documents: filters.Documents = None,
+    folder: filters.Folder = None,
+    types: filters.Types = None,
+    since: filters.Since = None,
+    tags: filters.Tags = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each answer as one line of JSON.")] = False,
+    home: Home = None,
+) -> None:
+    """Ask questions that build on each other, in the terminal or one per line of standard input.
+
+    A follow-up question such as "And his time?" is completed from the conversation. If Candor asks back, type the
+    number of a candidate, or answer in your own words. Commands: /new starts a new conversation, /sources prints the
+    sources of the last answer, /help lists the commands, /quit ends the chat. Ctrl-C cancels the running question.
+
+    Example: candor chat --collection papers
+    """
+    from api.cli.chat import Chat
+
+    options: dict[str, Any] = {"mode": mode, "agent": agent, "model": model, "session": session}
+    options["filter"] = filters.make_filter(documents, folder, types, since, tags)
+    options |= {"sources": [each.strip() for each in sources.split(",")]} if sources else {}
+    Chat(make_candor(home), selection(collection), options, home, as_json=as_json).run()

@@ -12,6 +12,7 @@ from api.cli.common import (
     Json,
     RunId,
     command_group,
+    complete_collections,
     make_candor,
     make_console,
     print_json,
@@ -21,7 +22,6 @@ from api.cli.common import (
     print_written,
     write_file,
 )
-from api.cli.completion import complete_collections
 from api.errors import UsageError
 
 app = command_group("runs", "List, resume, cancel, export, import and delete runs, and list and keep their files.")

@@ -27,7 +27,7 @@ from api.jobs.runner import Jobs
 from api.services.documents.ingest import IngestJobSpec, require_readable
 from api.services.documents.kept_files import keep_file
 from base.models import FrozenModel
-from ingest.ledger.tags import tag_names
+from ingest.ledger.rows import tag_names
 from vectorstore.models import NAME
 
 router = make_router(prefix="/v1", tags=["documents"])

@@ -16,8 +16,7 @@ from api.http.routes.runs.research import Accepted
 from api.http.routes.runs.runs import RunId
 from api.services.documents.collection_pool import CollectionPool
 from api.services.research.compare import RunComparison, compare_runs
-from api.services.research.fork import fork_request, step_options
-from api.services.research.replay import OpenLibrary, replay_run
+from api.services.research.replay import OpenLibrary, fork_request, replay_run, step_options
 from multi_agent.orchestrator.rerun.forking import ForkOptions
 from multi_agent.orchestrator.rerun.replay import Replay
 from multi_agent.values.request import ForkChange

@@ -11,7 +11,7 @@ import pytest
 from api.bootstrap import Candor
 from ingest.ledger.records import DocumentState, Stage
 from ingest.pipeline.plan import IngestRequest
-from ingest.pipeline.reports import IngestReport, Progress
+from ingest.pipeline.tally import IngestReport, Progress
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from api.cli.ingest import run_dry, run_ingest
 from api.services.documents.search import timed_search
 from api.settings import Settings
 from ingest.pipeline.plan import IngestRequest
-from ingest.pipeline.reports import IngestReport
+from ingest.pipeline.tally import IngestReport
 from support.qdrant import needs_qdrant, running_qdrant
 from support.service import RunningService
 from support.waiting import LIMIT_S

@@ -15,7 +15,7 @@ from ingest.document import FactSource
 from ingest.errors import ModelUnavailable
 from ingest.ledger.records import DocumentRecord, Stage
 from ingest.pipeline.plan import IngestRequest
-from ingest.pipeline.reports import IngestReport
+from ingest.pipeline.tally import IngestReport
 from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
 from support import replies

@@ -16,7 +16,7 @@ from ingest.errors import ModelUnavailable
 from ingest.pipeline.chunks import chunk_document
 from ingest.pipeline.model.figures import DESCRIPTIONS
 from ingest.pipeline.plan import IngestRequest
-from ingest.pipeline.reports import IngestReport
+from ingest.pipeline.tally import IngestReport
 from ingest.settings import IngestSettings
 from support import replies
 from support.files import write_chart

@@ -14,7 +14,7 @@ from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.ingest import IngestJobSpec, run_ingest_job
 from ingest.errors import IngestUnderWay, NothingToIngest
 from ingest.ledger.records import DocumentState
-from ingest.pipeline.reports import IngestReport, Progress
+from ingest.pipeline.tally import IngestReport, Progress
 from support.models import write_model
 from support.waiting import until
 from vectorstore.embedding.embedder import make_embedder

@@ -14,7 +14,7 @@ from api.cli.ingest import run_dry, run_ingest
 from api.services.documents.search import timed_search
 from ingest.errors import NothingToIngest
 from ingest.pipeline.plan import IngestRequest
-from ingest.pipeline.reports import IngestReport
+from ingest.pipeline.tally import IngestReport
 from support.models import write_model
 from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
 from support.service import RunningService

@@ -12,7 +12,7 @@ from api.cli.ingest import run_dry, run_ingest
 from api.services.documents.search import timed_search
 from ingest.ledger.records import DocumentState
 from ingest.pipeline.plan import IngestRequest
-from ingest.pipeline.reports import IngestReport
+from ingest.pipeline.tally import IngestReport
 from ingest.settings import IngestSettings
 from support.models import write_model
 from support.qdrant import memory_store

@@ -10,7 +10,7 @@ from api.errors import UsageError
 from api.services.evaluation.gate import EvaluationGate
 from multi_agent.evaluation.metric import collect_figures, discover
 from multi_agent.evaluation.question_set import Question
-from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row
+from multi_agent.evaluation.store import Configuration, Evaluation, EvaluationResult, Row
 from multi_agent.evaluation.summary import summarize
 
 FIGURES = collect_figures(discover().values())

@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from api.services.reports.report import Format, Report, render_report
+from multi_agent.evaluation.case import Place
 from multi_agent.evaluation.errors import EvaluationError
-from multi_agent.evaluation.failures import Place
 from multi_agent.evaluation.question_set import Question
-from multi_agent.evaluation.records import Configuration, Evaluation, EvaluationResult, Row, State
+from multi_agent.evaluation.store import Configuration, Evaluation, EvaluationResult, Row, State
 from support.browser import NO_CHROMIUM, find_chromium
 
 HOSTILE = "<script>document.title='owned'</script> | **x**"

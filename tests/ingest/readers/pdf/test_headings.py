@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ingest.chunking.chunker import Chunker, Source
-from ingest.chunking.outline import Outline
+from ingest.chunking.segments import Outline
 from ingest.document import BlockKind, ParsedDocument
 from ingest.parser import Parser, load_parser
 from vectorstore.embedding.embedder import Embedder

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from api.services.documents.contents import find_text, page_number, text_part
-from api.services.research.quote_place import describe_place
+from api.services.research.execution_summary import describe_place
 from ingest.chunking.chunker import Chunker, Source
 from ingest.document import ParsedDocument
 from ingest.errors import PageNotShown

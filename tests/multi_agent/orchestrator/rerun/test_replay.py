@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from api.cli.render.replay import show_replay
+from api.cli.render.past import show_replay
 from api.services.research.library import CollectionLibrary
 from multi_agent.errors import AgentError
 from multi_agent.llm.models import Models

@@ -1,4 +1,4 @@
-"""Reads the changes of ``candor fork --set``."""
+"""Options of questions: those of an earlier run, passages from a file, and changes of a fork."""
 
 from __future__ import annotations
 
@@ -7,12 +7,52 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from typer import Context
 
+from api.auth.permissions import LOCAL_CALLER
 from api.cli.common import read_text
 from api.errors import UsageError, fault_list
+from api.services.research.replay import find_earlier
+from multi_agent.storage.trace import Trace
 from multi_agent.values.plan import Plan
-from multi_agent.values.request import ForkChange
+from multi_agent.values.request import ForkChange, RagResult, Request
+
+
+def repeat(
+    trace: Trace, run_id: str, ctx: Context, question: str, collection: str | None, options: dict[str, Any]
+) -> tuple[str, str, dict[str, Any]]:
+    """Return the question, collection and options of the run. Values on the command line replace those of the run."""
+    earlier = find_earlier(trace, run_id, LOCAL_CALLER)
+    changes = {name: value for name, value in options.items() if _is_given(ctx, name, value)}
+    return question or earlier.request.question, collection or earlier.collection, earlier.options(changes)
+
+
+def _is_given(ctx: Context, name: str, value: Any) -> bool:
+    """Return whether the option is on the command line, even if its value equals the default."""
+    source = ctx.get_parameter_source(name)
+    if source is not None and source.name == "COMMANDLINE":
+        return True
+    return bool(value != Request.model_fields[name].get_default(call_default_factory=True))
+
+
+_RESULTS = TypeAdapter(tuple[RagResult, ...])
+
+
+def read_passages(path: Path) -> tuple[RagResult, ...]:
+    """Return the passages in a JSON file. Raises UsageError if it is unreadable, invalid or empty."""
+    try:
+        passages = _RESULTS.validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"The file {str(path)!r} cannot be read: {error.strerror}.") from error
+    except ValidationError as error:
+        raise UsageError(
+            f"The file {str(path)!r} must contain a JSON list of passages, each with `text` and `source`: "
+            f"{fault_list(error)}."
+        ) from error
+    if not passages:
+        raise UsageError(f"The file {str(path)!r} contains no passages. Add some, or omit --passages.")
+    return passages
 
 
 def parse_changes(step: str, given: Sequence[str]) -> ForkChange:

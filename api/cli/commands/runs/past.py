@@ -1,0 +1,236 @@
+"""Commands about one past run: its events, repetitions with and without a change, comparison, rating and export."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.common import (
+    Home,
+    Json,
+    RunId,
+    command,
+    complete_runs,
+    make_candor,
+    make_console,
+    print_json,
+    print_message,
+    print_result,
+    print_written,
+    write_file,
+)
+from api.errors import UsageError
+
+app = command()
+
+
+@app.command()
+def trace(
+    run_id: RunId,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Also show every prompt, model response and tool result in full.")
+    ] = False,
+    level: Annotated[
+        str, typer.Option("--level", help="Show events down to this level: supervisor, planner, worker or tool.")
+    ] = "tool",
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Show every step and decision of a run, indented by level.
+
+    Example: candor trace run_3f2a --prompts
+    """
+    from multi_agent.llm.wrappers.usage import count_faults
+    from multi_agent.values.bus import LEVELS, is_within
+
+    lowest = next((each for each in LEVELS if each == level), None)
+    if lowest is None:
+        raise UsageError(f"Unknown level {level!r}. Choose from {', '.join(LEVELS)}.")
+
+    candor = make_candor(home)
+    run = candor.trace.run(run_id)
+    events = candor.trace.events(run.run_id)
+    faults = count_faults(events)
+    events = [event for event in events if is_within(event, lowest)]
+    calls = candor.trace.journal_entries(run.run_id) if prompts else []
+    tool_calls = candor.tools.calls.entries(run.run_id) if prompts else []
+    if as_json:
+        full = {"calls": calls, "tool_calls": tool_calls} if prompts else {}
+        print_json({"run": run, "events": events, "faults": faults, **full})
+        return
+    from api.cli.render.past import show_call, show_tool_call
+    from api.cli.render.run_events import show_event, show_faults
+
+    console = make_console()
+    for event in events:
+        show_event(console, event)
+    show_faults(console, faults)
+    if run.status == "interrupted":
+        print_message(f"The run was interrupted. `candor runs resume {run.run_id}` continues it.")
+    for call in calls:
+        show_call(console, call)
+    for tool_call in tool_calls:
+        show_tool_call(console, tool_call)
+
+
+@app.command()
+def replay(run_id: RunId, as_json: Json = False, home: Home = None) -> None:
+    """Repeat a run from its journal without a model, tools or the web, and compare the events.
+
+    The documents are searched again, with the settings of the run. The first event that differs is shown with its
+    cause: a prompt, a document, the index, or the code.
+
+    Exit code 0 if all events are the same, apart from times; 1 if one differs.
+
+    Example: candor replay run_3f2a
+    """
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.render.past import show_replay
+    from api.services.research.replay import replay_run
+
+    candor = make_candor(home)
+    result = asyncio.run(replay_run(candor.panel, candor.collections.open_library, run_id, LOCAL_CALLER))
+    if as_json:
+        print_json(result)
+    else:
+        show_replay(make_console(), result)
+    if not result.same:
+        raise typer.Exit(1)
+
+
+@app.command()
+def fork(
+    run_id: RunId,
+    at: Annotated[str, typer.Option("--at", metavar="STEP", help="The first step that runs again.")],
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A change for that step: model=ENDPOINT, instruction=TEXT, inputs.NAME=VALUE, prompt=AGENT:FILE, or "
+            "evidence=NUMBERS, such as evidence=1,3. plan=FILE.json sets another plan. Repeatable.",
+        ),
+    ] = None,
+    options: Annotated[
+        bool, typer.Option("--options", help="Only print the plan, prompts and evidence that can be changed, as JSON.")
+    ] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Repeat a run from a step with a change. Earlier steps are read from the journal and cost nothing.
+
+    The run itself stays as it is. `candor trace RUN` lists its steps; `candor compare` shows what the change does.
+    The step and later ones use only the evidence that is set.
+
+    Example: candor fork run_3f2a --at answer --set model=large
+    """
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.ask.options import parse_changes
+    from api.cli.ask.run import run_question, show_and_end
+    from api.services.research.replay import fork_request, step_options
+
+    candor = make_candor(home)
+    if options:
+        print_json(step_options(candor.panel, run_id, at, LOCAL_CALLER).model_dump(mode="json"))
+        return
+    change = parse_changes(at, changes or [])
+    collection, request = fork_request(candor.panel, candor.collections.open_library, run_id, change, LOCAL_CALLER)
+    answer = run_question(candor.panel, candor.collections, request, collection, progress=not as_json)
+    origin = request.fork.run_id if request.fork else run_id
+    note = f"`candor compare {origin} {answer.run_id}` compares the fork with the original run."
+    show_and_end(answer, home, as_json=as_json, note=note)
+
+
+@app.command()
+def compare(
+    first: RunId,
+    second: Annotated[str, typer.Argument(help="Another run, by id or prefix.", autocompletion=complete_runs)],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Compare the plans, queries, passages, evidence, claims, costs and times of two runs, and their first difference.
+
+    `-` marks what only the first run has, `+` what only the second one has.
+
+    Example: candor compare run_3f2a run_9c41
+    """
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.render.past import show_comparison
+    from api.services.research.compare import compare_runs
+
+    compared = compare_runs(make_candor(home).trace, first, second, LOCAL_CALLER)
+    if as_json:
+        print_json(compared)
+    else:
+        show_comparison(make_console(), compared)
+
+
+@app.command()
+def rate(
+    run_id: RunId,
+    rating: Annotated[str, typer.Argument(help="up, down, or none to remove the rating.")],
+    note: Annotated[str, typer.Option("--note", help="Reason for the rating, such as the right answer.")] = "",
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Rate the answer of a run. A new rating replaces the earlier one.
+
+    `candor runs --rating down` lists rated runs. `candor eval from-ratings` creates a question set from them.
+
+    Example: candor rate run_3f2a down --note "It is -20 °C, see page 3."
+    """
+    from pydantic import ValidationError
+
+    from api.auth.permissions import LOCAL_CALLER
+    from api.errors import fault_list
+    from api.services.research.runs import RatingRequest, rate_run
+    from multi_agent.storage.run_filter import Rating
+
+    if rating not in ("none", *Rating):
+        raise UsageError(f"Unknown rating {rating!r}. Choose from up, down and none.")
+    try:
+        given = RatingRequest(rating=None if rating == "none" else Rating(rating), note=note)
+    except ValidationError as error:
+        raise UsageError(f"Invalid rating: {fault_list(error)}.") from error
+    run = rate_run(make_candor(home).trace, run_id, given, LOCAL_CALLER)
+    print_result(
+        run, f"{run.run_id}: {f'rated {run.rating.value}' if run.rating else 'not rated'}. {run.question}", as_json
+    )
+
+
+@app.command()
+def export(
+    run_id: RunId,
+    format_name: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help="md, html, json, docx or pdf. Default: suffix of the output file, or md."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write. Its suffix selects the format. Default: standard output."),
+    ] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Export the answer of a run with its citations.
+
+    Example: candor export run_3f2a -o answer.docx
+    """
+    from api.auth.permissions import LOCAL_CALLER
+    from api.services.exports.export import choose_format
+    from api.services.research.runs import export_run
+
+    if as_json and output is None:
+        raise UsageError("--json reports the written file, so it needs --output. For the answer as JSON, use "
+                         "--format json.")  # fmt: skip
+    form = choose_format(format_name, output.name if output else "")
+    exported = export_run(make_candor(home).trace, run_id, LOCAL_CALLER, form)
+    if output is None:
+        sys.stdout.buffer.write(exported.content)
+        return
+    write_file(output, exported.content)
+    print_written(output, f"Wrote {output}.", as_json)
