@@ -12,7 +12,7 @@ CACHE_SIZE = 1024  # 1.5 MB with vectors of 384 dimensions
 
 
 class CachedEmbedder:
-    """Wraps an embedder and caches its query vectors.
+    """Wraps an embedder and caches its query vectors, and the attention to each character.
 
     A run embeds its question several times: to search, to find a similar saved plan, and to save its own. Cached
     vectors are shared and read-only.
@@ -21,6 +21,7 @@ class CachedEmbedder:
     def __init__(self, inner: Embedder, cache_size: int = CACHE_SIZE) -> None:
         self._inner = inner
         self._cached = lru_cache(cache_size)(self._embed)
+        self.attention = lru_cache(cache_size)(inner.attention)
         self.model, self.max_tokens, self.languages = inner.model, inner.max_tokens, inner.languages
 
     @property

@@ -29,6 +29,10 @@ class QueryEmbedder(Protocol):
         """Return a vector of shape (dimension,)."""
         ...
 
+    def attention(self, text: str) -> Vectors | None:
+        """Return each character's share of the model's attention, of shape (len(text),). None if it does not tell."""
+        ...
+
 
 class Embedder(QueryEmbedder, Protocol):
     """Also turns passages into vectors of length 1.
