@@ -39,7 +39,7 @@ from vectorstore.embedding.model_folder import BUNDLE_LANGUAGES
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.qdrant_schema import DENSE
 from vectorstore.retrieval import Retriever
-from vectorstore.store import Vectors
+from vectorstore.store import Query, Vectors
 
 SPEC = CollectionSpec(name="benchmark", embedding_model="none", dimension=DIMENSION, chunking="none")
 SIZES = (1_000, 10_000, 100_000)
@@ -162,13 +162,16 @@ class _Embedded:
     def embed_query(self, _: str) -> Vectors:
         return self.vector
 
+    def attention(self, _: str) -> None:
+        """Return None: words count alike."""
+
 
 def recall(collection: EdgeCollection, vector: Vectors) -> float:
     """Return the share of the nearest ten chunks that a dense search finds."""
     nearest = qdrant.Query.Nearest(vector.tolist(), using=DENSE)
     exact = qdrant.QueryRequest(limit=LIMIT, query=nearest, params=qdrant.SearchParams(exact=True))
     truth = {str(point.id) for point in collection._require_open().query(exact)}
-    found = collection.search(SearchMode.MEANING, text="", vector=vector, limit=LIMIT)
+    found = collection.search(SearchMode.MEANING, Query("", vector), limit=LIMIT)
     return len(truth & {hit.chunk.id for hit in found}) / len(truth)
 
 

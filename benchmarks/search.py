@@ -28,7 +28,7 @@ from vectorstore.edge.store import EdgeStore
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.qdrant_server.connection import ServerConnection
 from vectorstore.qdrant_server.store import ServerStore
-from vectorstore.store import Collection, Vectors, VectorStore
+from vectorstore.store import Collection, Query, Vectors, VectorStore
 
 DIMENSION = 384
 CHUNKS_PER_DOCUMENT = 20
@@ -94,7 +94,7 @@ def measure(
     """Return the seconds of each query after the warm-up."""
 
     def one(text: str, vector: Vectors) -> Callable[[], object]:
-        return lambda: collection.search(mode, text=text, vector=vector, limit=LIMIT, where=where)
+        return lambda: collection.search(mode, Query(text, vector), limit=LIMIT, where=where)
 
     return [time_call(one(*query)) for query in queries][WARM_UP:]
 

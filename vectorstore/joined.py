@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, names_in, select
 from vectorstore.qdrant_schema import rank
-from vectorstore.ranking import DEPTH, DIGITS, Scores, rarity
-from vectorstore.store import EVERYTHING, Searchable, T, Vectors
+from vectorstore.ranking import DEPTH, DIGITS, Scores, attended, rarity
+from vectorstore.store import EVERYTHING, Query, Searchable, T
 from vectorstore.text.bm25 import Bm25Encoder, QueryWord
 
 
@@ -41,39 +41,34 @@ class JoinedCollections:
             }
         )
 
-    def search(
-        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
-    ) -> list[Hit]:
+    def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
         """Return the best ``limit`` chunks of all collections.
 
         Raises CollectionMismatch for a search by meaning in collections with different embedding models.
         """
         if len(self._models) > 1:
-            mode, vector = self._by_words(mode), None
+            mode, query = self._by_words(mode), Query(query.text)
         depth = max(limit, DEPTH)
-        found = {
-            name: part.search(mode, text=text, vector=vector, limit=depth, where=where)
-            for name, part in self._parts.items()
-        }
+        found = {name: part.search(mode, query, depth, where) for name, part in self._parts.items()}
         hits: dict[str, Hit] = {}
         for name, each in found.items():
             for hit in each:  # a file in two collections is found once
                 hits.setdefault(hit.chunk.id, hit.model_copy(update={"chunk": _named(hit.chunk, name)}))
         respelt = _respelt_by_all([each[0].respelt for each in found.values() if each])
-        words = () if mode is SearchMode.MEANING else Bm25Encoder().words(text, self.languages(exact=False))
-        scores = self._scores(text, list(hits.values()), words, limit)
+        words = () if mode is SearchMode.MEANING else Bm25Encoder().words(query.text, self.languages(exact=False))
+        scores = self._scores(query, list(hits.values()), words, limit)
         ranked = [hits[each].model_copy(update={"score": score, "respelt": respelt}) for each, score in scores.items()]
         return sorted(ranked, key=lambda hit: (-hit.score, hit.chunk.id))[:limit]
 
-    def _scores(self, text: str, hits: Sequence[Hit], words: Sequence[QueryWord], limit: int) -> dict[str, float]:
+    def _scores(self, query: Query, hits: Sequence[Hit], words: Sequence[QueryWord], limit: int) -> dict[str, float]:
         """Return the scores of the best ``limit`` hits or more, with what depends on a collection in relation to all.
 
         Which words are rare is counted among the hits, because they contain all passages with a rare word.
         """
         best = max((hit.best_bm25 or 0.0 for hit in hits), default=0.0)
         passages = sum(self.languages(exact=False).values())
-        scores = Scores(text)
-        scores.words = words
+        scores = Scores(query.text)
+        scores.words = attended(words, query)
         scores.cosines = {hit.chunk.id: hit.cosine for hit in hits if hit.cosine is not None}
         scores.add([(hit.chunk.id, _comparable(hit, best)) for hit in hits], 1)
         for word in words:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from vectorstore.models import Chunk, ChunkFilter, SearchMode
 from vectorstore.qdrant_schema import chunk_language
 from vectorstore.restrictions import normal, normal_texts, places
-from vectorstore.store import EVERYTHING, Searchable
+from vectorstore.store import EVERYTHING, Query, Searchable
 from vectorstore.text.bm25 import Bm25Encoder, is_unspaced
 
 _MOST_FOUND = 5_000
@@ -67,9 +67,6 @@ class WantedWords:
         words = [
             word for word in _WORD.findall(wanted) if all(self._encoder.stems(word, language) for language in languages)
         ]
-        rankings = [
-            collection.search(SearchMode.WORDS, text=word, vector=None, limit=_MOST_FOUND, where=where)
-            for word in words
-        ]
+        rankings = [collection.search(SearchMode.WORDS, Query(word), _MOST_FOUND, where) for word in words]
         complete = [hits for hits in rankings if len(hits) < _MOST_FOUND]
         return [hit.chunk for hit in min(complete, key=len)] if complete else collection.scan(where)

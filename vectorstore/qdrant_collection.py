@@ -22,8 +22,8 @@ from vectorstore.qdrant_schema import (
     to_hits,
     validate_query,
 )
-from vectorstore.ranking import Nearest, Ranking, Speller, score
-from vectorstore.store import EVERYTHING, Collection, Vectors
+from vectorstore.ranking import Nearest, Ranking, Speller, attended, score
+from vectorstore.store import EVERYTHING, Collection, Query, Vectors
 from vectorstore.text.bm25 import Bm25Encoder
 
 SessionT = TypeVar("SessionT")
@@ -42,12 +42,10 @@ class QdrantCollection(Collection, Generic[SessionT]):
     def spec(self) -> CollectionSpec:
         return self._spec
 
-    def search(
-        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
-    ) -> list[Hit]:
-        validate_query(self._spec, mode, vector)
+    def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
+        validate_query(self._spec, mode, query.vector)
         languages = {} if mode is SearchMode.MEANING else self.languages(exact=False)
-        words = self._bm25.words(text, languages) if languages else []
+        words = attended(self._bm25.words(query.text, languages) if languages else [], query)
         with self._session("search") as session:
             speller = Speller(
                 lambda wanted: self._ask(session, wanted, EVERYTHING),
@@ -55,7 +53,7 @@ class QdrantCollection(Collection, Generic[SessionT]):
                 lambda word, spellings: self._bm25.respelt(word, spellings, languages),
                 sum(languages.values()),
             )
-            scores = score(lambda wanted: self._ask(session, wanted, where), mode, text, vector, words, limit, speller)
+            scores = score(lambda wanted: self._ask(session, wanted, where), mode, query, words, limit, speller)
         return to_hits(scores, limit, self._found)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:

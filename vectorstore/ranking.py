@@ -11,6 +11,9 @@ only the last part tells "Elected" from "election" and a name from its parts. Ca
 languages that have them, and nouns in German: both say more of what is asked than the words around them. A search by
 meaning scores by the cosine alone, one by words without it.
 
+In a hybrid search, the last two count up to 20 times for a word that the embedding model attends to: of "I need the
+page on which sugar is mentioned", it attends to "sugar", although fewer passages may have "page".
+
 Each part means something on its own, so a list that knows little changes little. Fusion by the place in a list, or by
 the mean and deviation of its scores, lets 50 similar cosines beat the one passage that has an exact word.
 
@@ -26,7 +29,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from vectorstore.models import SearchMode
-from vectorstore.store import Vectors
+from vectorstore.store import Query, Vectors
 from vectorstore.text.bm25 import QueryWord
 from vectorstore.text.spelling import edits, is_correctable, nearest
 
@@ -41,6 +44,8 @@ WORD_WEIGHT = 0.2
 EXACT_WEIGHT = 0.2
 CAPITALS = 1.75
 """The factor for words that begin with a capital letter."""
+ATTENDED = 20.0
+"""For the cube of a word's share of the attention, so that it matters only where one word has most of it."""
 WHOLE_WEIGHT = 1.0
 """For all of a query of at most ``_SHORT`` words. Whoever looks up a word or a name wants it as written."""
 COMPARED = 10
@@ -153,10 +158,9 @@ class Scores:
 
         Only cosines must be outweighed: among the scores of a search by words, more than 0.2 costs quality.
         """
-        words = [word.text for word in self.words]
         names = {
-            " ".join(some).casefold(): len(some) * (CAPITALS if all(map(_is_capital, some)) else 1)
-            for some in [*((word,) for word in words), *pairwise(words)]
+            " ".join(word.text for word in some).casefold(): _says(some)
+            for some in [*((word,) for word in self.words), *pairwise(self.words)]
         }
         return {name: EXACT_WEIGHT * (times if self.cosines else 1) for name, times in names.items()}
 
@@ -166,8 +170,14 @@ class Scores:
             yield chunk_id, round(sum(scores.get(chunk_id, others) for scores, others in self._parts), DIGITS)
 
 
-def _is_capital(word: str) -> bool:
-    return word[:1].isupper()
+def _says(words: Sequence[QueryWord]) -> float:
+    """Return how much more than one word some neighbouring words say."""
+    capitals = CAPITALS if all(word.text[:1].isupper() for word in words) else 1
+    return len(words) * capitals * _emphasis(words)
+
+
+def _emphasis(words: Sequence[QueryWord]) -> float:
+    return 1 + ATTENDED * (sum(word.share for word in words) / len(words)) ** 3
 
 
 def _exact(words: Sequence[str], whole: str, text: str) -> Iterator[str]:
@@ -201,18 +211,17 @@ def _follows(text: str, ones: Sequence[int], length: int, others: Sequence[int])
 def score(
     ask: Ask,
     mode: SearchMode,
-    text: str,
-    vector: Vectors | None,
+    query: Query,
     words: Sequence[QueryWord],
     limit: int,
     speller: Speller,
 ) -> Scores:
-    """Return the scores of the best chunks for a text with these words, at least ``limit`` if as many are found."""
+    """Return the scores of the best chunks for a query with these words, at least ``limit`` if as many are found."""
     depth = max(limit, DEPTH)
-    scores = Scores(text)
+    scores = Scores(query.text)
     wanted: list[Nearest] = []
-    if by_meaning := mode is not SearchMode.WORDS and vector is not None:
-        wanted.append(Nearest(vector, depth))
+    if by_meaning := mode is not SearchMode.WORDS and query.vector is not None:
+        wanted.append(Nearest(query.vector, depth))
     if by_words := mode is not SearchMode.MEANING and bool(words):
         wanted += [Nearest(words, depth), *map(_alone, words)]
     answers = list(ask(wanted)) if wanted else []
@@ -235,11 +244,24 @@ def score(
     return scores
 
 
+def attended(words: Sequence[QueryWord], query: Query) -> Sequence[QueryWord]:
+    """Return the words with their shares of the model's attention, if it tells."""
+    if query.attention is None or len(words) < 2:
+        return words
+    found = [_attention(word.text, query.text, query.attention) for word in words]
+    total = sum(found) or 1.0
+    return [word._replace(share=each / total) for word, each in zip(words, found, strict=True)]
+
+
+def _attention(word: str, text: str, attention: Vectors) -> float:
+    return sum(float(attention[at : at + len(word)].sum()) for at in _places(word, text))
+
+
 def rarity(word: QueryWord, having: int, passages: int) -> float:
     """Return the score of each passage with a word that only ``having`` of ``passages`` have. 0 if it is not rare."""
     if not 0 < having <= min(RARE, max(passages // _RARE_SHARE, 1)):
         return 0.0
-    return (CODE_WEIGHT if word.is_code else WORD_WEIGHT) / math.sqrt(having)
+    return (CODE_WEIGHT if word.is_code else WORD_WEIGHT * _emphasis([word])) / math.sqrt(having)
 
 
 def _alone(word: QueryWord) -> Nearest:

@@ -19,7 +19,7 @@ from vectorstore.quoted_mail import quotes, writers_first
 from vectorstore.ranking import DEPTH
 from vectorstore.reranking import Reranker, rerank
 from vectorstore.restrictions import parse
-from vectorstore.store import EVERYTHING, Searchable
+from vectorstore.store import EVERYTHING, Query, Searchable
 from vectorstore.text.bm25 import Bm25Encoder
 from vectorstore.text.languages import detect_query, language_note
 
@@ -146,12 +146,16 @@ class Retriever:
 
     def _rank(self, view: Searchable, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         embedder = self._embedder if mode is not SearchMode.WORDS else None
-        vector = embedder.embed_query(query) if embedder else None
-        hits = view.search(mode, text=query, vector=vector, limit=limit, where=where)
+        asked = _embedded(embedder, query) if embedder else Query(query)
+        hits = view.search(mode, asked, limit, where)
         if mode is not SearchMode.MEANING and any(quotes(hit.chunk.text) for hit in hits):
-            hits = view.search(mode, text=query, vector=vector, limit=max(limit, DEPTH), where=where)
+            hits = view.search(mode, asked, max(limit, DEPTH), where)
             hits = writers_first(hits, _finder(query, view.languages(exact=False)))[:limit]
         return sorted(hits, key=_sort_key)
+
+
+def _embedded(embedder: QueryEmbedder, text: str) -> Query:
+    return Query(text, embedder.embed_query(text), embedder.attention(text))
 
 
 def _finder(query: str, languages: Mapping[str, int]) -> Callable[[str], list[str]]:

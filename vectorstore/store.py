@@ -3,13 +3,13 @@
 store = EmbeddedStore(folder)
 with store.create(CollectionSpec(name="papers", embedding_model="m", dimension=384, chunking="c")) as papers:
     papers.upsert(chunks, vectors)
-    hits = papers.search(SearchMode.HYBRID, text="heat pump", vector=query_vector, limit=10)
+    hits = papers.search(SearchMode.HYBRID, Query("heat pump", query_vector), limit=10)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,16 @@ Vectors = npt.NDArray[np.float32]
 EVERYTHING = ChunkFilter()
 
 
+class Query(NamedTuple):
+    """A query of a search: its text, its vector, and how much the embedding model attends to each character."""
+
+    text: str
+    vector: Vectors | None = None
+    """Shape (dimension,)."""
+    attention: Vectors | None = None
+    """Shares of the whole attention, of shape (len(text),). None if the model does not tell."""
+
+
 class Searchable(Protocol):
     """The searches and reads of an open collection, or of several (``joined.py``). Threads may share it."""
 
@@ -30,13 +40,11 @@ class Searchable(Protocol):
         """The specification it was created with."""
         ...
 
-    def search(
-        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
-    ) -> list[Hit]:
+    def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
         """Return the best ``limit`` chunks, best first; equal scores are ordered by chunk id.
 
-        ``vector`` (shape (dimension,)) may be None only for WORDS, and if the search process has the collection open,
-        which then embeds the text. ``text`` is the query of BM25. HYBRID combines both (``ranking.py``).
+        The vector may be None only for WORDS, and if the search process has the collection open, which then embeds the
+        text. HYBRID combines the words of the text with the vector (``ranking.py``).
         """
         ...
 

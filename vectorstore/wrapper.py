@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
-from vectorstore.store import EVERYTHING, Collection, T, Vectors
+from vectorstore.store import EVERYTHING, Collection, Query, T, Vectors
 
 
 class CollectionWrapper(Collection):
@@ -32,11 +32,9 @@ class CollectionWrapper(Collection):
         """Delete the selected chunks."""
         self._collection.delete(where)
 
-    def search(
-        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
-    ) -> list[Hit]:
+    def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
         """Return the best ``limit`` chunks."""
-        return self._collection.search(mode, text=text, vector=vector, limit=limit, where=where)
+        return self._collection.search(mode, query, limit, where)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Yield every selected chunk once, in order of document name and position."""

@@ -29,7 +29,7 @@ from benchmarks.search import (
 from support.qdrant import running_qdrant
 from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.qdrant_server.store import ServerStore, connect
-from vectorstore.store import Collection, Vectors
+from vectorstore.store import Collection, Query, Vectors
 
 SPEC = CollectionSpec(name="benchmark", embedding_model="none", dimension=DIMENSION, chunking="none")
 WINDOW = ChunkFilter(documents=("document 7",), positions=(3, 7))
@@ -78,7 +78,7 @@ def report(collection: Collection, queries: Sequence[tuple[str, Vectors]]) -> No
 
 def _search(collection: Collection, mode: SearchMode, query: tuple[str, Vectors]) -> None:
     text, vector = query
-    collection.search(mode, text=text, vector=vector, limit=10)
+    collection.search(mode, Query(text, vector), limit=10)
 
 
 if __name__ == "__main__":

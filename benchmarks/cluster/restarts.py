@@ -21,7 +21,7 @@ from support.qdrant import QdrantNode, running_cluster
 from vectorstore.models import Chunk, CollectionSpec, SearchMode
 from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.settings import VectorStoreSettings
-from vectorstore.store import Collection, Vectors
+from vectorstore.store import Collection, Query, Vectors
 
 SPEC = CollectionSpec(name="benchmark", embedding_model="none", dimension=DIMENSION, chunking="none")
 SETTINGS = VectorStoreSettings(shards=3, replicas=2)
@@ -82,7 +82,7 @@ def search(
 
         def one(text: str = text, vector: Vectors = vector) -> None:
             nonlocal hits
-            hits = len(collection.search(SearchMode.HYBRID, text=text, vector=vector, limit=10))
+            hits = len(collection.search(SearchMode.HYBRID, Query(text, vector), limit=10))
 
         times.append(time_call(one))
         assert hits == 10, f"search {number} found {hits}"

@@ -12,7 +12,7 @@ from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary
 from vectorstore.errors import PassagesLost
 from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
-from vectorstore.store import EVERYTHING, Collection, T, Vectors
+from vectorstore.store import EVERYTHING, Collection, Query, T
 from vectorstore.wrapper import CollectionWrapper
 
 _DOCUMENTS = 1_000  # removed per transaction and request to the store
@@ -29,11 +29,9 @@ class LiveCollection(CollectionWrapper):
         super().__init__(collection)
         self._ledger = ledger
 
-    def search(
-        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
-    ) -> list[Hit]:
+    def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
         """Return the best ``limit`` chunks of the live versions."""
-        return self.consistent_read(lambda now: now.search(mode, text=text, vector=vector, limit=limit, where=where))
+        return self.consistent_read(lambda now: now.search(mode, query, limit, where))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Iterate over the selected chunks of the live versions. All are read before the first is returned."""
@@ -75,10 +73,8 @@ class _Snapshot(LiveCollection):
         super().__init__(collection, ledger)
         self._hidden = hidden
 
-    def search(
-        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
-    ) -> list[Hit]:
-        found = self._collection.search(mode, text=text, vector=vector, limit=limit, where=self._live(where))
+    def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
+        found = self._collection.search(mode, query, limit, self._live(where))
         if not found:
             self._require_passages(where)
         return found

@@ -54,6 +54,9 @@ class LoggingEmbedder:
     def embed_query(self, text: str) -> Vectors:
         return self._embedder.embed_query(text)
 
+    def attention(self, text: str) -> Vectors | None:
+        return self._embedder.attention(text)
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._embedder.count_tokens(texts)
 

@@ -23,7 +23,7 @@ from vectorstore.models import Chunk, ChunkFilter, ChunkKind, Counts, PageSpan, 
 from vectorstore.qdrant_server import store as server_store
 from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.remote.client import RemoteCollection
-from vectorstore.store import Collection, VectorStore
+from vectorstore.store import Collection, Query, VectorStore
 from vectorstore.text import bm25
 
 pytestmark = [
@@ -116,11 +116,11 @@ class TestCollections:
     def test_data_survives_a_restart(self, stores: Callable[[], VectorStore]) -> None:
         with stores().create(SPEC) as collection:
             collection.upsert(CHUNKS, VECTORS)
-            before = collection.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5)
+            before = collection.search(SearchMode.HYBRID, Query("heat", VECTORS[0]), limit=5)
         with stores().open("papers") as collection:
             assert collection.spec == SPEC
             assert sorted(collection.scan(), key=str) == sorted(CHUNKS, key=str)
-            after = collection.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5)
+            after = collection.search(SearchMode.HYBRID, Query("heat", VECTORS[0]), limit=5)
             assert [hit.chunk for hit in after] == [hit.chunk for hit in before]
             assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before])
 
@@ -200,10 +200,8 @@ class TestWriting:
         papers.upsert([changed], VECTORS[:1])
         assert papers.count().chunks == len(CHUNKS)
         assert changed in list(papers.scan())
-        assert papers.search(SearchMode.WORDS, text="wording", vector=None, limit=1)[0].chunk == changed
-        assert CHUNKS[0].id not in {
-            hit.chunk.id for hit in papers.search(SearchMode.WORDS, text="house", vector=None, limit=9)
-        }
+        assert papers.search(SearchMode.WORDS, Query("wording"), limit=1)[0].chunk == changed
+        assert CHUNKS[0].id not in {hit.chunk.id for hit in papers.search(SearchMode.WORDS, Query("house"), limit=9)}
 
     def test_many_chunks_are_written_at_once(self, papers: Collection) -> None:
         many = [make_chunk(f"passage {number}", document="/docs/long.txt", index=number) for number in range(700)]
@@ -260,37 +258,35 @@ class TestFilters:
         filter_ = ChunkFilter.model_validate(where)
         assert papers.count(filter_) == Counts(documents=len({chunk.document for chunk in wanted}), chunks=len(wanted))
         for mode in (SearchMode.MEANING, SearchMode.HYBRID):
-            hits = papers.search(mode, text="heat", vector=VECTORS[0], limit=9, where=filter_)
+            hits = papers.search(mode, Query("heat", VECTORS[0]), limit=9, where=filter_)
             assert {hit.chunk.text for hit in hits} == {chunk.text for chunk in wanted}
 
     def test_sparse_search_applies_the_filter(self, papers: Collection) -> None:
-        hits = papers.search(
-            SearchMode.WORDS, text="heat", vector=None, limit=9, where=ChunkFilter(folder="/docs/food")
-        )
+        hits = papers.search(SearchMode.WORDS, Query("heat"), limit=9, where=ChunkFilter(folder="/docs/food"))
         assert [hit.chunk for hit in hits] == [CHUNKS[3]]
 
 
 class TestSearching:
     def test_dense_finds_the_nearest_vectors(self, papers: Collection) -> None:
-        hits = papers.search(SearchMode.MEANING, text="", vector=VECTORS[2], limit=2)
+        hits = papers.search(SearchMode.MEANING, Query("", VECTORS[2]), limit=2)
         unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
         nearest = np.argsort(-(unit @ unit[2]))[:2]
         assert [hit.chunk for hit in hits] == [CHUNKS[position] for position in nearest]
         assert hits[0].score == pytest.approx(1, abs=1e-5)
 
     def test_sparse_finds_stems_and_ranks_rare_words_first(self, papers: Collection) -> None:
-        hits = papers.search(SearchMode.WORDS, text="heating houses", vector=None, limit=9)
+        hits = papers.search(SearchMode.WORDS, Query("heating houses"), limit=9)
         assert hits[0].chunk == CHUNKS[0]
         assert {hit.chunk.text for hit in hits} == {CHUNKS[position].text for position in (0, 1, 3)}
 
     def test_sparse_also_searches_title_and_section(self, papers: Collection) -> None:
         chunk = make_chunk("It costs 12 francs.", index=9, title="Museum", section=("Tickets",))
         papers.upsert([chunk], make_vectors(1))
-        [hit] = papers.search(SearchMode.WORDS, text="museum ticket", vector=None, limit=9)
+        [hit] = papers.search(SearchMode.WORDS, Query("museum ticket"), limit=9)
         assert hit.chunk == chunk
 
     def test_hybrid_prefers_chunks_in_both_rankings(self, papers: Collection) -> None:
-        hits = papers.search(SearchMode.HYBRID, text="court appeal", vector=VECTORS[4], limit=9)
+        hits = papers.search(SearchMode.HYBRID, Query("court appeal", VECTORS[4]), limit=9)
         assert hits[0].chunk == CHUNKS[4]
         assert len(hits) == len(CHUNKS)
 
@@ -311,7 +307,7 @@ class TestSearching:
             collection.upsert(chunks, vectors)
 
             def found(mode: SearchMode) -> list[str]:
-                hits = collection.search(mode, text="quark gluon meson", vector=query, limit=3)
+                hits = collection.search(mode, Query("quark gluon meson", query), limit=3)
                 return [hit.chunk.text for hit in hits]
 
             assert found(SearchMode.WORDS)[:2] == ["quark gluon meson", "quark in a story"]
@@ -329,18 +325,18 @@ class TestSearching:
         vectors = make_vectors(len(chunks))
         with store.create(SPEC) as collection:
             collection.upsert(chunks, vectors)
-            found = collection.search(mode, text=query, vector=-vectors[120], limit=3)
+            found = collection.search(mode, Query(query, -vectors[120]), limit=3)
         assert found[0].chunk == chunks[120]
 
     @pytest.mark.parametrize("text", ["", "the of and", "?!", "xyzzy"])
     def test_unknown_words_do_not_affect_the_ranking(self, papers: Collection, text: str) -> None:
-        assert papers.search(SearchMode.WORDS, text=text, vector=None, limit=9) == []
-        dense = papers.search(SearchMode.MEANING, text=text, vector=VECTORS[1], limit=9)
-        hybrid = papers.search(SearchMode.HYBRID, text=text, vector=VECTORS[1], limit=9)
+        assert papers.search(SearchMode.WORDS, Query(text), limit=9) == []
+        dense = papers.search(SearchMode.MEANING, Query(text, VECTORS[1]), limit=9)
+        hybrid = papers.search(SearchMode.HYBRID, Query(text, VECTORS[1]), limit=9)
         assert [hit.chunk for hit in hybrid] == [hit.chunk for hit in dense]
 
     def test_a_misspelt_word_is_searched_as_the_nearest_words(self, papers: Collection) -> None:
-        hits = papers.search(SearchMode.WORDS, text="The huose and its appael", vector=None, limit=9)
+        hits = papers.search(SearchMode.WORDS, Query("The huose and its appael"), limit=9)
         assert {hit.chunk.text: hit.words for hit in hits} == {
             CHUNKS[0].text: ("huose",), CHUNKS[4].text: ("appael",),
         }  # fmt: skip
@@ -348,11 +344,11 @@ class TestSearching:
 
     def test_a_word_that_only_a_filter_excludes_is_not_misspelt(self, papers: Collection) -> None:
         where = ChunkFilter(documents=(CHUNKS[0].document_id,))
-        assert papers.search(SearchMode.WORDS, text="flour houses", vector=None, limit=9, where=where)[0].respelt == {}
+        assert papers.search(SearchMode.WORDS, Query("flour houses"), limit=9, where=where)[0].respelt == {}
 
     @pytest.mark.parametrize("word", ["houses", "haet", "B0rea", "90000", "zzzzzzz"])
     def test_present_and_short_words_and_codes_keep_their_spelling(self, papers: Collection, word: str) -> None:
-        hits = papers.search(SearchMode.HYBRID, text=word, vector=VECTORS[1], limit=9)
+        hits = papers.search(SearchMode.HYBRID, Query(word, VECTORS[1]), limit=9)
         assert [hit.respelt for hit in hits] == 5 * [{}]
 
     @pytest.mark.parametrize(
@@ -371,7 +367,7 @@ class TestSearching:
         chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
         with store.create(SPEC) as collection:
             collection.upsert(chunks, make_vectors(len(chunks)))
-            hits = collection.search(SearchMode.WORDS, text=query, vector=None, limit=1)
+            hits = collection.search(SearchMode.WORDS, Query(query), limit=1)
         assert [hit.chunk.text for hit in hits] == [best]
 
     def test_a_name_in_a_question_beats_the_words_around_it(self, store: VectorStore) -> None:
@@ -384,14 +380,28 @@ class TestSearching:
 
             def best(query: str) -> str:
                 vector = np.ones(SPEC.dimension, np.float32)
-                return collection.search(SearchMode.HYBRID, text=query, vector=vector, limit=1)[0].chunk.text
+                return collection.search(SearchMode.HYBRID, Query(query, vector), limit=1)[0].chunk.text
 
             assert best("On which page is Ann Berg mentioned?") == texts[0]
             assert best("On which page is Berg mentioned?") == texts[1]
 
+    @pytest.mark.parametrize(("asked", "best"), [("sugar", 0), ("page", 1)])
+    def test_a_question_is_about_the_word_that_the_model_attends_to(
+        self, store: VectorStore, asked: str, best: int
+    ) -> None:
+        text = "I need the page on which sugar is mentioned"
+        texts = ["Sugar from beet.", "A page of notes.", *(f"Bread and butter {n}" for n in range(20))]
+        chunks = [make_chunk(each, document=f"/docs/{number}.md") for number, each in enumerate(texts)]
+        attention = np.full(len(text), 0.001, np.float32)
+        attention[text.index(asked) :][: len(asked)] = 0.1
+        with store.create(SPEC) as collection:
+            collection.upsert(chunks, np.ones((len(chunks), SPEC.dimension), np.float32))
+            query = Query(text, np.ones(SPEC.dimension, np.float32), attention)
+            assert collection.search(SearchMode.HYBRID, query, limit=1)[0].chunk.text == texts[best]
+
     def test_a_hit_says_why_it_was_found(self, papers: Collection) -> None:
         vector = VECTORS[1] / np.linalg.norm(VECTORS[1])
-        best, *others = papers.search(SearchMode.HYBRID, text="Which heating below -20 °C?", vector=vector, limit=9)
+        best, *others = papers.search(SearchMode.HYBRID, Query("Which heating below -20 °C?", vector), limit=9)
         assert (best.chunk, best.words) == (CHUNKS[1], ("heating", "20 °C"))
         assert best.cosine == pytest.approx(1, abs=0.001)
         assert {hit.chunk.text: hit.words for hit in others}[CHUNKS[3].text] == ("heating",)
@@ -402,25 +412,23 @@ class TestSearching:
         in_order = sorted(chunk.id for chunk in twins)
         for mode, vector in ((SearchMode.MEANING, np.ones(8, dtype=np.float32)), (SearchMode.WORDS, None)):
             for _ in range(3):
-                hits = papers.search(mode, text="entanglement", vector=vector, limit=10)
+                hits = papers.search(mode, Query("entanglement", vector), limit=10)
                 assert [hit.chunk.id for hit in hits] == in_order[:10]
 
     def test_a_repeated_search_gives_the_same_hits(self, papers: Collection) -> None:
-        first = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[3], limit=3)
-        assert all(
-            papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[3], limit=3) == first for _ in range(20)
-        )
+        first = papers.search(SearchMode.HYBRID, Query("heat", VECTORS[3]), limit=3)
+        assert all(papers.search(SearchMode.HYBRID, Query("heat", VECTORS[3]), limit=3) == first for _ in range(20))
 
     def test_a_missing_or_short_vector_raises(self, papers: Collection) -> None:
         if not isinstance(papers, RemoteCollection):  # which embeds the text
             with pytest.raises(ValueError, match="needs the query's vector"):
-                papers.search(SearchMode.HYBRID, text="heat", vector=None, limit=1)
+                papers.search(SearchMode.HYBRID, Query("heat"), limit=1)
         with pytest.raises(CollectionMismatch, match="any-model"):
-            papers.search(SearchMode.MEANING, text="heat", vector=VECTORS[0][:7], limit=1)
+            papers.search(SearchMode.MEANING, Query("heat", VECTORS[0][:7]), limit=1)
 
     def test_an_empty_collection_has_no_hits(self, store: VectorStore) -> None:
         with store.create(SPEC) as empty:
-            assert empty.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == []
+            assert empty.search(SearchMode.HYBRID, Query("heat", VECTORS[0]), limit=5) == []
             assert list(empty.scan()) == []
 
     def test_searching_while_writing(self, request: pytest.FixtureRequest, papers: Collection) -> None:
@@ -430,7 +438,7 @@ class TestSearching:
 
         def search() -> None:
             for _ in range(20):
-                found.append(len(papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=3)))
+                found.append(len(papers.search(SearchMode.HYBRID, Query("heat", VECTORS[0]), limit=3)))
 
         threads = [threading.Thread(target=search) for _ in range(4)]
         for thread in threads:
@@ -443,9 +451,9 @@ class TestSearching:
 
     def test_optimizing_keeps_the_results(self, papers: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(edge_collection, "INDEX_AFTER", 1)
-        before = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5)
+        before = papers.search(SearchMode.HYBRID, Query("heat", VECTORS[0]), limit=5)
         papers.optimize()
-        assert papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=5) == before
+        assert papers.search(SearchMode.HYBRID, Query("heat", VECTORS[0]), limit=5) == before
 
 
 def test_scan_is_ordered_by_document_name_and_position(store: VectorStore) -> None:
@@ -477,7 +485,7 @@ def test_both_stores_give_the_same_results(tmp_path: Path) -> None:
         for mode in SearchMode:
             for query in make_vectors(10, seed=2):
                 text = f"{' '.join(rng.choice(words, size=rng.integers(1, 5)))} ID{rng.integers(0, 60)}"
-                hits, others = (c.search(mode, text=text, vector=query, limit=20) for c in (one, other))
+                hits, others = (c.search(mode, Query(text, query), limit=20) for c in (one, other))
                 assert [hit.chunk for hit in hits] == [hit.chunk for hit in others]
                 assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in others], rel=1e-4)
 
@@ -487,7 +495,7 @@ def test_a_filter_can_exclude_metadata(papers: Collection) -> None:
     assert texts(papers, without={"year": (2023, 2024)}) == {chunk.text for chunk in CHUNKS} - excluded
     assert texts(papers, without={"year": ()}) == {chunk.text for chunk in CHUNKS}
     where = ChunkFilter(without={"year": (2023,)})
-    found = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=10, where=where)
+    found = papers.search(SearchMode.HYBRID, Query("heat", VECTORS[0]), limit=10, where=where)
     assert CHUNKS[0].id not in {hit.chunk.id for hit in found}
 
 
@@ -513,11 +521,9 @@ def test_words_of_another_analysis_are_indexed_again(
         with store.create(SPEC) as collection:
             collection.upsert(chunks, make_vectors(len(chunks)))
             before = collection.vectors([chunks[-1].id])
-            assert collection.search(SearchMode.WORDS, text="AT&T", vector=None, limit=3) == []
+            assert collection.search(SearchMode.WORDS, Query("AT&T"), limit=3) == []
     with store.open(SPEC.name) as collection:
-        assert [hit.chunk for hit in collection.search(SearchMode.WORDS, text="AT&T", vector=None, limit=3)] == [
-            chunks[-1]
-        ]
+        assert [hit.chunk for hit in collection.search(SearchMode.WORDS, Query("AT&T"), limit=3)] == [chunks[-1]]
         assert sorted(collection.scan(), key=str) == sorted(chunks, key=str)
         np.testing.assert_array_equal(collection.vectors([chunks[-1].id])[chunks[-1].id], before[chunks[-1].id])
     monkeypatch.setattr(bm25, "forms", None)  # indexing again would fail

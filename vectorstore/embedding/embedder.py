@@ -30,6 +30,10 @@ class QueryEmbedder(Protocol):
         """Return a vector of shape (dimension,)."""
         ...
 
+    def attention(self, text: str) -> Vectors | None:
+        """Return each character's share of the model's attention, of shape (len(text),). None if it does not tell."""
+        ...
+
 
 class Embedder(QueryEmbedder, Protocol):
     """Also turns passages into vectors of length 1.
@@ -67,7 +71,7 @@ CACHE_SIZE = 1024  # 1.5 MB with vectors of 384 dimensions
 
 
 class CachedEmbedder:
-    """Wraps an embedder and caches its query vectors.
+    """Wraps an embedder and caches its query vectors, and the attention to each character.
 
     A run embeds its question several times: to search, to find a similar saved plan, and to save its own. Cached
     vectors are shared and read-only.
@@ -76,6 +80,7 @@ class CachedEmbedder:
     def __init__(self, inner: Embedder, cache_size: int = CACHE_SIZE) -> None:
         self._inner = inner
         self._cached = lru_cache(cache_size)(self._embed)
+        self.attention = lru_cache(cache_size)(inner.attention)
         self.model, self.max_tokens, self.languages = inner.model, inner.max_tokens, inner.languages
 
     @property

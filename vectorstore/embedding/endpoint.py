@@ -152,6 +152,9 @@ class EndpointEmbedder:
         vectors = self._checked(self._rows([self._query_prefix + text], query=True))
         return vectors.reshape(-1)
 
+    def attention(self, text: str) -> None:
+        """Return None: servers do not return it."""
+
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.empty((0, self.dimension), np.float32)

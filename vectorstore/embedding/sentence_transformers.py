@@ -60,6 +60,9 @@ class SentenceTransformerEmbedder:
             encoded = self._model.encode_query(text, show_progress_bar=False, convert_to_tensor=True)
         return _normalized(encoded)
 
+    def attention(self, text: str) -> None:
+        """Return None: with the attention, models compute more slowly, and ONNX and OpenVINO do not return it."""
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         if not texts:
             return []

@@ -33,12 +33,13 @@ from vectorstore.remote.messages import (
     Scan,
     Search,
     Upsert,
+    from_query,
     send,
     to_array,
     to_body,
 )
 from vectorstore.remote.server import HANDSHAKE_S
-from vectorstore.store import EVERYTHING, Collection, Vectors
+from vectorstore.store import EVERYTHING, Collection, Query, Vectors
 
 _CHUNKS = TypeAdapter(list[Chunk])
 _HITS = TypeAdapter(list[Hit])
@@ -75,6 +76,11 @@ class RemoteStore:
     def embed_query(self, text: str) -> Vectors:
         """Return the vector of a query. Raises EmbeddingModelError."""
         return np.frombuffer(self._call(Embed(text=text)), dtype=np.float32)
+
+    def attention(self, text: str) -> Vectors | None:
+        """Return the attention to each character of a query. None if the model does not tell."""
+        found = np.frombuffer(self._call(Embed(text=text, attention=True)), dtype=np.float32)
+        return found if len(found) else None
 
     def _call(self, request: Request, attempts: int = 2) -> bytes:
         sessions = _Sessions(self._address)
@@ -120,14 +126,12 @@ class RemoteCollection(Collection):
         """Delete the selected chunks. Durable on return."""
         self._call(Delete(where=where))
 
-    def search(
-        self, mode: SearchMode, *, text: str, vector: Vectors | None, limit: int, where: ChunkFilter = EVERYTHING
-    ) -> list[Hit]:
+    def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
         """Return the best ``limit`` chunks. Without a vector, the search process embeds the text."""
-        if vector is not None:
-            validate_query(self.spec, mode, vector)
-        shape, body = (None, b"") if vector is None else (vector.shape, to_body(vector))
-        request = Search(mode=mode, text=text, shape=shape, limit=limit, where=where)
+        if query.vector is not None:
+            validate_query(self.spec, mode, query.vector)
+        shape, body = (None, b"") if query.vector is None else (query.vector.shape, from_query(query))
+        request = Search(mode=mode, text=query.text, shape=shape, limit=limit, where=where)
         return _HITS.validate_json(self._call(request, body))
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from multiprocessing.connection import Connection
 from typing import Annotated, Literal
 
@@ -15,7 +16,7 @@ from base import rpc
 from base.models import FrozenModel
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, SearchMode
-from vectorstore.store import Vectors
+from vectorstore.store import Query, Vectors
 
 PROTOCOL = 9
 """Raise it when a message or a model in ``vectorstore/models.py`` changes."""
@@ -55,10 +56,11 @@ class Drop(FrozenModel):
 
 
 class Embed(FrozenModel):
-    """Embed a query. The vector is the body of the reply."""
+    """Embed a query. The body of the reply is the vector, or the attention to each character if it is known."""
 
     op: Literal["embed"] = "embed"
     text: str
+    attention: bool = False
 
 
 class Upsert(FrozenModel):
@@ -77,7 +79,7 @@ class Delete(FrozenModel):
 
 
 class Search(FrozenModel):
-    """Search. The vector of the query is the body, unless ``shape`` is None."""
+    """Search. The vector of the query is the body, unless ``shape`` is None. The attention follows it."""
 
     op: Literal["search"] = "search"
     mode: SearchMode
@@ -157,3 +159,17 @@ def to_array(body: bytes, shape: tuple[int, ...]) -> Vectors:
 def to_body(vectors: Vectors) -> bytes:
     """Return the vectors as a body."""
     return np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
+
+
+def from_query(query: Query) -> bytes:
+    """Return the vector and the attention of a query as a body."""
+    return b"".join(to_body(each) for each in (query.vector, query.attention) if each is not None)
+
+
+def to_query(search: Search, body: bytes) -> Query:
+    """Return the query of a request."""
+    if search.shape is None:
+        return Query(search.text)
+    floats, dimension = np.frombuffer(body, dtype=np.float32), math.prod(search.shape)
+    attention = floats[dimension:]
+    return Query(search.text, floats[:dimension].reshape(search.shape), attention if len(attention) else None)

@@ -21,7 +21,14 @@ class RemoteQueries:
 
     def embed_query(self, text: str) -> Vectors:
         """Return a vector of shape (dimension,). Raises StoreUnavailable, EmbeddingModelError."""
+        return self._process().embed_query(text)
+
+    def attention(self, text: str) -> Vectors | None:
+        """Return the attention to each character. Raises StoreUnavailable, EmbeddingModelError."""
+        return self._process().attention(text)
+
+    def _process(self) -> RemoteStore:
         address = read_address(self._folder)
         if address is None:
             raise StoreUnavailable(f"No service embeds queries for {str(self._folder)!r} any more. Start it again.")
-        return RemoteStore(address).embed_query(text)
+        return RemoteStore(address)

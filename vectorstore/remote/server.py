@@ -49,6 +49,7 @@ from vectorstore.remote.messages import (
     send,
     to_array,
     to_body,
+    to_query,
 )
 from vectorstore.retrieval import Retriever
 from vectorstore.store import Collection, VectorStore, require_spec
@@ -273,7 +274,7 @@ class _Conversation:
                 store.drop(request.name)
                 yield _json(None)
             case Embed():
-                yield Reply(), to_body(load_embedder().embed_query(request.text))
+                yield Reply(), _embed(load_embedder(), request)
             case _:
                 if self._collection is None:
                     raise ValueError("no collection is open")
@@ -281,6 +282,13 @@ class _Conversation:
                     yield _json(_rank(Retriever(self._collection, load_embedder()), request))
                 else:
                     yield from _use(self._collection, request, body)
+
+
+def _embed(embedder: QueryEmbedder, request: Embed) -> bytes:
+    if not request.attention:
+        return to_body(embedder.embed_query(request.text))
+    attention = embedder.attention(request.text)
+    return b"" if attention is None else to_body(attention)
 
 
 def _rank(retriever: Retriever, request: Search) -> list[Hit]:
@@ -296,12 +304,7 @@ def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Ite
             collection.delete(request.where)
             yield _json(None)
         case Search():
-            vector = None if request.shape is None else to_array(body, request.shape)
-            yield _json(
-                collection.search(
-                    request.mode, text=request.text, vector=vector, limit=request.limit, where=request.where
-                )
-            )
+            yield _json(collection.search(request.mode, to_query(request, body), request.limit, request.where))
         case Scan():
             chunks = iter(collection.scan(request.where))
             while batch := list(islice(chunks, BATCH)):

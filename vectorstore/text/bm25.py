@@ -62,6 +62,8 @@ class QueryWord(NamedTuple):
     """Terms of the word's parts, and of the word joined with the next one."""
     folded: frozenset[int] = frozenset()
     """The ``terms`` with other letters, such as u for ü. They count less than the word as it is written."""
+    share: float = 0.0
+    """Of the model's attention to the words of the query."""
 
 
 class Bm25Encoder:
@@ -96,7 +98,8 @@ class Bm25Encoder:
 
     def respelt(self, word: QueryWord, spellings: Sequence[str], passages: Mapping[str, int]) -> QueryWord:
         """Encode other spellings of a word as one query word."""
-        return QueryWord(word.text, _all_terms(_models(passages), spellings), is_code=False)
+        found = _all_terms(_models(passages), spellings)
+        return QueryWord(word.text, found, is_code=False, share=word.share)
 
     def query(self, words: Sequence[QueryWord]) -> qdrant.SparseVector:
         """Return the terms of a query. Those with folded letters have a lower weight, the others 1."""

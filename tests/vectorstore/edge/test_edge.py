@@ -17,6 +17,7 @@ from support.chunks import SPEC, make_chunk, make_vectors
 from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import CollectionClosed, CollectionLocked, StoreUnavailable
 from vectorstore.models import ChunkFilter, SearchMode
+from vectorstore.store import Query
 
 PROJECT = Path(__file__).parents[3]
 BATCH = 100
@@ -124,7 +125,7 @@ class TestFailures:
             kept = list(collection.scan())
             assert [chunk.index for chunk in kept][:written] == list(range(written))
             last = make_vectors(BATCH, seed=written - BATCH)[-1]
-            [hit] = collection.search(SearchMode.MEANING, text="", vector=last, limit=1)
+            [hit] = collection.search(SearchMode.MEANING, Query("", last), limit=1)
             assert hit.chunk.index == written - 1
             collection.upsert([make_chunk("it can be written again", document="/docs/b.md")], make_vectors(1))
             assert collection.count().chunks == len(kept) + 1

@@ -25,7 +25,7 @@ from vectorstore.edge.collection import EdgeCollection
 from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
-from vectorstore.store import Vectors
+from vectorstore.store import Query, Vectors
 
 LARGE = CollectionSpec(name="papers", embedding_model="any-model", dimension=384, chunking="none")
 CHUNKS = [make_chunk(f"passage {number}", index=number) for number in range(8_000)]
@@ -67,7 +67,7 @@ def test_other_threads_go_on_meanwhile(tmp_path: Path, monkeypatch: pytest.Monke
     def search() -> None:
         nonlocal searches
         while not ended.is_set():
-            [hit] = papers.search(SearchMode.MEANING, text="", vector=VECTORS[7], limit=1)
+            [hit] = papers.search(SearchMode.MEANING, Query("", VECTORS[7]), limit=1)
             assert hit.chunk == CHUNKS[7]
             searches += 1
 

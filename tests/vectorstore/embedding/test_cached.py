@@ -25,6 +25,9 @@ class CountingEmbedder:
         self.queries[text] += 1
         return self._embedder.embed_query(text)
 
+    def attention(self, text: str) -> Vectors | None:
+        return self._embedder.attention(text)
+
 
 @pytest.fixture
 def counting(embedder: Embedder) -> CountingEmbedder:

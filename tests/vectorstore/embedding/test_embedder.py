@@ -202,6 +202,18 @@ class TestBundledEmbedder:
             exact.max_tokens,
         )
 
+    def test_it_attends_to_the_word_that_is_asked_for(self, bundled: BundledEmbedder) -> None:
+        text = "I need the page on which sugar is mentioned, please."
+        attention = bundled.attention(text)
+        assert attention is not None
+        assert attention.shape == (len(text),)
+        shares = {word: float(attention[text.index(word) :][: len(word)].sum()) for word in ("page", "sugar", "need")}
+        assert shares["sugar"] > 2 * max(shares["page"], shares["need"])
+        assert 0.3 < attention.sum() < 1, "the rest goes to the special tokens"
+
+    def test_a_truncated_text_has_no_attention(self, bundled: BundledEmbedder) -> None:
+        assert bundled.attention("long " * 300) is None
+
     def test_a_query_and_few_passages_do_not_import_pytorch(self) -> None:
         program = (
             "import sys; from vectorstore.embedding.embedder import make_embedder; from vectorstore.settings import *;"

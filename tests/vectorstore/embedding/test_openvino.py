@@ -22,6 +22,7 @@ from vectorstore.embedding.sentence_transformers import SentenceTransformerEmbed
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.models import SearchMode
 from vectorstore.settings import EmbeddingSettings
+from vectorstore.store import Query
 
 pytest.importorskip("openvino")
 from vectorstore.embedding import openvino
@@ -79,7 +80,7 @@ def test_a_collection_of_one_backend_is_used_with_the_other(tmp_path: Path) -> N
         for embedder in (pytorch, fast):
             for question, expected in (("How is a home heated?", first), ("What do pets like to drink?", second)):
                 vector = embedder.embed_query(question)
-                hits = collection.search(SearchMode.MEANING, text=question, vector=vector, limit=2)
+                hits = collection.search(SearchMode.MEANING, Query(question, vector), limit=2)
                 assert hits[0].chunk.id == expected.id
 
 

@@ -14,7 +14,7 @@ from vectorstore.errors import CollectionNotFound, StoreUnavailable
 from vectorstore.models import Chunk, SearchMode, UnreadableCollection
 from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.settings import VectorStoreSettings
-from vectorstore.store import Collection
+from vectorstore.store import Collection, Query
 
 pytestmark = needs_qdrant
 
@@ -83,7 +83,7 @@ def test_the_next_url_is_used_when_a_node_is_down(nodes: list[QdrantNode]) -> No
     with pytest.raises(StoreUnavailable, match="does not respond"):
         store_at(down).list()
     with store_at(f"{down}, {up}").open("papers") as papers:
-        hits = papers.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=100)
+        hits = papers.search(SearchMode.HYBRID, Query("heat", VECTORS[0]), limit=100)
         assert {hit.chunk.id for hit in hits} == {chunk.id for chunk in CHUNKS}
         papers.upsert([make_chunk("written meanwhile", document="/docs/b.md")], make_vectors(1))
         assert papers.count().documents == 2
@@ -92,7 +92,7 @@ def test_the_next_url_is_used_when_a_node_is_down(nodes: list[QdrantNode]) -> No
 def test_a_new_collection_has_the_properties_of_the_settings(nodes: list[QdrantNode]) -> None:
     store = store_at(nodes[0].url)
     with store.open("large") as large:
-        assert large.search(SearchMode.MEANING, text="", vector=VECTORS[7], limit=1)[0].chunk == CHUNKS[7]
+        assert large.search(SearchMode.MEANING, Query("", VECTORS[7]), limit=1)[0].chunk == CHUNKS[7]
     made = store._server.call(lambda client: client.get_collection("large")).config.params
     assert (made.shard_number, made.replication_factor, made.write_consistency_factor) == (2, 2, 2)
     vectors = made.vectors["dense"]
@@ -138,6 +138,6 @@ def search(collection: Collection, ended: threading.Event) -> int:
     """Search until the end, and return the number of searches."""
     searched = 0
     while not ended.is_set():
-        assert len(collection.search(SearchMode.HYBRID, text="heat", vector=VECTORS[0], limit=10)) == 10
+        assert len(collection.search(SearchMode.HYBRID, Query("heat", VECTORS[0]), limit=10)) == 10
         searched += 1
     return searched

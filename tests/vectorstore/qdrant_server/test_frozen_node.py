@@ -14,6 +14,7 @@ from support.qdrant import QdrantNode, needs_qdrant, running_cluster
 from vectorstore.models import SearchMode
 from vectorstore.qdrant_server.store import ServerStore, connect
 from vectorstore.settings import VectorStoreSettings
+from vectorstore.store import Query
 
 pytestmark = needs_qdrant
 
@@ -38,7 +39,7 @@ def test_a_search_does_not_wait_for_a_frozen_node(nodes: list[QdrantNode], froze
         try:
             for _ in range(2):
                 began = time.monotonic()
-                found = collection.search(SearchMode.HYBRID, text="pump", vector=VECTORS[0], limit=3)
+                found = collection.search(SearchMode.HYBRID, Query("pump", VECTORS[0]), limit=3)
                 assert len(found) == 3
                 assert time.monotonic() - began < TIMEOUT_S / 2, "each of two nodes may take two seconds"
         finally:

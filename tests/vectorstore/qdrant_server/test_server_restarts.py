@@ -16,7 +16,7 @@ from support.waiting import until
 from vectorstore.errors import StoreUnavailable
 from vectorstore.models import Chunk, Counts, SearchMode
 from vectorstore.qdrant_server.store import LANGUAGES_TTL_S, ServerStore, connect
-from vectorstore.store import Collection
+from vectorstore.store import Collection, Query
 from vectorstore.text.languages import LANGUAGE
 
 pytestmark = needs_qdrant
@@ -47,7 +47,7 @@ def batch(number: int) -> list[Chunk]:
 
 
 def search(papers: Collection) -> int:
-    return len(papers.search(SearchMode.HYBRID, text="passage", vector=VECTORS[0], limit=3))
+    return len(papers.search(SearchMode.HYBRID, Query("passage", VECTORS[0]), limit=3))
 
 
 def test_writes_and_searches_wait_while_the_server_restarts(node: QdrantNode, store: ServerStore) -> None:
@@ -100,7 +100,7 @@ def test_languages_are_counted_once_until_a_write(store: ServerStore, monkeypatc
         german = make_chunk("Die Wärmepumpen heizen.", document="/docs/de.md", metadata={LANGUAGE: "de"})
         papers.upsert([german], VECTORS[:1])
         assert also.languages() == {"en": PER_BATCH, "de": 1}
-        [hit] = also.search(SearchMode.WORDS, text="Wärmepumpe", vector=None, limit=3)
+        [hit] = also.search(SearchMode.WORDS, Query("Wärmepumpe"), limit=3)
         assert hit.chunk == german
         assert len(facets) == 2
         later = time.monotonic() + LANGUAGES_TTL_S + 1

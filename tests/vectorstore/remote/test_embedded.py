@@ -28,6 +28,7 @@ from vectorstore.remote import client, server
 from vectorstore.remote.address import FILE, ServiceAddress, read_address
 from vectorstore.remote.client import RemoteCollection, RemoteStore
 from vectorstore.settings import EmbeddingSettings
+from vectorstore.store import Query
 
 CHUNKS = [make_chunk(f"passage {number}", index=number) for number in range(600)]
 VECTORS = make_vectors(len(CHUNKS))
@@ -207,7 +208,7 @@ def test_many_threads_at_once(address: ServiceAddress) -> None:
     with RemoteStore(address).open("papers") as papers, ThreadPoolExecutor(8) as threads:
 
         def search(number: int) -> str:
-            [hit] = papers.search(SearchMode.MEANING, text="", vector=VECTORS[number], limit=1)
+            [hit] = papers.search(SearchMode.MEANING, Query("", VECTORS[number]), limit=1)
             return hit.chunk.id
 
         assert list(threads.map(search, range(100))) == [chunk.id for chunk in CHUNKS[:100]]
@@ -308,7 +309,7 @@ def test_others_wait_for_a_search_of_the_service(folder: Path, monkeypatch: pyte
         RemoteStore(address).open("papers") as other,
         ThreadPoolExecutor(3) as threads,
     ):
-        searching = threads.submit(service.search, SearchMode.WORDS, text="passage", vector=None, limit=1)
+        searching = threads.submit(service.search, SearchMode.WORDS, Query("passage"), limit=1)
         assert started.wait(LIMIT_S)
         waiting = [
             threads.submit(execute, "count", other.count),

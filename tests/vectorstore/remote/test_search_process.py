@@ -33,6 +33,7 @@ from vectorstore.remote.process import SearchProcess
 from vectorstore.remote.queries import RemoteQueries
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
+from vectorstore.store import Query
 
 SPEC = CollectionSpec(name="papers", embedding_model="all-MiniLM-L6-v2", dimension=384, chunking="sections-v1/256")
 TEXTS = ["The heat pump works at 25 degrees below zero.", "Whisk the eggs.", "Die Wärmepumpe arbeitet bei Frost."]
@@ -92,6 +93,12 @@ def test_it_embeds_queries(searches: SearchProcess, tmp_path: Path, embedder: Em
     with ThreadPoolExecutor(4) as threads:
         for text, vector in zip(TEXTS, threads.map(queries.embed_query, TEXTS), strict=True):
             np.testing.assert_allclose(vector, embedder.embed_query(text), atol=2e-6)
+    for text in TEXTS:
+        there, here = queries.attention(text), embedder.attention(text)
+        assert there is not None
+        assert here is not None
+        np.testing.assert_allclose(there, here, atol=2e-6)
+    assert queries.attention("long " * 300) is None
     assert queries.languages == embedder.languages
 
 
@@ -113,7 +120,7 @@ def test_a_killed_process_is_replaced(
         kill(searches)
         assert len(list(papers.scan())) == len(TEXTS) + 1
         kill(searches)
-        assert len(papers.search(SearchMode.HYBRID, text="eggs", vector=None, limit=1)) == 1
+        assert len(papers.search(SearchMode.HYBRID, Query("eggs"), limit=1)) == 1
     kill(searches)
     assert [spec.name for spec in store.list()] == ["papers"]
     assert RemoteQueries(tmp_path, SETTINGS).embed_query("heat").shape == (384,)
@@ -132,7 +139,7 @@ def test_requests_under_way_are_repeated(searches: SearchProcess, store: Embedde
         with store.open("papers") as papers:
             while not ended.is_set():
                 try:
-                    found.append(len(papers.search(SearchMode.HYBRID, text=f"eggs {number}", vector=None, limit=3)))
+                    found.append(len(papers.search(SearchMode.HYBRID, Query(f"eggs {number}"), limit=3)))
                     papers.upsert([make_chunk("more", document=f"/docs/{number}.md")], np.ones((1, 384), np.float32))
                 except StoreUnavailable as error:
                     errors.append(error)
