@@ -70,8 +70,10 @@ class _Item(NamedTuple):
     top: float
 
 
-def may_be_vertical(characters: Iterable[str]) -> bool:
+def may_be_vertical(characters: Sequence[str]) -> bool:
     """Return whether enough characters of a page are wide ones."""
+    if max(characters, default="") < _FIRST_WIDE:
+        return False
     wide = [_is_wide(character) for character in characters if character.strip()]
     return sum(wide) >= max(_PROOF, _RATIO * len(wide))
 
