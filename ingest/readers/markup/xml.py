@@ -65,7 +65,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=5,
+    version=6,
     read=read_xml,
     mime_types=("application/xml", "application/xml+opml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )

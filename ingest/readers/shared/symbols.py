@@ -48,6 +48,11 @@ def symbol(font: str, position: int) -> str:
     return f"[{font} {code:02X}]" if known or position >= _PRIVATE else chr(position)
 
 
+def is_symbol_font(font: str) -> bool:
+    """Return whether letters in this font are shown as symbols."""
+    return font.lower() in _FONTS
+
+
 def in_font(text: str, font: str) -> str:
     """Return text as its font shows it: positions of a symbol font as characters."""
     known = _FONTS.get(font.lower())
