@@ -37,7 +37,7 @@ from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
 from ingest.readers.pdf.shifts import ends_with_small_digit, joined_with_shifted, may_be_shifted, with_shifts
-from ingest.readers.pdf.slanted import with_level_heads
+from ingest.readers.pdf.slanted import take_margins, with_level_heads
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
 from ingest.readers.pdf.tables.stored import in_rows
 from ingest.readers.pdf.turned import from_top_to_bottom
@@ -199,6 +199,7 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
             (index, replace(word, text="") if place in hidden else word, ends)
             for place, (index, word, ends) in enumerate(words)
         ]
+        margins = [] if turn or page.get_rotation() else take_margins(text_page.raw, shown)
         groups = list(_word_lines(shown, visible))
         if turn or page.get_rotation():
             groups = from_top_to_bottom(groups)
@@ -206,7 +207,7 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         columns = [each for place, each in enumerate(columns, len(words)) if place not in hidden]
         if columns := [each for each in columns if _is_inside(each[0][1], visible)]:
             groups, drawing = with_columns(groups, columns), NOTHING
-        return [_line(text_page.raw, line, drawing, number, turn) for line in groups], len(hidden)
+        return [_line(text_page.raw, line, drawing, number, turn) for line in (*groups, *margins)], len(hidden)
     finally:
         text_page.close()
 
