@@ -11,7 +11,7 @@ from ingest.readers.markup.html import write_page
 from ingest.readers.markup.pandoc import LIBRARY, Refused, to_html
 from ingest.readers.other_formats import read_other_format
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.symbols import in_font, is_symbol_font, symbol
+from ingest.readers.shared.symbols import SYMBOL_FONTS, in_font, symbol
 from vectorstore.models import Scalar
 
 _TOKEN = re.compile(r"\\'([0-9a-fA-F]{2})|\\([a-z]{1,32})(-?\d{1,10})? ?|\\[^a-z]|[{}]|[^\\{}\x80-\xff]+|.", re.DOTALL)
@@ -145,7 +145,7 @@ class _Decoder:
         return self._fonts.get(self._states[-1].font, (1, ""))
 
     def _is_symbol(self) -> bool:
-        return self._font()[0] == _SYMBOLS or is_symbol_font(self._font()[1])
+        return self._font()[0] == _SYMBOLS or self._font()[1].lower() in SYMBOL_FONTS
 
     def _codec(self) -> str:
         page = FONT_CODE_PAGES.get(self._font()[0])

@@ -47,10 +47,7 @@ def may_be_shifted(text: str, first: Extent, last: Extent) -> bool:
 
 
 def ends_with_small_digit(text_page: ctypes.c_void_p, text: str, start: int, extent: Extent) -> bool:
-    """Return whether the last digit of a word is drawn above or below others, as fonts have raised digits.
-
-    ``extent`` is that of any digit of the font. The box of the digit itself is asked for once a word.
-    """
+    """Return whether the last digit of a word is raised or lowered by its font. ``extent`` is that of any digit."""
     last = len(text.rstrip(".,;:)]")) - 1
     if last < 1 or not text[last].isdigit():
         return False
