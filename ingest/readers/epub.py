@@ -16,7 +16,9 @@ from xml.etree.ElementTree import Element
 from ingest.decoding import decode, decode_declared
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.markup.element_writer import ElementWriter
 from ingest.readers.markup.html import write_page
+from ingest.readers.markup.tree import xml_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.ooxml import Package
 from vectorstore.models import Scalar
@@ -65,6 +67,9 @@ class _Book:
             address = identity if item is None else item.get("href", "")
             if item is None or item.get("media-type", "") in _READABLE or _PAGE.search(address):
                 self._write_chapter(address)
+            elif item.get("media-type") == "image/svg+xml" and (name := self._find(address)) is not None:
+                drawing = xml_tree(self._package.read(name), self._request.path, self._into.warn)
+                ElementWriter(self._into).write(drawing, depth=0)
             elif not item.get("media-type", "").startswith("image/"):
                 self._into.warn(f"The chapter {unquote(address)} is no page and was not read.")
 
@@ -126,4 +131,4 @@ def _properties(book: Element) -> dict[str, Scalar]:
     return {key: ", ".join(values) if key == "authors" else values[0] for key, values in found.items()}
 
 
-READER = Reader(name="epub", version=3, read=read_epub, mime_types=("application/epub+zip",))
+READER = Reader(name="epub", version=4, read=read_epub, mime_types=("application/epub+zip",))

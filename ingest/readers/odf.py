@@ -15,12 +15,15 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import Piece, is_useful_link, linked, write_pieces
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
+from ingest.readers.shared.numerals import format_count
 from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from vectorstore.models import Scalar
 
 _MANIFEST = "META-INF/manifest.xml"
 _MAX_REPEATS = 1024  # programs fill a sheet to its edge with one cell that is repeated a million times
+_OUTLINE = "outline-style"  # of headings
+_NUMBERS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _LEFT_OUT = {"tracked-changes", "sequence-decls", "forms", "annotation-end", "bookmark", "soft-page-break", "title"}
 _PROPERTIES = {
     "title": "title",
@@ -39,7 +42,7 @@ def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
     content, styles = read_content(package)
     body = content.find("{*}body")
     if body is not None:
-        Body(package, content, into).write(body)
+        Body(package, content, into, styles).write(body)
     if styles is not None:
         _write_headers(styles, into)
     return properties(package)
@@ -115,10 +118,15 @@ def _count(element: Element, name: str) -> int:
 class Body:
     """Writes the elements of a body into a builder, in order."""
 
-    def __init__(self, package: Package, content: Element, into: DocumentBuilder) -> None:
+    def __init__(
+        self, package: Package, content: Element, into: DocumentBuilder, styles: Element | None = None
+    ) -> None:
         self._package = package
         self._into = into
-        self._numbered = set(_numbered_styles(content))
+        self._levels = _list_levels([content] if styles is None else [styles, content])
+        self._outline: tuple[int, ...] = ()
+        self._counts: dict[str, int] = {}
+        """The next number of each list, by its identity and that of its style."""
         self._titles = set(_title_styles(content))
         self._slides = 0
 
@@ -130,7 +138,10 @@ class Body:
     def _write(self, element: Element) -> None:
         match local_name(element):
             case "h":
-                self._into.heading(_words(element), _count(element, "outline-level"))
+                level = _count(element, "outline-level")
+                is_numbered = attribute(element, "is-list-header") != "true" and _words(element).strip()
+                number_of = self._heading_number(level) if is_numbered else ""
+                self._into.heading(number_of + _words(element), level)
                 self._write_attached(element)
             case "p":
                 self._write_paragraph(element)
@@ -195,19 +206,45 @@ class Body:
         text = "\n".join(_words(line) for box in notes for line in box.iterfind(".//{*}p")).strip()
         self._into.prose(f"Notes: {text}" if text else "")
 
-    def _list_lines(self, element: Element, depth: int = 0, numbered: bool = False) -> Iterator[str]:
-        numbered = attribute(element, "style-name") in self._numbered or (numbered and depth > 0)
-        count = _count(element, "start-value")
+    def _list_lines(self, element: Element, above: tuple[int, ...] = (), style: str = "") -> Iterator[str]:
+        """Yield the lines of a list. ``above`` are the numbers of the items that it is in."""
+        style = attribute(element, "style-name") or style
+        level = self._levels.get((style, len(above) + 1))
+        count = _count(element, "start-value") if level is None else number(attribute(level, "start-value"), 1)
+        if attribute(element, "continue-numbering") == "true" or attribute(element, "continue-list"):
+            count = self._counts.get(attribute(element, "continue-list") or style, count)
         for item in element:
+            count = number(attribute(item, "start-value"), count)
             lines = 0
             for part in item:
                 if local_name(part) == "list":
-                    yield from self._list_lines(part, depth + 1, numbered)
+                    yield from self._list_lines(part, (*above, count - bool(lines)), style)
                 elif words := " ".join(_words(part).split()):
-                    mark = f"{count}. " if numbered else "- "
-                    yield "  " * depth + (mark if not lines else " " * len(mark)) + words
+                    mark = "" if local_name(item) == "list-header" else self._mark(style, (*above, count))
+                    yield "  " * len(above) + (mark if not lines else " " * len(mark)) + words
+                    count += not lines and local_name(item) != "list-header"
                     lines += 1
-            count += bool(lines)
+        self._counts[style] = self._counts[attribute(element, "id")] = count
+
+    def _heading_number(self, level: int) -> str:
+        """Return the number of the next heading of a level, or ``""``."""
+        self._outline = (*(*self._outline, *[0] * level)[: level - 1], (*self._outline, *[0] * level)[level - 1] + 1)
+        mark = self._mark(_OUTLINE, self._outline)
+        return "" if mark == "- " else mark
+
+    def _mark(self, style: str, counts: tuple[int, ...]) -> str:
+        """Return the bullet or the number of an item, with those of the levels that its style shows before it."""
+        level = self._levels.get((style, len(counts)))
+        if level is None or not attribute(level, "num-format"):
+            return "- "
+        shown = range(max(len(counts) - _count(level, "display-levels"), 0), len(counts))
+        formats = (self._levels.get((style, each + 1), level) for each in shown)
+        numbers = [
+            format_count(counts[each], _NUMBERS.get(attribute(own, "num-format"), ""))
+            for each, own in zip(shown, formats, strict=True)
+        ]
+        suffix = attribute(level, "num-suffix", "" if style == _OUTLINE else ".")
+        return f"{attribute(level, 'num-prefix')}{'.'.join(numbers)}{suffix} "
 
     def rows(self, table: Element) -> Iterator[list[Cell]]:
         """Yield the rows of a table."""
@@ -284,10 +321,15 @@ def _own_rows(table: Element) -> Iterator[Element]:
             yield from _own_rows(child)
 
 
-def _numbered_styles(content: Element) -> Iterator[str]:
-    for style in content.iterfind(".//{*}list-style"):
-        if len(style) and local_name(style[0]) == "list-level-style-number" and attribute(style[0], "num-format"):
-            yield attribute(style, "name")
+def _list_levels(roots: Sequence[Element]) -> dict[tuple[str, int], Element]:
+    """Return the levels of the list styles, and of the headings, by the names of the styles and their numbers."""
+    styles = [
+        (attribute(style, "name") if kind == "list-style" else _OUTLINE, style)
+        for kind in ("list-style", "outline-style")
+        for root in roots
+        for style in root.iterfind(f".//{{*}}{kind}")
+    ]
+    return {(name, _count(level, "level")): level for name, style in styles for level in style}
 
 
 def _title_styles(content: Element) -> Iterator[str]:
@@ -329,5 +371,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=5, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=6, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

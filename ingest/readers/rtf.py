@@ -11,7 +11,7 @@ from ingest.readers.markup.html import write_page
 from ingest.readers.markup.pandoc import LIBRARY, Refused, to_html
 from ingest.readers.other_formats import read_other_format
 from ingest.readers.shared.document_builder import DocumentBuilder
-from ingest.readers.shared.symbols import symbol
+from ingest.readers.shared.symbols import SYMBOL_FONTS, in_font, symbol
 from vectorstore.models import Scalar
 
 _TOKEN = re.compile(r"\\'([0-9a-fA-F]{2})|\\([a-z]{1,32})(-?\d{1,10})? ?|\\[^a-z]|[{}]|[^\\{}\x80-\xff]+|.", re.DOTALL)
@@ -65,7 +65,7 @@ class _Decoder:
         self._source = _SYMBOL_FIELD.sub(_field_symbol, _COMMENT.sub(r"{\\footnote Comment: ", source))
         self._fonts = {
             int(number): (int(charset[1]) if (charset := _CHARSET.search(words)) else 1, name.strip())
-            for number, words, name in _FONT.findall(source)
+            for number, words, name in reversed(_FONT.findall(source))  # styles name fonts after their table
         }
         declared = _CODE_PAGE.search(source)
         by_default = "mac_roman" if r"\mac" in source[:40] else _WESTERN
@@ -118,6 +118,7 @@ class _Decoder:
             self._bytes.append(ord(text[0]))
             text = text[1:]
         self._flush()
+        text = in_font(text, self._font()[1]) if self._is_symbol() else text
         self._write("" if _DIGITS.fullmatch(text) else text)  # a picture
 
     def _control(self, word: str, number: str | None, text: str) -> None:
@@ -144,7 +145,7 @@ class _Decoder:
         return self._fonts.get(self._states[-1].font, (1, ""))
 
     def _is_symbol(self) -> bool:
-        return self._font()[0] == _SYMBOLS
+        return self._font()[0] == _SYMBOLS or self._font()[1].lower() in SYMBOL_FONTS
 
     def _codec(self) -> str:
         page = FONT_CODE_PAGES.get(self._font()[0])
@@ -178,4 +179,4 @@ def _field_symbol(found: re.Match[str]) -> str:
     return "{" + "".join(rf"\u{ord(each)}?" for each in symbol(found[3], int(found[2])))
 
 
-READER = Reader(name="rtf", version=2, read=read_rtf, mime_types=("application/rtf", "text/rtf"), library=LIBRARY)
+READER = Reader(name="rtf", version=3, read=read_rtf, mime_types=("application/rtf", "text/rtf"), library=LIBRARY)

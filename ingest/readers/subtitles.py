@@ -25,6 +25,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 _VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s([^<>]+)>")
 _TAG = re.compile(r"<rt>[^<]*(?:</rt>)?|</?(?:[a-z][^<>]*|[\d:.]+)>|\{\\[^{}]*\}", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"""[.!?…。！？؟।♪)\]]["'”’»)\]]*$""")
+_WIDE_GAP = re.compile(r"(?<=[\u3001-\u30ff\u3400-\u9fff]) (?=[\u3001-\u30ff\u3400-\u9fff])")
 _ROLLING = 0.5  # of the cues: if a larger share repeats a line, the file has rolling captions
 _MAX_OVERLAP, _MAX_WORDS = 60, 100
 _PAUSE = 10  # seconds between cues: after a longer pause, another sentence begins
@@ -116,14 +117,19 @@ def _sentences(cues: list[_Cue]) -> Iterator[str]:
     for cue in cues:
         is_full = len(words) > _MAX_WORDS * (10 if has_sentences else 1)
         if words and (is_full or _is_apart(before, cue)):
-            yield f"({first.time}) {' '.join(words)}"
+            yield f"({first.time}) {_joined(words)}"
             words = []
         first = first if words else cue
         named = cue.speaker.split()
         is_known = words and cue.words[: len(named)] == named
         words += cue.words[len(named) :] if is_known else cue.words
         before = cue
-    yield f"({first.time}) {' '.join(words)}"
+    yield f"({first.time}) {_joined(words)}"
+
+
+def _joined(words: Sequence[str]) -> str:
+    """Join words with blanks, except between those of scripts without blanks."""
+    return _WIDE_GAP.sub("", " ".join(words))
 
 
 def _is_apart(before: _Cue, cue: _Cue) -> bool:
@@ -142,4 +148,4 @@ def _ends(cue: _Cue) -> bool:
     return _SENTENCE_END.search(cue.words[-1]) is not None
 
 
-READER = Reader(name="subtitles", version=2, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
+READER = Reader(name="subtitles", version=3, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))

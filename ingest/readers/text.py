@@ -29,4 +29,4 @@ def write_text(text: str, into: DocumentBuilder) -> None:
             into.prose(paragraph)
 
 
-READER = Reader(name="text", version=2, read=read_text, mime_types=("text/plain",))
+READER = Reader(name="text", version=3, read=read_text, mime_types=("text/plain",))

@@ -63,7 +63,9 @@ class _Writer:
         if is_rich_text(value):
             return value
         if isinstance(value, Record):
-            return Record(tuple((_label(key), self.shown(each, depth + 1)) for key, each in value.fields))
+            labels = (" ".join(_LONE_SURROGATE.sub("\ufffd", key).split()) for key, _ in value.fields)
+            values = (self.shown(each, depth + 1) for _, each in value.fields)
+            return Record(tuple(zip(labels, values, strict=True)))
         if isinstance(value, list):
             return [self.shown(each, depth + 1) for each in value]
         return self._text(value) if isinstance(value, str) else "null" if value is None else str(value).lower()
@@ -134,10 +136,6 @@ class _Writer:
                 write_text(text, self._into)
         else:
             self._into.list_items([f"- {text}" for text in texts])
-
-
-def _label(key: str) -> str:
-    return " ".join(_LONE_SURROGATE.sub("\ufffd", key).split())
 
 
 def _split(record: Record) -> tuple[Fields, list[tuple[str, Value, Fields]]]:

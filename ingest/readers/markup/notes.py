@@ -25,8 +25,4 @@ def write_notes(root: Element, into: DocumentBuilder) -> None:
         page, count = _ENCRYPTED.subn("", note.findtext("content", ""))
         if count:
             into.warn(f"{count} encrypted passages of the note {note.findtext('title', '')!r} were not read.")
-        write_page(_BOX.sub(_box, page), into)
-
-
-def _box(mark: re.Match[str]) -> str:
-    return "[x] " if "true" in mark["attributes"] else "[ ] "
+        write_page(_BOX.sub(lambda mark: "[x] " if "true" in mark["attributes"] else "[ ] ", page), into)

@@ -47,14 +47,10 @@ def _write(root: Element, into: DocumentBuilder) -> None:
         ElementWriter(into).write(root, depth=0)
 
 
-def _is_title(element: Element) -> bool:
-    return element_name(element) in TITLES and element.find("title") is None  # a head has a title in it
-
-
 def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
     """Yield the title and authors of articles, patents and feeds."""
-    elements = [element for element in root.iter() if isinstance(element.tag, str)]
-    title = next((element for element in elements if _is_title(element)), None)
+    titles = (each for each in root.iter() if isinstance(each.tag, str) and element_name(each) in TITLES)
+    title = next((each for each in titles if each.find("title") is None), None)  # a head has a title in it
     if title is not None:
         yield "title", words(title)
     people = root.findall(".//{*}article-meta//{*}contrib[@contrib-type='author']/{*}name")
@@ -65,7 +61,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=5,
+    version=6,
     read=read_xml,
     mime_types=("application/xml", "application/xml+opml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )

@@ -28,7 +28,7 @@ def read_characters(text_page: ctypes.c_void_p) -> list[str]:
     for index in range(1, count):
         if characters[index] == _LAM and characters[index - 1] in _ALEFS and _is_ligature(text_page, index - 1, index):
             characters[index - 1 : index + 1] = [_LAM, characters[index - 1]]
-        elif characters[index] in ACCENTS or unicodedata.combining(characters[index] or " "):
+        elif characters[index] in ACCENTS or (codes[index] > 0x7F and unicodedata.combining(characters[index] or " ")):
             compose(text_page, characters, index)
     return characters
 

@@ -7,8 +7,10 @@ numbers. A shift is recognised by undoing it.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ingest.readers.pdf.pictures import covered_by_pictures
@@ -37,6 +39,7 @@ _TRIGRAMS = {
     "est", "ans", "men", "ons", "eur", "par", "ous", "ait", "del", "ado", "sta", "nto", "ara", "aci", "per", "ell",
     "ato", "zio", "van", "het", "een", "aan",
 }  # fmt: skip
+_NO_LETTERS = re.compile("[^a-zA-Z]+")
 _RARE, _COMMON = 0.02, 0.05  # shares of frequent trigrams: fewer is no language, more is one. English has 0.12
 
 
@@ -59,13 +62,14 @@ def is_legible(words: Sequence[Word]) -> bool:
     return strange <= _STRANGE * len(text) and not _is_shifted(text)
 
 
+@lru_cache(maxsize=4096)
 def _is_strange(character: str) -> bool:
     return character == "\ufffd" or unicodedata.category(character) in ("Co", "Cc", "Cn", "Cs")
 
 
 def _is_shifted(text: str) -> bool:
     """Return whether undoing a shift turns text without any frequent letters into text of a language."""
-    if sum(character.isalpha() and character.isascii() for character in text) < _LETTERS or _share(text) > _RARE:
+    if len(_NO_LETTERS.sub("", text)) < _LETTERS or _share(text) > _RARE:
         return False
     return any(_share("".join(_moved(character, shift) for character in text)) > _COMMON for shift in _SHIFTS)
 

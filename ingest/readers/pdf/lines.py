@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from math import inf, pi
 from pathlib import Path
@@ -35,8 +36,8 @@ from ingest.readers.pdf.drawing import (
 from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
-from ingest.readers.pdf.shifts import joined_with_raised, may_be_shifted, with_shifts
-from ingest.readers.pdf.slanted import with_level_heads
+from ingest.readers.pdf.shifts import ends_with_small_digit, joined_with_shifted, may_be_shifted, with_shifts
+from ingest.readers.pdf.slanted import take_margins, with_level_heads
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
 from ingest.readers.pdf.tables.stored import in_rows
 from ingest.readers.pdf.turned import from_top_to_bottom
@@ -65,7 +66,7 @@ _DPI = 300  # resolution of page images for text recognition
 _MAX_PIXELS = 40_000_000  # per page image
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Line:
     words: tuple[Word, ...]
     cells: tuple[tuple[Word, ...], ...]
@@ -79,15 +80,15 @@ class Line:
     """Extents of the drawn lines directly below, from left to right. Each may span several cells."""
     style: Style = PLAIN
 
-    @property
+    @cached_property
     def text(self) -> str:
         return joined(self.words)
 
-    @property
+    @cached_property
     def bottom(self) -> float:
         return min(word.bottom for word in self.words)
 
-    @property
+    @cached_property
     def top(self) -> float:
         return max(word.top for word in self.words)
 
@@ -198,6 +199,7 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
             (index, replace(word, text="") if place in hidden else word, ends)
             for place, (index, word, ends) in enumerate(words)
         ]
+        margins = [] if turn or page.get_rotation() else take_margins(text_page.raw, shown)
         groups = list(_word_lines(shown, visible))
         if turn or page.get_rotation():
             groups = from_top_to_bottom(groups)
@@ -205,7 +207,7 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         columns = [each for place, each in enumerate(columns, len(words)) if place not in hidden]
         if columns := [each for each in columns if _is_inside(each[0][1], visible)]:
             groups, drawing = with_columns(groups, columns), NOTHING
-        return [_line(text_page.raw, line, drawing, number, turn) for line in groups], len(hidden)
+        return [_line(text_page.raw, line, drawing, number, turn) for line in (*groups, *margins)], len(hidden)
     finally:
         text_page.close()
 
@@ -236,7 +238,7 @@ def _word_lines(
         if not word.text or not _is_inside(word, visible):
             ended = ended or ends_line
             continue
-        if line and (whole := joined_with_raised(line[-1][1], word)) is not None:
+        if line and (whole := joined_with_shifted(line[-1][1], word)) is not None:
             line[-1] = line[-1][0], whole
             ended = ends_line
             continue
@@ -292,11 +294,12 @@ def _boxed(text_page: ctypes.c_void_p, characters: Sequence[str], start: int, tu
         turn,
     )
     text = "".join(characters)
-    heights = first.top - first.bottom, last.top - last.bottom
-    if turn % 2:
-        heights = first.right - first.left, last.right - last.left
-    if may_be_shifted(text, *heights):
-        text = with_shifts(text_page, characters, start, turn)
+    extents = [(box.left, box.right) if turn % 2 else (box.bottom, box.top) for box in (first, last)]
+    if may_be_shifted(text, *extents) or (not turn and ends_with_small_digit(text_page, text, start, extents[0])):
+        shown = with_shifts(text_page, characters, start, turn)
+        if shown != text and not turn:  # lowered characters are below the line
+            bottom = max(extents, key=lambda extent: extent[1] - extent[0])[0]
+        text = shown
     return Word(text=text, x0=left, x1=right, bottom=bottom, top=top)
 
 

@@ -87,18 +87,13 @@ def _edge(lines: Sequence[Line], *, at_top: bool) -> list[int]:
     rows = 1
     edge = 0
     for position, (outer, inner) in enumerate(pairwise(inwards), start=1):
-        space = _space(lines[outer], lines[inner])
+        space = max(lines[outer].bottom - lines[inner].top, lines[inner].bottom - lines[outer].top)
         rows += space > -0.5 * lines[inner].height
         if rows > _EDGE_ROWS + 1:
             break
         if space >= _APART * max(lines[inner].height, 1.0):
             edge = position
     return inwards[:edge]
-
-
-def _space(one: Line, other: Line) -> float:
-    """Return the vertical space between two lines. It is negative if they are next to each other."""
-    return max(one.bottom - other.top, other.bottom - one.top)
 
 
 def _numbers(text: str) -> Iterator[tuple[int, tuple[str, str]]]:

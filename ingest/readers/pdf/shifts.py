@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -10,29 +12,48 @@ from typing import NamedTuple
 from ingest.readers.pdf.drawing import rotate_box
 from ingest.readers.pdf.styles import is_upright
 from ingest.readers.pdf.words import Word
-from ingest.readers.shared.form import Piece, raised, write_pieces
+from ingest.readers.shared.form import Piece, lowered, raised, write_pieces
 
 _SMALLER = 0.86  # of the size of the word: shifted characters are at most this high
 _RAISED, _LOWERED = 0.12, -0.06  # of the size of the word: from here on a baseline is raised or lowered
+_SHIFTED = re.compile(r"(?!\w*[^\W\d_]{3})[\w+−–.,;()\[\]*†‡§′″”’∗-]+")  # numbers, signs, few letters
+_DIGIT = 0.35, 0.54  # of the height of a line: the ink of a digit begins below and ends above
+_INK = 0.45, 0.32  # of that height: the ink of a lowered digit is lower, and reaches less far above the line
 _WORD = 3  # letters
 _ADJACENT = 0.25  # of the height of a word: maximum gap before raised characters that belong to it
 
 
+Extent = tuple[float, float]
+"""The bottom and top of a character."""
+
+
 class _Character(NamedTuple):
+    text: str
     height: float
     baseline: float
 
 
-def may_be_shifted(text: str, first: float, last: float) -> bool:
-    """Return whether to look at each character of a word, given the heights of its first and last ones.
+def may_be_shifted(text: str, first: Extent, last: Extent) -> bool:
+    """Return whether to look at each character of a word, given the bottom and top of its first and last ones.
 
     Looking costs a call of PDFium for each. Words of letters and figures, such as H₂O, may be shifted inside.
     """
     if len(text) < 2:
         return False
-    if min(first, last) < _SMALLER * max(first, last):
+    heights = first[1] - first[0], last[1] - last[0]
+    if min(heights) < _SMALLER * max(heights) or abs(first[0] - last[0]) > _RAISED * max(heights):
         return True
     return any(character.isdigit() for character in text[1:]) and any(character.isalpha() for character in text)
+
+
+def ends_with_small_digit(text_page: ctypes.c_void_p, text: str, start: int, extent: Extent) -> bool:
+    """Return whether the last digit of a word is raised or lowered by its font. ``extent`` is that of any digit."""
+    last = len(text.rstrip(".,;:)]")) - 1
+    if last < 1 or not text[last].isdigit():
+        return False
+    _, bottom, _, top = _ink(text_page, start + last)
+    height = extent[1] - extent[0]
+    return bottom > extent[0] + _DIGIT[0] * height or top < extent[0] + _DIGIT[1] * height
 
 
 def with_shifts(text_page: ctypes.c_void_p, characters: Sequence[str], start: int, turn: int) -> str:
@@ -41,14 +62,12 @@ def with_shifts(text_page: ctypes.c_void_p, characters: Sequence[str], start: in
 
     if not is_upright(pdfium.FPDFText_GetCharAngle(text_page, start), turn):
         return "".join(characters)
-    found = [_character(text_page, start + index, turn) for index in range(len(characters))]
+    found = [_character(text_page, start + index, text, turn) for index, text in enumerate(characters) if text]
     height = max(character.height for character in found)
-    full = [character.baseline for character in found if character.height > _SMALLER * height]
-    baseline = sorted(full)[len(full) // 2]
+    full = (round(character.baseline, 1) for character in found if character.height > _SMALLER * height)
+    baseline = Counter(full).most_common(1)[0][0]  # the first one of several: words begin on their line
     shifts = [_shift(character, height, baseline) for character in found]
-    if not any(shifts) or not all(part.strip() for part in characters):
-        return "".join(characters)
-    return write_pieces(_pieces(zip(characters, shifts, strict=True)))
+    return write_pieces(_pieces(zip((each.text for each in found), shifts, strict=True)))
 
 
 def _pieces(pairs: Iterable[tuple[str, str]]) -> Iterator[Piece]:
@@ -58,7 +77,7 @@ def _pieces(pairs: Iterable[tuple[str, str]]) -> Iterator[Piece]:
         yield Piece(text, "" if text.isalpha() and len(text) >= _WORD else shift)
 
 
-def _character(text_page: ctypes.c_void_p, index: int, turn: int) -> _Character:
+def _character(text_page: ctypes.c_void_p, index: int, text: str, turn: int) -> _Character:
     import pypdfium2.raw as pdfium
 
     box, x, y = pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
@@ -66,21 +85,44 @@ def _character(text_page: ctypes.c_void_p, index: int, turn: int) -> _Character:
     pdfium.FPDFText_GetCharOrigin(text_page, index, x, y)
     _, bottom, _, top = rotate_box(box.left, box.bottom, box.right, box.top, turn)
     _, baseline, _, _ = rotate_box(x.value, y.value, x.value, y.value, turn)
-    return _Character(top - bottom, baseline)
+    height = top - bottom
+    if text.isdigit() and not turn:
+        _, bottom, _, top = _ink(text_page, index)
+        is_raised = bottom > baseline + _RAISED * height
+        is_small = top - bottom < _INK[0] * height and top < baseline + _INK[1] * height
+        baseline = bottom if is_raised or (is_small and bottom < baseline + _LOWERED * height) else baseline
+    return _Character(text, height, baseline)
+
+
+def _ink(text_page: ctypes.c_void_p, index: int) -> tuple[float, float, float, float]:
+    """Return the box of what is drawn of a character."""
+    import pypdfium2.raw as pdfium
+
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    pdfium.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
+    return left.value, bottom.value, right.value, top.value
 
 
 def _shift(character: _Character, height: float, baseline: float) -> str:
-    if character.height > _SMALLER * height:
-        return ""
     shift = (character.baseline - baseline) / height
-    return "raised" if shift > _RAISED else "lowered" if shift < _LOWERED else ""
+    is_small = character.height <= _SMALLER * height
+    if not is_small and not character.text.isalnum():  # signs of another font
+        return ""
+    return "raised" if shift > _RAISED else "lowered" if shift < (_LOWERED if is_small else -_RAISED) else ""
 
 
-def joined_with_raised(last: Word, word: Word) -> Word | None:
-    """Return both words as one if the second is a raised number or sign that stands directly after the first."""
+def joined_with_shifted(last: Word, word: Word) -> Word | None:
+    """Return both words as one if the second is a shifted number or sign that stands directly after the first."""
     height, last_height = word.top - word.bottom, last.top - last.bottom
-    is_raised = height < _SMALLER * last_height and word.bottom > last.bottom + _RAISED * last_height
-    gap = word.x0 - last.x1
-    if not is_raised or not -_ADJACENT * last_height < gap < _ADJACENT * last_height or word.text.isalpha():
+    is_raised = word.bottom > last.bottom + _RAISED * last_height
+    is_lowered = last.bottom + height / 4 < word.top < last.top - _RAISED * last_height and word.bottom < last.bottom
+    if height >= _SMALLER * last_height or not (is_raised or is_lowered):
         return None
-    return Word(last.text + raised(word.text), last.x0, max(last.x1, word.x1), last.bottom, last.top)
+    if (
+        word.text.isalpha()
+        or not _SHIFTED.fullmatch(word.text)
+        or not -_ADJACENT * last_height < word.x0 - last.x1 < _ADJACENT * last_height
+    ):
+        return None
+    shifted = (raised if is_raised else lowered)(word.text)
+    return Word(last.text + shifted, last.x0, max(last.x1, word.x1), last.bottom, last.top)

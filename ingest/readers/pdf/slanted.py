@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from math import sin
 
 from ingest.readers.pdf.words import Word
 
 _SLANT = 0.5  # minimum sine of twice the angle: between 15 and 75 degrees
+_UPRIGHT = 0.99  # minimum sine of sideways print
+_BLANK = 0.15  # of its size: minimum gap between words
 _HEADS = 3  # minimum heads whose lower ends are at one height
 _LEVEL = 0.5  # of a head's size: maximum distance of these heights
 
@@ -38,6 +41,44 @@ def with_level_heads(text_page: ctypes.c_void_p, words: Sequence[Found]) -> Iter
             yield part[0][0], head, part[-1][2]
         else:
             yield from part
+
+
+def take_margins(text_page: ctypes.c_void_p, words: list[Found]) -> list[list[tuple[int, Word]]]:
+    """Take the lines of print that stand sideways beside the text of an upright page out of its words."""
+    if not any(word.top - word.bottom > 2 * (word.x1 - word.x0) for _, word, _ in words if len(word.text) > 2):
+        return []
+    sides = [_side(text_page, index) for index, _, _ in words]
+    upright = [word for (_, word, _), side in zip(words, sides, strict=True) if not side and word.text]
+    found = sorted(
+        (
+            (side, side * (word.x0 + word.x1) / 2, side * word.middle[1], index, word)
+            for (index, word, _), side in zip(words, sides, strict=True)
+            if side and not any(word.x0 < each.x1 and each.x0 < word.x1 for each in upright)
+        ),
+        key=lambda each: (each[0], round(each[1]), each[2]),
+    )
+    taken = {each[3] for each in found}
+    words[:] = [each for each in words if each[0] not in taken]
+    floor = min((word.bottom for word in upright), default=0)
+    lines = [[each[3:] for each in line] for _, line in groupby(found, key=lambda each: (each[0], round(each[1])))]
+    return [[(line[0][0], _laid(line, floor))] for line in lines]
+
+
+def _laid(line: Sequence[tuple[int, Word]], floor: float) -> Word:
+    """Return a sideways line as one word below the text of the page. Its parts may be single characters."""
+    text, size = line[0][1].text, line[0][1].x1 - line[0][1].x0
+    for (_, last), (_, word) in pairwise(line):
+        gap = max(word.bottom - last.top, last.bottom - word.top)
+        text += f"{' ' * (gap > _BLANK * size)}{word.text}"
+    return Word(text, line[0][1].x0, line[0][1].x1, floor - 3 * size, floor - 2 * size)
+
+
+def _side(text_page: ctypes.c_void_p, index: int) -> int:
+    """Return 1 for print that runs upwards, -1 for print that runs downwards, 0 for others."""
+    import pypdfium2.raw as pdfium
+
+    angle = sin(pdfium.FPDFText_GetCharAngle(text_page, index))
+    return -round(angle) if abs(angle) > _UPRIGHT else 0  # PDFium measures clockwise
 
 
 def _is_slanted(text_page: ctypes.c_void_p, index: int) -> bool:

@@ -70,8 +70,10 @@ class _Item(NamedTuple):
     top: float
 
 
-def may_be_vertical(characters: Iterable[str]) -> bool:
+def may_be_vertical(characters: Sequence[str]) -> bool:
     """Return whether enough characters of a page are wide ones."""
+    if max(characters, default="") < _FIRST_WIDE:
+        return False
     wide = [_is_wide(character) for character in characters if character.strip()]
     return sum(wide) >= max(_PROOF, _RATIO * len(wide))
 
@@ -93,7 +95,11 @@ def find_readings(glyphs: Iterable[Glyph], columns: Sequence[Column]) -> set[int
     """Return the places of furigana: small kana to the right of columns that show the pronunciation."""
     largest = max((column.size for column in columns), default=0)
     small = (glyph for glyph in glyphs if "\u3041" <= glyph.text <= "\u30ff" and glyph.size <= _SMALLER * largest)
-    return {glyph.place for glyph in small if any(_is_read_by(column, glyph) for column in columns)}
+    return {
+        glyph.place
+        for glyph in small
+        if any(glyph.size <= _SMALLER * each.size and _is_near(each, glyph, _BESIDE, 1, _BESIDE) for each in columns)
+    }
 
 
 def as_word(column: Column) -> tuple[int, Word]:
@@ -167,10 +173,6 @@ def _is_near(column: Column, glyph: Glyph, left: float, right: float, reach: flo
     more = reach * column.size
     is_beside = column.bottom - more < glyph.centre < column.top + more
     return is_beside and left < (glyph.middle - column.middle) / column.size < right
-
-
-def _is_read_by(column: Column, glyph: Glyph) -> bool:
-    return glyph.size <= _SMALLER * column.size and _is_near(column, glyph, _BESIDE, 1, _BESIDE)
 
 
 def _from_top(column: Column) -> list[Glyph]:

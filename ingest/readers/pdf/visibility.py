@@ -40,13 +40,14 @@ def hidden_words(page: PdfPage, text_page: ctypes.c_void_p, words: Sequence[tupl
     hidden = {place for place, (_, word) in enumerate(words) if word.text and word.top - word.bottom < _SMALLEST}
     objects = _objects(page)
     shapes, has_groups = _shapes(objects, turn)
+    of_object: dict[int, bool] = {}
     doubtful = [
         place
         for place, (index, word) in enumerate(words)
         if place not in hidden
         and word.text
         and (
-            _is_doubtful(text_page, index)
+            _is_doubtful(text_page, index, of_object)
             or (has_groups and _order(text_page, index, objects) < 0)  # the group may be on a layer
             or (shapes and _is_in_shape(text_page, index, word, shapes, objects))
         )
@@ -120,13 +121,20 @@ def _is_in_shape(
     )
 
 
-def _is_doubtful(text_page: ctypes.c_void_p, index: int) -> bool:
+def _is_doubtful(text_page: ctypes.c_void_p, index: int, of_object: dict[int, bool]) -> bool:
+    """Return whether a character is white or on a layer. All characters of an object are, or none."""
     import pypdfium2.raw as pdfium
 
-    if min(_colour(pdfium.FPDFText_GetFillColor, text_page, index)) >= _WHITE:
-        drawn = pdfium.FPDFText_GetTextObject(text_page, index)
-        return bool(pdfium.FPDFTextObj_GetTextRenderMode(drawn) != pdfium.FPDF_TEXTRENDERMODE_INVISIBLE)
-    return _is_on_layer(pdfium.FPDFText_GetTextObject(text_page, index))
+    drawn = pdfium.FPDFText_GetTextObject(text_page, index)
+    address = ctypes.addressof(drawn.contents) if drawn else 0
+    if address not in of_object:
+        is_white = min(_colour(pdfium.FPDFText_GetFillColor, text_page, index)) >= _WHITE
+        of_object[address] = (
+            pdfium.FPDFTextObj_GetTextRenderMode(drawn) != pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
+            if is_white
+            else _is_on_layer(drawn)
+        )
+    return of_object[address]
 
 
 def _is_on_layer(drawn: ctypes.c_void_p) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mimetypes
 from pathlib import PurePath
 
@@ -65,6 +66,8 @@ def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]
         return name or content or "text/plain", ()
     if name is None:
         return content, ()
+    if name == "text/plain" and (data_type := _data_type(data)):
+        return data_type, ()
     if _is_text(content) == _is_text(name) and (_is_text(content) or _family(content) == _family(name)):
         return name, ()
     return content, (f"The name suggests {name}, but the content is {content}. Read as {content}.",)
@@ -78,6 +81,21 @@ def mime_type_of_name(path: PurePath) -> str | None:
         return mime_type_by_name(str(path))
     except UnicodeEncodeError:  # the library accepts only names that are valid Unicode
         return mimetypes.guess_type(f"file{path.suffix}")[0]
+
+
+def _data_type(data: bytes) -> str | None:
+    """Return the type of JSON in a file that is called text. A lone list, such as ``[1]``, is text."""
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
+        return None
+    source = data.decode("utf-8-sig", errors="replace").strip()
+    for text, mime_type in ((source, "application/json"), (source.partition("\n")[0], "application/x-ndjson")):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) or any(isinstance(each, dict | list) for each in value):
+            return mime_type
+    return None
 
 
 def is_plain_text(mime_type: str) -> bool:

@@ -50,6 +50,8 @@ def format_number(value: float, code: str, *, from_1904: bool = False) -> str:
     """Return the number as its program shows it with this format code."""
     section, is_shown_negative = _section(value, code)
     parts = _parts(section)
+    if not section and len(_sections(code)) > 1:  # hides the value
+        return ""
     if not parts or any(part.kind == "general" for part in parts):
         shown = general(abs(value) if is_shown_negative else value)
         return "".join(shown if part.kind == "general" else part.text for part in parts if part.kind in _SHOWN) or shown
@@ -62,6 +64,14 @@ def general(value: float) -> str:
     """Return a number without a format: 15 significant digits, as spreadsheets store them."""
     shown = f"{value:.{_EXACT}g}"
     return f"{value:.0f}" if "e+" in shown and abs(value) < 1e20 else shown.upper()
+
+
+def format_text(text: str, code: str) -> str:
+    """Return text as its program shows it: the fourth section of a code is for text."""
+    sections = _sections(code)
+    return (
+        text if len(sections) < 4 else "".join(text if each.text == "@" else each.text for each in _parts(sections[3]))
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -82,7 +92,8 @@ def _section(value: float, code: str) -> tuple[str, bool]:
     if any(conditions):
         for section, condition in zip(sections, conditions, strict=True):
             if condition is None or _holds(value, condition[1], float(condition[2])):
-                return section, value < 0 and "-" not in section and condition is None
+                is_negative = condition is not None and condition[1][0] == "<" and float(condition[2]) <= 0
+                return section, is_negative or (value < 0 and "-" not in section and condition is None)
         return sections[-1], False
     if value < 0 and len(sections) > 1:
         return sections[1], True

@@ -27,7 +27,7 @@ _WINGDINGS_2 = {
 }  # fmt: skip
 _WINGDINGS_3 = {0x66: "←", 0x67: "→", 0x68: "↑", 0x69: "↓", 0x70: "▲", 0x71: "▼", 0x74: "◄", 0x75: "►", 0x7D: "▶"}
 _WEBDINGS = {0x33: "◀", 0x34: "▶", 0x35: "▲", 0x36: "▼", 0x61: "✓", 0x63: "□", 0x67: "■", 0x6E: "●", 0x72: "✗"}
-_FONTS: dict[str, dict[int, str]] = {
+SYMBOL_FONTS: dict[str, dict[int, str]] = {
     "symbol": {0x20 + index: character for index, character in enumerate(_SYMBOL)}
     | {0xA0 + index: character for index, character in enumerate(_SYMBOL_HIGH)},
     "wingdings": _WINGDINGS,
@@ -41,7 +41,7 @@ _PRIVATE = 0xF000
 
 def symbol(font: str, position: int) -> str:
     """Return the character at this position of a symbol font, or a placeholder that names both."""
-    known = _FONTS.get(font.lower(), {})
+    known = SYMBOL_FONTS.get(font.lower(), {})
     code = position - _PRIVATE if position >= _PRIVATE else position
     if code in known:
         return known[code]
@@ -50,7 +50,7 @@ def symbol(font: str, position: int) -> str:
 
 def in_font(text: str, font: str) -> str:
     """Return text as its font shows it: positions of a symbol font as characters."""
-    known = _FONTS.get(font.lower())
+    known = SYMBOL_FONTS.get(font.lower())
     if known is None:
         return text
     return "".join(

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.form import linked, lowered, raised, struck
-from ingest.readers.shared.number_format import BUILT_IN, GENERAL, format_number
+from ingest.readers.shared.number_format import BUILT_IN, GENERAL, format_number, format_text
 from ingest.readers.shared.ooxml import Package, attribute, local_name, number
 from ingest.readers.shared.symbols import in_font
 
@@ -216,7 +216,7 @@ class _Cells:
         match kind:
             case "s":
                 index = number(value, len(self._book.texts))
-                return self._book.texts[index] if index < len(self._book.texts) else ""
+                return format_text(self._book.texts[index], style.code) if index < len(self._book.texts) else ""
             case "b":
                 return Figure("true" if value == "1" else "false")
             case "e":

@@ -81,7 +81,7 @@ class _Body:
                 self.write(box)
             else:
                 self._flush()
-                repeated = takewhile(_is_repeated, inside(block, "tr"))
+                repeated = takewhile(lambda row: is_on(row.find("{*}trPr/{*}tblHeader")), inside(block, "tr"))
                 self._into.table(list(self._rows(block)), header_rows=max(sum(1 for _ in repeated), 1))
                 self._write_attached(block)
         self._flush()
@@ -238,11 +238,6 @@ def _remarks(package: Package, main: str, relation: str, kind: str, reader: Text
                     if kind == "comment"
                     else f"[{reader.mark(kind, identity)}] {body}",
                 )
-
-
-def _is_repeated(row: Element) -> bool:
-    """Return whether Word repeats the row as a header on each page."""
-    return is_on(row.find("{*}trPr/{*}tblHeader"))
 
 
 READER = Reader(name="word", version=6, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

@@ -67,7 +67,7 @@ def find_tables(lines: Sequence[Line]) -> list[PageTable]:
         if end == position:
             position += 1
             continue
-        end = _rows_end(lines, position, end)
+        end = next((at for at in range(position + _ROWS, end) if _begins_table(lines[at - 1], lines[at])), end)
         first = tables[-1].end if tables else 0
         rows = _rows_below(lines, position, end)
         if rows is not None:
@@ -113,11 +113,6 @@ def _core_end(lines: Sequence[Line], start: int) -> int:
     many_cells = max((len(line.cells) for line in core), default=0) > 2
     enough = _ROWS_OF_MANY_CELLS if many_cells else _ROWS
     return end if sum(len(line.cells) > 1 for line in core) >= enough else start
-
-
-def _rows_end(lines: Sequence[Line], start: int, end: int) -> int:
-    """Return the first of the lines [start, end) that is the head of the next table, or ``end``."""
-    return next((index for index in range(start + _ROWS, end) if _begins_table(lines[index - 1], lines[index])), end)
 
 
 def _begins_table(above: Line, line: Line) -> bool:
@@ -207,16 +202,13 @@ def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[in
     above_heads = start < heads
     start = min(start, heads)
     wraps = not holds_figures([row_of(line.cells, columns) for line in lines[core:end]])
-    while end < len(lines) and lines[end].page == page and (wraps or _has_a_figure(lines[end])):
+    while end < len(lines) and lines[end].page == page:
+        if not wraps and not any(is_figure(joined(cell)) for cell in lines[end].cells):
+            break  # a line without figures below such a table belongs to the next table
         if not _joins_below(lines, start, end, columns, reach):
             break
         end += 1
     return start, start if above_heads else core, end
-
-
-def _has_a_figure(line: Line) -> bool:
-    """Return whether any cell is a figure. A line without figures below such a table belongs to the next table."""
-    return any(is_figure(joined(cell)) for cell in line.cells)
 
 
 def _joins_above(lines: Sequence[Line], top: int, end: int, columns: Columns, reach: float) -> bool:
@@ -261,7 +253,9 @@ def _table(lines: Sequence[Line], start: int, core: int, end: int) -> PageTable:
     heads = place_heads(table[:first], columns)
     plain = [*heads, *(row_of(cells_in(line, columns), columns) for line in table[len(heads) :])]
     height = header_height(plain, known) if numeric or first < 2 else first
-    if height == 0 and (heads_words(plain) or _is_styled_alone(table)):
+    # figures in the only bold line are column heads
+    is_styled = len(table) > 2 and table[0].style.bold and not any(line.style.bold for line in table[1:])
+    if height == 0 and (heads_words(plain) or is_styled):
         height = 1
     limit = columns[0][1]
     if height > 1:
@@ -276,20 +270,14 @@ def _styled(table: Sequence[Line]) -> int:
     Returns 0 for a single line, which ``header_height`` handles.
     """
     last = table[-1]
-    alike = (line.style.bold == last.style.bold and _alike(line.size, last.size) for line in table)
-    same = (index for index, is_alike in enumerate(alike) if is_alike)
+    same = (
+        index
+        for index, line in enumerate(table)
+        if line.style.bold == last.style.bold and max(line.size, last.size) < _ANOTHER_SIZE * min(line.size, last.size)
+    )
     height = next(same)
     closely = all(gap(*pair) < _HEADER_GAP for pair in pairwise(table[:height]))
     return height if closely and 1 < height < len(table) / 2 else 0
-
-
-def _is_styled_alone(table: Sequence[Line]) -> bool:
-    """Return whether only the first line is bold. Its figures are then column heads."""
-    return len(table) > 2 and table[0].style.bold and not any(line.style.bold for line in table[1:])
-
-
-def _alike(one: float, other: float) -> bool:
-    return max(one, other) < _ANOTHER_SIZE * min(one, other)
 
 
 def _join_lines(lines: Sequence[Line]) -> list[Line]:

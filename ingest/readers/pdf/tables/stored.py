@@ -180,11 +180,8 @@ def _has_cells(block: _Block) -> bool:
 def _is_cell(line: _Line) -> bool:
     """Return whether the line consists of cells: it is short, holds mostly figures, or has wide gaps."""
     with_digits = sum(any(map(str.isdigit, word.text)) for _, word in line.words)
-    return len(line.words) <= _SHORT or 2 * with_digits >= len(line.words) or max(_gaps(line)) > line.height
-
-
-def _gaps(line: _Line) -> list[float]:
-    return [after.x0 - before.x1 for (_, before), (_, after) in pairwise(line.words)]
+    gaps = (after.x0 - before.x1 for (_, before), (_, after) in pairwise(line.words))
+    return len(line.words) <= _SHORT or 2 * with_digits >= len(line.words) or max(gaps) > line.height
 
 
 def _is_figure(line: _Line) -> bool:
