@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 
 from pydantic import JsonValue
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.permissions import Caller
-from api.errors import JobFailed, JobMustWait, UsageError
+from api.errors import JobFailed, JobMustWait, JobNotFound, UsageError
 from api.jobs.models import ActiveJob, Job, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs, new_job_id
 from api.services.documents.collection_pool import CollectionPool
@@ -74,10 +75,20 @@ class IngestJobs:
         """Do nothing, because an ingest stores only finished files."""
 
 
-async def submit_ingest(jobs: Jobs, spec: IngestJobSpec, caller: Caller, idempotency_key: str | None = None) -> Job:
+async def submit_ingest(
+    jobs: Jobs,
+    spec: IngestJobSpec,
+    caller: Caller,
+    idempotency_key: str | None = None,
+    expect: Callable[[IngestJobSpec], None] = lambda _: None,
+) -> Job:
     """Submit an ingest and return its job. The same idempotency key of the same caller returns the same job.
 
-    Raises KeyReused, ServiceEnding.
+    ``expect`` is called before a new job exists. Raises KeyReused, ServiceEnding.
     """
     job_id = new_job_id("ingest", caller, idempotency_key)
+    try:
+        await jobs.get(job_id)
+    except JobNotFound:
+        await asyncio.to_thread(expect, spec)
     return await jobs.begin(JobKind.INGEST, job_id, spec.collection, caller, spec)

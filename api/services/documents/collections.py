@@ -95,6 +95,14 @@ class Collections:
             raise PassagesLost(name, count(lost, "document"))
         raise CollectionNotFound(name, [each.collection for each in self.list()])
 
+    def require_known(self, name: str) -> None:
+        """Raise CollectionNotFound unless the store or the database has something of the collection."""
+        try:
+            self.require(name)
+        except (CollectionNotFound, PassagesLost):
+            if name not in self.ledger.counts():
+                raise
+
     def alias_of(self, name: str, *, any_model: bool = False) -> str:
         """Return the name under which the store keeps the live version.
 
@@ -202,8 +210,7 @@ class Collections:
         """
         from ingest.pipeline.reembed import drop_replaced
 
-        with suppress(PassagesLost):
-            self.require(name)
+        self.require_known(name)
         with self.lock(name):
             release()
             drop_replaced(name, self.store, self.ledger, self.aliases)
