@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from api.auth.permissions import ALL_COLLECTIONS, Caller, Right
 from api.errors import CollectionNotNamed
 from base.counts import count
-from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost
+from vectorstore.embedded import EmbeddedStore
+from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost, RecordsLost
 from vectorstore.models import SEPARATOR, CollectionSpec, names_in, select
 from vectorstore.settings import settings_for
 
@@ -125,6 +126,8 @@ class Collections:
         with ExitStack() as stack:
             aliases = {name: self.alias_of(name, any_model=len(names) > 1) for name in names}
             opened = {name: stack.enter_context(self.store.open(alias)) for name, alias in aliases.items()}
+            for each in opened.values():
+                self.require_records(each)
             yield self.join({name: self.live(collection) for name, collection in opened.items()})
 
     @contextmanager
@@ -155,6 +158,14 @@ class Collections:
         from ingest.ledger.versions import LiveCollection
 
         return LiveCollection(collection, self.ledger)
+
+    def require_records(self, collection: Collection) -> None:
+        """Raise RecordsLost if an open collection of the data folder has passages that the database never knew."""
+        name = collection.spec.collection
+        # Each ingest hides versions before it writes passages, so a database without changes has never seen one.
+        unknown = not (self.ledger.changes(name) or self.ledger.indexed(name).documents)
+        if unknown and isinstance(self.store, EmbeddedStore) and collection.count().chunks:
+            raise RecordsLost(name)
 
     def words_alone(self, selection: str) -> str:
         """Return why collections are searched by words alone. Empty if they are not. Raises StoreError."""
