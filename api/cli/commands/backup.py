@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.common import Home, Json, command, make_candor, print_json, print_message
+
+if TYPE_CHECKING:
+    from api.services.move.backup import Manifest
 
 app = command()
 
@@ -37,12 +40,7 @@ def backup(
         file,
         show_progress(quiet=as_json).on_collection,
     )
-    if as_json:
-        print_json(report)
-        return
-    print_message(_describe(f"Wrote {str(file)!r}", report.collections))
-    for each in report.left_out:
-        print_message(f"NOT in the archive: {each}")
+    _print(f"Wrote {str(file)!r}", report, as_json)
 
 
 @app.command()
@@ -59,16 +57,16 @@ def restore(
     from api.settings import load_settings
 
     target = load_settings(home).home
-    report = restore_into(file, target)
+    _print(f"Restored into {str(target)!r}", restore_into(file, target), as_json)
+
+
+def _print(done: str, report: Manifest, as_json: bool) -> None:
+    from base.counts import count
+
     if as_json:
         print_json(report)
         return
-    print_message(_describe(f"Restored into {str(target)!r}", report.collections))
+    passages = sum(report.collections.values())
+    print_message(f"{done}: {count(len(report.collections), 'collection')} with {count(passages, 'passage')}.")
     for each in report.left_out:
         print_message(f"NOT in the archive: {each}")
-
-
-def _describe(done: str, collections: dict[str, int]) -> str:
-    from base.counts import count
-
-    return f"{done}: {count(len(collections), 'collection')} with {count(sum(collections.values()), 'passage')}."

@@ -74,11 +74,7 @@ def back_up(
         raise UsageError(f"{str(file)!r} exists already. Name a new file.")
     if file.resolve().is_relative_to(home.resolve()):
         raise UsageError(f"{str(file)!r} is in the data folder. Name a file outside of it.")
-    with (
-        _disk_errors(file),
-        TemporaryDirectory(prefix=".candor-backup-", dir=file.parent) as made,
-        ExitStack() as locks,
-    ):
+    with _disk_errors(file), TemporaryDirectory(prefix=".candor-", dir=file.parent) as made, ExitStack() as locks:
         copies, part = Path(made), Path(made, "part")
         specs = list(stored_collections(engine, store)) if settings.store.url is None else []
         for name in sorted({spec.collection for spec in specs}):
@@ -91,8 +87,7 @@ def back_up(
             files |= _add(archive, home, (path for path in sorted(home.rglob("*")) if _is_copied(home, path)))
             manifest = Manifest(
                 candor=version("candor"), schema_version=newest_version(), created_at=datetime.now(UTC),
-                home=str(home.absolute()), collections=collections, left_out=tuple(_left_out(settings)),
-                files=files,
+                home=str(home.absolute()), collections=collections, left_out=tuple(_left_out(settings)), files=files,
             )  # fmt: skip
             archive.writestr(_MANIFEST, manifest.model_dump_json())
         part.replace(file)
@@ -214,13 +209,9 @@ def _read_manifest(archive: zipfile.ZipFile, file: Path) -> Manifest:
         raise UsageError(
             f"{str(file)!r} was written by Candor {manifest.candor}, which is newer. Upgrade Candor first."
         )
-    if set(archive.namelist()) != {*manifest.files, _MANIFEST} or any(map(_leads_out, manifest.files)):
+    if set(archive.namelist()) != {*manifest.files, _MANIFEST}:
         raise UsageError(f"{str(file)!r} is damaged: it does not have the files that it lists. Use another backup.")
     return manifest
-
-
-def _leads_out(name: str) -> bool:
-    return PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts
 
 
 def _check(archive: zipfile.ZipFile, manifest: Manifest, file: Path) -> None:
