@@ -135,7 +135,8 @@ def error_message(error: Exception) -> str:
     message = " ".join(str(cause).split()).rstrip(".")
     return (
         f"The database cannot be used: {message}. Check that it runs, is writable and has free space; restore a backup "
-        "if it is damaged. CANDOR_DATABASE_URL names the database; without it, it is candor.db in the data folder."
+        "(`candor restore`) if it is damaged. CANDOR_DATABASE_URL names the database; without it, it is candor.db in "
+        "the data folder."
     )
 
 

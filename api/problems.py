@@ -60,6 +60,7 @@ from vectorstore.errors import (
     CollectionNotFound,
     ForeignCollection,
     PassagesLost,
+    RecordsLost,
     StoreError,
 )
 
@@ -101,6 +102,7 @@ PROBLEMS: tuple[tuple[type[Exception], int, str, str], ...] = (
     (Forbidden, 403, "Not allowed", "Use a key that has this right. GET /v1/me lists the rights of a key."),
     (ForeignCollection, 409, "Collection of another database",
      "Use the service of the database that the collection belongs to, or another collection name."),
+    (RecordsLost, 503, "Records lost", "Restore a backup, or drop the collection and ingest again."),
     (PassagesLost, 503, "Passages lost", "POST /v1/collections/{collection}/ingest with `retry_failed` restores them."),
     (CollectionLocked, 409, "Collection in use", "Stop the process that the detail names, then try again."),
     (CollectionMismatch, 409, "Collection made otherwise", "Follow the instructions in the detail, then retry."),

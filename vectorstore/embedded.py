@@ -44,6 +44,10 @@ class EmbeddedStore(VectorStore):
         """Return the specifications of all collections, by name."""
         return self._edge.list()  # reads files that any process may read
 
+    def require_writable(self) -> None:
+        """Raise StoreUnavailable if the disk has too little space for writes."""
+        self._edge.require_writable()
+
     def drop(self, name: str) -> None:
         """Delete a collection and its contents."""
         self._call(lambda store: store.drop(name))

@@ -8,6 +8,7 @@ StoreError
 ├── CollectionLocked        end the other process, or use `candor serve` or a Qdrant server
 ├── ForeignCollection       use the database that owns it, or another name
 ├── PassagesLost            ingest again
+├── RecordsLost             restore a backup, or ingest again
 ├── CollectionClosed        retry: the collection was deleted or the program is ending
 ├── StoreUnavailable        start the server, free disk space, correct the folder
 ├── EmbeddingModelError     name an existing model, or install one
@@ -59,6 +60,16 @@ class PassagesLost(StoreError):
             "has none of their passages."
         )
         self.command = f"`candor ingest --retry-failed --collection {name}` restores them from the stored text."
+
+
+class RecordsLost(StoreError):
+    """The store has passages of the collection, but the database has never listed a document of it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The database knows no document of collection {name!r}, but the index has passages of it: `candor.db` was "
+            "deleted or replaced. Restore a backup of the data folder, or drop the collection and ingest again."
+        )
 
 
 class CollectionClosed(StoreError):

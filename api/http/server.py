@@ -18,6 +18,7 @@ from api.errors import UsageError
 from api.http.app import make_app
 from api.http.connections import BACKLOG, ConnectionLimits, make_protocol
 from api.jobs.locks import lock_database, lock_home
+from api.jobs.queue import require_sound
 from api.settings import LOOPBACK, ServiceSettings
 
 _GRACE_S = 5  # for connections that stay open after the runs are paused
@@ -67,6 +68,7 @@ def serve(candor: Candor, tell: Callable[[str], None]) -> None:
         candor.trace,
         candor.agent_catalog.registry(),
     )  # report their errors before the URL
+    require_sound(candor.settings)
     service = candor.settings.service
     _check_keys(candor)
     _check_certificate(service)

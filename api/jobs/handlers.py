@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.keys import Keys
 from api.auth.permissions import LOCAL_CALLER, Caller, Limits
-from api.errors import JobFailed, JobMustWait, LimitReached, UsageError
+from api.errors import JobFailed, JobMustWait, JobNotFound, LimitReached, UsageError
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind
 from api.jobs.runner import Jobs, free_job_id, new_job_id
 from api.services.documents.collection_pool import CollectionPool
@@ -81,12 +81,22 @@ class IngestJobs(JobHandler):
         return JobFailed(str(error)) if isinstance(error, LedgerUnavailable) else error
 
 
-async def submit_ingest(jobs: Jobs, spec: IngestJobSpec, caller: Caller, idempotency_key: str | None = None) -> Job:
+async def submit_ingest(
+    jobs: Jobs,
+    spec: IngestJobSpec,
+    caller: Caller,
+    idempotency_key: str | None = None,
+    expect: Callable[[IngestJobSpec], None] = lambda _: None,
+) -> Job:
     """Submit an ingest and return its job. The same idempotency key of the same caller returns the same job.
 
-    Raises KeyReused, ServiceEnding.
+    ``expect`` is called before a new job exists. Raises KeyReused, ServiceEnding.
     """
     job_id = new_job_id("ingest", caller, idempotency_key)
+    try:
+        await jobs.get(job_id)
+    except JobNotFound:
+        await asyncio.to_thread(expect, spec)
     return await jobs.begin(JobKind.INGEST, job_id, spec.collection, caller, spec)
 
 

@@ -26,7 +26,7 @@ import sqlalchemy as sql
 from dbos import DBOS, WorkflowStatus
 from dbos import error as dbos_error
 
-from api.errors import JobNotFound, UsageError
+from api.errors import HomeError, JobNotFound, UsageError
 from api.jobs import dbos_internals
 from api.jobs.dbos_internals import FORMAT
 from api.jobs.locks import lock_database, lock_home, start_lock
@@ -266,6 +266,22 @@ def count_unfinished(settings: Settings) -> int:
         return 0
     with _connect(settings) as connection:
         return dbos_internals.count_unfinished(connection)
+
+
+def require_sound(settings: Settings) -> None:
+    """Raise HomeError if the jobs in the data folder cannot be read."""
+    if settings.database_url is not None or not (settings.home / FILE).exists():
+        return
+    try:
+        with _connect(settings) as connection:
+            found = connection.scalar(sql.text("PRAGMA quick_check(1)"))
+    except sql.exc.DatabaseError as error:
+        found = error.orig
+    if str(found) != "ok":
+        raise HomeError(
+            f"{str(settings.home / FILE)!r}, the list of jobs, is damaged ({found}). Restore a backup, or delete this "
+            "file: documents and runs stay, and jobs that had not ended are lost."
+        )
 
 
 @contextmanager

@@ -50,6 +50,7 @@ from ingest.ledger.records import (
     Stage,
     Touched,
     document_date,
+    document_id,
 )
 from ingest.ledger.rows import (
     BLOCKS,
@@ -234,11 +235,14 @@ class Ledger:
             if rows:
                 connection.execute(insert(PASSAGES), rows)
 
-    def snapshot(self, collection: str) -> dict[str, DocumentSummary]:
-        """Return a summary of every document of the collection, by id."""
+    def snapshot(self, collection: str, paths: Sequence[str] | None = None) -> dict[str, DocumentSummary]:
+        """Return a summary of every document of the collection, or of those that ``paths`` concern, by id."""
         query = select(*(DOCUMENTS.c[name] for name in DocumentSummary._fields)).where(
             DOCUMENTS.c.collection == collection
         )
+        if paths is not None:
+            ids = map(document_id, paths)
+            query = query.where(or_(DOCUMENTS.c.path.in_(paths), DOCUMENTS.c.id.in_(ids)))
         with database(), self._engine.connect() as connection:
             return {row.id: to_summary(row) for row in connection.execute(query)}
 

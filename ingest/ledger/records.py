@@ -24,7 +24,7 @@ INDEX_VERSION = "edition"
 
 
 class DocumentState(StrEnum):
-    """The state of a file. The first four states occur only during an ingest, or after an ingest was killed."""
+    """The state of a file. The first waits for an ingest. The next three are in one, or in one that was killed."""
 
     DISCOVERED = "discovered"
     PARSING = "parsing"

@@ -294,7 +294,8 @@ def _decide(
         # Parsing the same content would fail again.
         final = is_same and same_settings and known.stage not in _MAY_PASS and not known.chunks
         return Verdict.KNOWN_FAILURE if final and not retry_failed else Verdict.RETRY
-    return Verdict.NEW if known.state is DocumentState.DISCOVERED else Verdict.UNFINISHED
+    is_new = known.state is DocumentState.DISCOVERED and not known.chunks
+    return Verdict.NEW if is_new else Verdict.UNFINISHED
 
 
 def _is_gone_below(known: DocumentSummary, roots: Sequence[Path], left_out: Container[Path]) -> bool:

@@ -184,7 +184,9 @@ class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
         with ExitStack() as stack, disk_errors(self._path):
             with self._writing:
                 # A copy is made, and new segments are written before the old ones are deleted.
-                check_space(self._path, self._reserve + 2 * used_space(self._path))
+                check_space(
+                    self._path.parent, self._reserve + 2 * used_space(self._path), f"collection {self._path.name!r}"
+                )
                 self._flush()
                 changes = self._changes.value
                 self._copy = copy = stack.enter_context(OptimizedCopy(self._path / SHARD))
@@ -235,7 +237,7 @@ class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
             return shard.info().points_count
 
     def _write(self, operation: qdrant.UpdateOperation) -> None:
-        check_space(self._path, self._reserve)
+        check_space(self._path.parent, self._reserve, f"collection {self._path.name!r}")
         with self._session("write") as shard:
             shard.update(operation)
 

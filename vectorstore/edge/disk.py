@@ -23,13 +23,13 @@ def used_space(path: Path) -> int:
     return used
 
 
-def check_space(path: Path, needed: int) -> None:
-    """Raise StoreUnavailable if less than ``needed`` bytes are free for the collection at ``path``."""
-    free = shutil.disk_usage(path.parent).free
+def check_space(folder: Path, needed: int, what: str = "collections") -> None:
+    """Raise StoreUnavailable if less than ``needed`` bytes are free on the disk of the folder."""
+    free = shutil.disk_usage(folder).free
     if free < needed:
         raise StoreUnavailable(
-            f"The disk of {str(path.parent)!r} has {free / 2**20:,.0f} MiB free, but writing to collection "
-            f"{path.name!r} safely needs {needed / 2**20:,.0f} MiB. Free some space. Stored data is kept."
+            f"The disk of {str(folder)!r} has {free / 2**20:,.0f} MiB free, but writing to {what} safely needs "
+            f"{needed / 2**20:,.0f} MiB. Free some space. Stored data is kept."
         )
 
 

@@ -40,7 +40,11 @@ def create_shard(path: Path, spec: CollectionSpec) -> qdrant.EdgeShard:
 def load_shard(path: Path) -> qdrant.EdgeShard:
     """Load the shard of a collection. Completes a replacement by an optimized copy."""
     recover(path / SHARD)
-    with engine_errors("load", path):
+    remedy = (
+        f"Its files are damaged or cannot be read. Rename {str(path)!r}; `candor ingest --retry-failed --collection "
+        f"{path.name}` then restores the passages from the texts in the database."
+    )
+    with engine_errors("load", path, remedy):
         shard = qdrant.EdgeShard.load(str(path / SHARD))
         _create_indexes(shard)  # fields that an earlier version did not index
         return shard
@@ -60,17 +64,16 @@ def to_filter(where: ChunkFilter) -> qdrant.Filter:
 
 
 @contextmanager
-def engine_errors(action: str, path: Path) -> Iterator[None]:
-    """Raise StoreUnavailable for an error of the engine in the block."""
+def engine_errors(action: str, path: Path, remedy: str = "") -> Iterator[None]:
+    """Raise StoreUnavailable, with the remedy, for an error of the engine in the block."""
     try:
         yield
     except Exception as error:
         # The engine raises Exception itself. A subclass is a bug in the calling module.
         if type(error) is not Exception:
             raise
-        raise StoreUnavailable(
-            f"Could not {action} collection {path.name!r} in {str(path.parent)!r}: {error}"
-        ) from error
+        failed = f"Could not {action} collection {path.name!r} in {str(path.parent)!r}: {error}"
+        raise StoreUnavailable(f"{failed}. {remedy}" if remedy else failed) from error
 
 
 def _create_indexes(shard: qdrant.EdgeShard) -> None:

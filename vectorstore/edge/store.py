@@ -53,7 +53,7 @@ class EdgeStore(VectorStore):
             self._folder.mkdir(parents=True, exist_ok=True)
             lock = CollectionLock(path)
             undo.callback(lock.release)
-            check_space(path, self._reserve)
+            check_space(self._folder, self._reserve, f"collection {path.name!r}")
             if (path / SPEC).exists():
                 require_same_spec(read_spec(path), spec)
                 shard = load_shard(path)
@@ -70,6 +70,12 @@ class EdgeStore(VectorStore):
         if self._serving:
             collection.index_in_background()
         return collection
+
+    def require_writable(self) -> None:
+        """Raise StoreUnavailable if the disk has too little space for writes."""
+        if self._folder.exists():
+            with disk_errors(self._folder):
+                check_space(self._folder, self._reserve)
 
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection, or None if it does not exist."""

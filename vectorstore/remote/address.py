@@ -9,6 +9,7 @@ the collections themselves.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import socket
@@ -66,9 +67,12 @@ def listen(folder: Path, address: ServiceAddress) -> socket.socket:
     except OSError as error:
         listener.close()
         remove_address(folder, address)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        disks = f"Free some space on the disks of {str(folder)!r} and {tempfile.gettempdir()!r}."
+        remedy = "Set TMPDIR to a folder with a short path, and allow writing to both folders."
         raise StoreUnavailable(
             f"This process cannot serve the collections in {str(folder)!r}: {error.strerror or error} "
-            f"({str(address.socket)!r}). Set TMPDIR to a folder with a short path, and allow writing to both folders."
+            f"({str(address.socket)!r}). {disks if full else remedy}"
         ) from error
     return listener
 

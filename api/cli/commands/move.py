@@ -54,7 +54,7 @@ def move(
     )
     engines = [source.engine, *([target.engine] if to_database else [])]
     with no_service(source.settings, engines):
-        report = Move(source.engine, source.store, chosen, source.settings.home).run(_show_progress(quiet=as_json))
+        report = Move(source.engine, source.store, chosen, source.settings.home).run(show_progress(quiet=as_json))
     if as_json:
         print_json(report)
         return
@@ -79,7 +79,7 @@ def _target_settings(settings: Settings, database: str | None, store: str | None
     return moved
 
 
-def _show_progress(*, quiet: bool) -> MoveProgress:
+def show_progress(*, quiet: bool) -> MoveProgress:
     """Return callbacks that print a line for each table, and for each tenth of a collection."""
     from api.services.move.collections import OnPassages
     from api.services.move.move import MoveProgress

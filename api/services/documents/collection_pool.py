@@ -41,6 +41,11 @@ class CollectionPool:
 
         Raises StoreError, ServiceEnding.
         """
+        opened = self._get(name, any_model=any_model)
+        self._collections.require_records(opened.stored)
+        return opened
+
+    def _get(self, name: str, *, any_model: bool = False) -> OpenCollection:
         with self._lock:
             if self._closed:
                 raise ServiceEnding
@@ -66,10 +71,10 @@ class CollectionPool:
     def open_or_create(self, spec: CollectionSpec) -> Iterator[Collection]:
         """Yield the stored collection and keep it open. The caller must hold its ingest lock. Raises StoreError."""
         try:
-            opened = self.get(spec.collection)
+            opened = self._get(spec.collection)
         except (CollectionNotFound, PassagesLost):
             self._collections.store.create(spec).close()
-            opened = self.get(spec.collection)
+            opened = self._get(spec.collection)
         yield opened.stored
 
     def drop(self, name: str) -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from api.auth.permissions import ALL_COLLECTIONS, Caller, Right
 from api.errors import CollectionNotNamed
 from base.counts import count
-from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost
+from vectorstore.embedded import EmbeddedStore
+from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost, RecordsLost
 from vectorstore.models import SEPARATOR, CollectionSpec, names_in, select
 from vectorstore.settings import settings_for
 
@@ -95,6 +96,14 @@ class Collections:
             raise PassagesLost(name, count(lost, "document"))
         raise CollectionNotFound(name, [each.collection for each in self.list()])
 
+    def require_known(self, name: str) -> None:
+        """Raise CollectionNotFound unless the store or the database has something of the collection."""
+        try:
+            self.require(name)
+        except (CollectionNotFound, PassagesLost):
+            if name not in self.ledger.counts():
+                raise
+
     def alias_of(self, name: str, *, any_model: bool = False) -> str:
         """Return the name under which the store keeps the live version.
 
@@ -117,6 +126,8 @@ class Collections:
         with ExitStack() as stack:
             aliases = {name: self.alias_of(name, any_model=len(names) > 1) for name in names}
             opened = {name: stack.enter_context(self.store.open(alias)) for name, alias in aliases.items()}
+            for each in opened.values():
+                self.require_records(each)
             yield self.join({name: self.live(collection) for name, collection in opened.items()})
 
     @contextmanager
@@ -147,6 +158,14 @@ class Collections:
         from ingest.ledger.versions import LiveCollection
 
         return LiveCollection(collection, self.ledger)
+
+    def require_records(self, collection: Collection) -> None:
+        """Raise RecordsLost if an open collection of the data folder has passages that the database never knew."""
+        name = collection.spec.collection
+        # Each ingest hides versions before it writes passages, so a database without changes has never seen one.
+        unknown = not (self.ledger.changes(name) or self.ledger.indexed(name).documents)
+        if unknown and isinstance(self.store, EmbeddedStore) and collection.count().chunks:
+            raise RecordsLost(name)
 
     def words_alone(self, selection: str) -> str:
         """Return why collections are searched by words alone. Empty if they are not. Raises StoreError."""
@@ -202,8 +221,7 @@ class Collections:
         """
         from ingest.pipeline.reembed import drop_replaced
 
-        with suppress(PassagesLost):
-            self.require(name)
+        self.require_known(name)
         with self.lock(name):
             release()
             drop_replaced(name, self.store, self.ledger, self.aliases)

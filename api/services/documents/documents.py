@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from api.errors import UsageError
 from ingest.errors import DocumentNotFound
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentText
-from vectorstore.errors import PassagesLost
 from vectorstore.models import names_in
 
 if TYPE_CHECKING:
@@ -96,8 +95,7 @@ class Documents:
 
     def _existing(self, collection: str | None) -> str:
         name = self._collections.resolve(collection)
-        with suppress(PassagesLost):  # the database lists the documents nevertheless
-            self._collections.require(name)
+        self._collections.require_known(name)
         return name
 
     def list(

@@ -22,7 +22,7 @@ from api.services.documents.sources import Sources, require_web_addresses
 from api.settings import Settings
 from base.models import FrozenModel
 from ingest.errors import NothingToIngest
-from ingest.ledger.records import Stage
+from ingest.ledger.records import DocumentState, Stage
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
 from ingest.pipeline.tally import IngestReport, Progress
 from vectorstore.errors import CollectionLocked
@@ -150,6 +150,34 @@ class IngestService:
         except NothingToIngest:
             if request.paths or not find_difference(self.store, stored, self.ledger, known):
                 raise
+
+    def expect(self, spec: IngestJobSpec) -> None:
+        """List the uploaded files of a job as documents that wait for it, so that they are known if it never runs.
+
+        What is indexed stays searchable. Raises LedgerUnavailable.
+        """
+        from ingest.pipeline.discovery import FoundFile, discover
+        from ingest.pipeline.moves import Identities
+        from ingest.pipeline.outcomes import found_record
+
+        name = spec.collection
+        entries = discover(spec.request.paths, self._home, self.uploads.folder(name), self.boundary(name))
+        found = [each for each in entries if isinstance(each, FoundFile)]
+        known = self.ledger.snapshot(name, [each.document for each in found])
+        ids = Identities(known)
+        files = {identity: each for each in found for identity in [ids.of(each.document)]}
+        indexed = {
+            identity: known[identity].attempts for identity in files if identity in known and known[identity].chunks
+        }
+        self.ledger.advance(name, DocumentState.DISCOVERED, Stage.READING, indexed)
+        self.ledger.record(
+            *(
+                found_record(name, each.model_copy(update={"id": identity}), size=each.path.stat().st_size)
+                for identity, each in files.items()
+                if identity not in indexed
+            )
+        )
+        self.ledger.tag(name, list(files), add=spec.tags)
 
     def plan(self, request: IngestRequest) -> Plan:
         """Plan an ingest without opening files or creating a collection. Raises IngestError, UsageError."""

@@ -62,6 +62,18 @@ class _State(FrozenModel):
     )
 
 
+def stored_collections(engine: sql.Engine, store: VectorStore) -> Iterator[CollectionSpec]:
+    """Yield the collections of a database. A server may also have those of others. Raises StoreUnavailable."""
+    with engine.connect() as connection:
+        stored = set(connection.scalars(sql.select(ALIASES.c.place)))
+        ingested = set(connection.scalars(sql.select(DOCUMENTS.c.collection).distinct()))
+    for spec in store.list():
+        if spec.name in stored or spec.collection in ingested:
+            if isinstance(spec, UnreadableCollection):
+                raise StoreUnavailable(f"Collection {spec.name!r} cannot be read: {spec.reason}")
+            yield spec
+
+
 class Move:
     """One move from a database and a store to a target."""
 
@@ -76,7 +88,7 @@ class Move:
         Raises UsageError if the target is not empty or the copy differs, IngestUnderWay, StoreError, SQLAlchemyError.
         """
         with ExitStack() as locks:
-            specs = list(self._specs()) if self._target.store else []
+            specs = list(stored_collections(self._engine, self._store)) if self._target.store else []
             for name in sorted({spec.collection for spec in specs}):
                 locks.enter_context(ingest_lock(self._engine, name))
             state = self._begin(specs)
@@ -90,17 +102,6 @@ class Move:
                     copied[spec.name] = copy_collection(source, store, progress.on_collection(spec.name))
             self._file.unlink()
         return MoveReport(rows=rows, collections=copied)
-
-    def _specs(self) -> Iterator[CollectionSpec]:
-        """Yield the collections of this database. A server may also have those of others. Raises StoreUnavailable."""
-        with self._engine.connect() as connection:
-            stored = set(connection.scalars(sql.select(ALIASES.c.place)))
-            ingested = set(connection.scalars(sql.select(DOCUMENTS.c.collection).distinct()))
-        for spec in self._store.list():
-            if spec.name in stored or spec.collection in ingested:
-                if isinstance(spec, UnreadableCollection):
-                    raise StoreUnavailable(f"Collection {spec.name!r} cannot be read: {spec.reason}")
-                yield spec
 
     def _begin(self, specs: list[CollectionSpec]) -> _State:
         """Return the state of the interrupted move to this target, or start a new one. Raises UsageError."""

@@ -108,8 +108,7 @@ class ElementWriter:
         self._fields = []
 
     def _write(self, element: Element, depth: int) -> None:
-        name = element_name(element)
-        if name in _IGNORED or element.get("encoding") == "base64":
+        if (name := element_name(element)) in _IGNORED or element.get("encoding") == "base64":
             return
         if name not in TITLES and not len(element) and name not in _PARAGRAPHS and not _is_heading(name):
             self._write_field(element, name)
@@ -320,16 +319,18 @@ def _item_lines(element: Element, depth: int) -> Iterator[str]:
     """Yield the lines of a list, nested ones indented."""
     ordered = element_name(element) in _ORDERED or element.get("list-type") == "order"
     marks = _marks(element) if ordered else repeat("- ")
-    for item in element:
-        if element_name(item) not in _ITEMS:
-            continue
-        nested = [inner for inner in item if element_name(inner) in _LISTS]
-        own = Element("item")
+    for item in (each for each in element if element_name(each) in _ITEMS):
+        mark, own = "  " * depth + next(marks), Element("item")
         own.text = item.text
-        own.extend(child for child in item if child not in nested)
-        yield "  " * depth + next(marks) + words(own)
-        for inner in nested:
-            yield from _item_lines(inner, depth + 1)
+        for child in (*item, Element("list")):  # the last one ends what follows the nested lists
+            if element_name(child) not in _LISTS:
+                own.append(child)
+                continue
+            if (text := words(own)) or mark.strip():
+                yield mark + text
+            yield from _item_lines(child, depth + 1)
+            mark, own = "  " * (depth + 1), Element("item")
+            own.text = child.tail
 
 
 def _marks(ordered: Element) -> Iterator[str]:

@@ -16,8 +16,9 @@ import httpx
 import pytest
 
 from api.bootstrap import Candor
-from api.settings import ServiceSettings
+from api.settings import ServiceSettings, Settings
 from api.storage.uploads import Uploads
+from ingest.ledger.lock import ingest_lock
 from ingest.settings import IngestSettings
 from support.files import write_pdf
 from support.service import RunningService
@@ -277,3 +278,56 @@ def test_what_a_killed_service_was_receiving_is_cleared_by_the_next(tmp_path: Pa
         (folder / "0").write_text("half a file")
     Uploads(tmp_path).clear()
     assert [folder.exists() for folder in (left, going_on, elsewhere)] == [False, True, True]
+
+
+def test_an_accepted_upload_is_a_document_before_its_ingest_begins(start: Start) -> None:
+    with start() as client:
+        candor = Candor(Settings(home=client.home))
+        with ingest_lock(candor.engine, "papers"):  # the jobs wait
+            first = client.upload(PUMPS, SOUP, params={"tags": ["new"]})
+            listed = client.documents()
+            assert {name: (each["state"], each["tags"]) for name, each in listed.items()} == {
+                "pumps.md": ("discovered", ["new"]), "recipes/soup.txt": ("discovered", ["new"])
+            }  # fmt: skip
+            assert client.get("/v1/documents/pumps.md", params={"collection": "papers"}).status_code == 200
+            client.post(f"/v1/jobs/{first.json()['id']}/cancel")
+        assert client.done(first)["status"] == "cancelled"
+        retried = client.post("/v1/collections/papers/ingest", json={"retry_failed": True})
+        assert client.done(retried)["result"]["indexed"] == 2
+        assert {each["state"] for each in client.documents().values()} == {"indexed"}
+
+
+def test_a_replaced_document_waits_and_stays_searchable(start: Start) -> None:
+    with start() as client:
+        client.done(client.upload(PUMPS))
+        candor = Candor(Settings(home=client.home))
+        with ingest_lock(candor.engine, "papers"):
+            waiting = client.upload(("pumps.md", b"# Pumps\n\nThe Borea 14 is new."))
+            assert client.documents()["pumps.md"]["state"] == "discovered"
+            [hit] = client.post("/v1/search", json={"query": "Borea", "collection": "papers"}).json()
+            assert "Borea 12" in hit["text"]
+            client.post(f"/v1/jobs/{waiting.json()['id']}/cancel")
+        client.done(waiting)
+        client.done(client.post("/v1/collections/papers/ingest", json={"retry_failed": True}))
+        [hit] = client.post("/v1/search", json={"query": "Borea", "collection": "papers"}).json()
+        assert "Borea 14" in hit["text"]
+        assert client.documents()["pumps.md"]["state"] == "indexed"
+
+
+def test_a_repeated_request_leaves_its_documents_indexed(start: Start) -> None:
+    with start() as client:
+        for _ in range(2):
+            client.done(client.upload(PUMPS, headers={"Idempotency-Key": "one"}))
+        assert client.documents()["pumps.md"]["state"] == "indexed"
+
+
+def test_a_collection_that_waits_for_its_first_ingest_can_be_dropped(start: Start) -> None:
+    with start() as client:
+        candor = Candor(Settings(home=client.home))
+        with ingest_lock(candor.engine, "papers"):
+            waiting = client.upload(PUMPS)
+            client.post(f"/v1/jobs/{waiting.json()['id']}/cancel")
+        client.done(waiting)
+        assert client.delete("/v1/collections/papers").status_code == 200
+        assert client.get("/v1/documents", params={"collection": "papers"}).status_code == 404
+        assert client.stored() == []

@@ -232,12 +232,25 @@ def test_a_page_has_merged_cells_but_no_menus(parser: Parser, tmp_path: Path) ->
     ("source", "expected"),
     [
         ("<p>One<p>Two<ul><li>a<ul><li>b</ul><li>c</ul>", "One\n\nTwo\n\n- a\n  - b\n- c"),
+        ("<ul><li>The <b>Borea</b> works <i>well</i> at -25</ul>", "- The Borea works well at -25"),
+        (
+            "<ul><li><b>Borea</b> works<ul><li>in <b>snow</b> too</ul> and <i>in</i> ice</ul>",
+            "- Borea works\n  - in snow too\n  and in ice",
+        ),
         ("<p>one<wbr>word, <b>bold <i>both</b> none</i></p>", "oneword, bold both none"),
         ("<div>" * 5000 + "deep" + "</div>" * 5000 + "<p>after", "deep\n\nafter"),
         ("<b>" * 5000 + "deep", "deep"),
         ("<p>text" + "<!--" * 200_000, "text"),
     ],
-    ids=["unclosed", "overlapping", "deep", "unclosed and deep", "unclosed comments"],
+    ids=[
+        "unclosed",
+        "after bold",
+        "after a nested list",
+        "overlapping",
+        "deep",
+        "unclosed and deep",
+        "unclosed comments",
+    ],
 )
 def test_a_page_with_errors_is_read_like_in_a_browser(
     parser: Parser, tmp_path: Path, source: str, expected: str

@@ -6,6 +6,7 @@ Ingests are jobs. They continue if the connection closes, and `GET /v1/jobs/{job
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Body, Path, Query, Request, Response
@@ -111,7 +112,7 @@ async def upload(
     """Upload files into a collection and ingest them. Creates the collection if it does not exist.
 
     A file replaces the previous file with the same name and folders, and its document. A rejected or incomplete
-    upload stores nothing.
+    upload stores nothing. The files of an accepted one are listed as documents from then on, in state `discovered`.
     """
     caller.require(Right.WRITE, collection)
     names = tag_names(tags or ())
@@ -129,7 +130,7 @@ async def upload(
         await asyncio.to_thread(candor.keys.count_upload, caller, size)
         paths = await asyncio.to_thread(candor.uploads.accept, collection, received)
     spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)), tags=names)
-    return await _submit(parts.jobs, caller, spec, idempotency_key, response)
+    return await _submit(parts.jobs, caller, spec, idempotency_key, response, candor.ingest.expect)
 
 
 @router.post("/collections/{collection}/ingest", status_code=202, responses=problem_responses(404, 409, 422, 503))
@@ -189,7 +190,7 @@ async def keep(
     spec = await asyncio.to_thread(
         keep_file, candor.tools, candor.trace, candor.uploads, candor.keys, run_id, name, caller
     )
-    return await _submit(parts.jobs, caller, spec, idempotency_key, response)
+    return await _submit(parts.jobs, caller, spec, idempotency_key, response, candor.ingest.expect)
 
 
 @router.delete("/collections/{collection}", responses=problem_responses(404, 409, 422, 503))
@@ -212,8 +213,13 @@ async def submit(
 
 
 async def _submit(
-    jobs: Jobs, caller: Caller, spec: IngestJobSpec, idempotency_key: str | None, response: Response
+    jobs: Jobs,
+    caller: Caller,
+    spec: IngestJobSpec,
+    idempotency_key: str | None,
+    response: Response,
+    expect: Callable[[IngestJobSpec], None] = lambda _: None,
 ) -> Job:
-    job = await submit_ingest(jobs, spec, caller, idempotency_key)
+    job = await submit_ingest(jobs, spec, caller, idempotency_key, expect)
     response.headers["Location"] = f"/v1/jobs/{job.id}"
     return job

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -14,6 +15,7 @@ from sqlalchemy import event
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
+from api.errors import SettingsError
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.ingest import IngestJobSpec, run_ingest_job
 from ingest.errors import IngestUnderWay, NothingToIngest
@@ -132,3 +134,33 @@ def test_nothing_is_planned_without_the_lock(candor: Candor, folder: Path) -> No
     with ingest_lock(candor.engine, "papers"), pytest.raises(IngestUnderWay):
         candor.ingest.ingest(IngestRequest("papers", (folder,)), on_plan=plans.append)
     assert plans == []
+
+
+def test_a_removed_archive_takes_its_members_out_of_the_searches(
+    make_candor: Callable[..., Candor], tmp_path: Path
+) -> None:
+    candor, folder = make_candor(), tmp_path / "papers"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        archive.writestr("pumps.md", "The Borea 12 works down to -25 °C.")
+        archive.writestr("soup.txt", "Boil the lentils for 20 minutes.")
+    (folder / "tea.md").write_text("Green tea steeps for two minutes.")
+    run_ingest(candor, [folder], "papers", progress=False)
+    candor.documents.remove("all.zip", "papers")
+    with candor.store.open("papers") as collection:
+        assert {chunk.name for chunk in collection.scan()} == {"tea.md"}
+    states = {each.name: each.state for each in candor.documents.list("papers", None)}
+    assert states == {
+        "all.zip": "removed",
+        "all.zip/pumps.md": "removed",
+        "all.zip/soup.txt": "removed",
+        "tea.md": "indexed",
+    }
+
+
+def test_more_tokens_than_the_model_reads_are_refused(make_candor: Callable[..., Candor], tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text("Green tea.")
+    limit = make_candor().embedder.max_tokens
+    run_ingest(make_candor(ingest={"chunk_tokens": limit}), [tmp_path / "tea.md"], "fits", progress=False)
+    with pytest.raises(SettingsError, match=f"ingest.chunk_tokens is {limit + 1}"):
+        run_ingest(make_candor(ingest={"chunk_tokens": limit + 1}), [tmp_path / "tea.md"], "exceeds", progress=False)
