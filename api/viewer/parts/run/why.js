@@ -25,13 +25,13 @@ function whyView({model, answer, collection}) {
   const list = (title, those, key) => those.length > 0 && fold(key, `${title}: ${plural(those.length, "passage")}`, () => h("ul", {class: "sources"}, those.toSorted((one, other) => (one.rank ?? Infinity) - (other.rank ?? Infinity) || one.number - other.number).map(line)), key === "why used");
   const unused = found.filter(({numbers}) => !numbers.length);
   return [
-    h("h3", {}, "Searched"), searched(model),
-    h("h3", {}, "Found"),
+    h("h2", {}, "Searched"), searched(model),
+    h("h2", {}, "Found"),
     found.length ? [
       list("Used in the answer", found.filter(({numbers}) => numbers.length), "why used"),
       list(read.size ? "Read, but not used" : "Not used", unused.filter((each) => !read.size || read.has(each.chunk_id)), "why read"),
       list("Not read", unused.filter((each) => read.size && !read.has(each.chunk_id)), "why found")] : h("p", {class: "note"}, "No passage was found."),
-    h("h3", {}, "Refused"), refused(model, answer),
+    h("h2", {}, "Refused"), refused(model, answer),
   ];
 }
 
