@@ -1,8 +1,7 @@
 /* One table: a grid whose cells arrive while one watches, and the quotes of the selected cell in the side panel. */
 
 import * as api from "../lib/api.js";
-import {badge, failure, fold, h, loading, replace} from "../lib/dom.js";
-import {RequestError, Unreachable} from "../lib/errors.js";
+import {badge, fold, h, replace} from "../lib/dom.js";
 import {plural} from "../lib/format.js";
 import {saveFile} from "../lib/save-file.js";
 import {may} from "../lib/session.js";
@@ -10,6 +9,7 @@ import {modelOptions} from "../parts/agent-forms.js";
 import {inWords} from "../parts/filters.js";
 import {choice, confirmButton, tryAction} from "../parts/forms.js";
 import {isOpen, JobWatch} from "../parts/jobs.js";
+import {showLoaded} from "../parts/loaded.js";
 import {hasRoom, panel} from "../parts/panel.js";
 import {openCell} from "../parts/table/cell.js";
 import {columnFields} from "../parts/table/columns.js";
@@ -21,20 +21,29 @@ const CLICK_MS = 300; // before a click opens the panel, which moves the cells: 
 const REFRESH_MS = 1000; // at least between two requests while cells arrive
 
 export function showTable(container, name) {
-  const view = new TableView(container, name);
-  return {close: () => view.close()};
+  let view = null;
+  const page = showLoaded(container, name, () => Promise.all([api.table(name), api.openJobs("table"), api.endpoints()]), ([data, jobs, endpoints]) => {
+    view?.close();
+    view = new TableView(name, endpoints, data);
+    view.begin(jobs.find(({id}) => id.replace(/_fill(-\d+)?$/, "") === `table_${name}`));
+    return view.elements;
+  });
+  return {close: () => {
+    view?.close();
+    page.close();
+  }};
 }
 
 class TableView {
-  constructor(container, name) {
-    this.name = name; this.watch = null; this.closed = false; this.timer = 0; this.refreshed = 0; this.selected = null; this.again = 0;
+  constructor(name, endpoints, data) {
+    this.name = name; this.watch = null; this.closed = false; this.timer = 0; this.refreshed = this.shown = 0; this.selected = null; this.again = 0;
     this.facts = h("p", {class: "facts", role: "status"});
     this.fillBar = h("div", {class: "inline"});
     this.work = h("div", {});
     this.errorBox = h("div", {});
-    this.body = h("div", {}, loading("Loading the table"));
-    container.append(h("p", {class: "note"}, h("a", {href: "#/tables"}, "Tables")), h("h1", {}, name), this.errorBox, this.body);
-    this.load();
+    this.body = h("div", {});
+    this.elements = [h("p", {class: "note"}, h("a", {href: "#/tables"}, "Tables")), h("h1", {}, name), this.errorBox, this.body];
+    this.draw(data, endpoints);
   }
 
   close() {
@@ -44,17 +53,10 @@ class TableView {
     this.watch?.close();
   }
 
-  async load() {
-    try {
-      const [grid, jobs, endpoints] = await Promise.all([api.table(this.name), api.openJobs("table"), api.endpoints()]);
-      if (this.closed) return;
-      this.draw(grid, endpoints);
-      const own = jobs.find(({id}) => id.replace(/_fill(-\d+)?$/, "") === `table_${this.name}`);
-      if (own) this.follow(own);
-      else await this.offerFill();
-    } catch (error) {
-      this.failed(error, () => this.load());
-    }
+  /** Follow the fill under way, or offer one. */
+  begin(job) {
+    if (job) this.follow(job);
+    else this.act(() => this.offerFill());
   }
 
   draw(data, endpoints) {
@@ -77,21 +79,22 @@ class TableView {
           location.hash = "#/tables";
         }), `Deletes the table “${this.name}” with all its cells. The documents stay. This cannot be undone.`)),
       this.grid.element,
-      write && this.newColumns(),
+      write && this.newColumns(endpoints),
     ].filter(Boolean));
     this.show(data);
     const [row] = this.grid.shown;
     if (hasRoom() && row && Object.keys(row.cells).length) this.openCell(row, data.table.columns[0], true);
   }
 
-  newColumns() {
+  newColumns(endpoints) {
     return fold("columns", "Add columns", () => {
       const columns = columnFields();
       return h("form", {on: {submit: (event) => {
         event.preventDefault();
         this.act(async () => {
           await api.addColumns(this.name, columns.values());
-          await this.load();
+          this.draw(await api.table(this.name), endpoints);
+          await this.offerFill();
         });
       }}}, columns.element, h("p", {}, h("button", {type: "submit"}, "Add")));
     });
@@ -115,16 +118,19 @@ class TableView {
     if (row && row.cells[column.name]?.at !== at) this.openCell(row, column, true);
   }
 
-  async refresh() {
+  /** Fetch the cells that have arrived, soon. An error that is shown stays, unless there is another one. */
+  arrive() {
     clearTimeout(this.again);
-    const wait = this.refreshed + REFRESH_MS - performance.now();
-    if (wait > 0) {
-      this.again = setTimeout(() => this.act(() => this.refresh()), wait);
-      return;
-    }
-    this.refreshed = Infinity; // until the response is there
-    const data = await api.table(this.name).finally(() => { this.refreshed = performance.now(); });
-    if (!this.closed) this.show(data);
+    const wait = Math.max(0, this.refreshed + REFRESH_MS - performance.now());
+    this.again = setTimeout(() => this.refresh().catch((error) => this.act(() => { throw error; })), wait);
+  }
+
+  async refresh() {
+    const began = this.refreshed = performance.now();
+    const data = await api.table(this.name);
+    if (this.closed || began < this.shown) return; // a later request has been answered already
+    this.shown = began;
+    this.show(data);
   }
 
   /** What a fill would take, and the button that starts it. */
@@ -145,12 +151,12 @@ class TableView {
     this.fillBar.replaceChildren();
     const changed = () => {
       this.showJob();
-      this.act(() => this.refresh());
+      this.arrive();
       if (isOpen(this.watch.job)) return;
       this.watch = null;
       this.act(() => this.offerFill());
     };
-    this.watch = new JobWatch(job, changed, (error) => this.failed(error));
+    this.watch = new JobWatch(job, changed, (error) => this.act(() => { throw error; }));
     this.showJob();
   }
 
@@ -187,7 +193,7 @@ class TableView {
 
   /** Store a value by hand. Returns whether that succeeded. */
   save(row, column, value) {
-    return tryAction(this.errorBox, async () => {
+    return this.act(async () => {
       const cell = await api.editCell(this.name, {document: row.document, column: column.name, value});
       const rows = this.data.rows.map((each) => (each.document === row.document ? {...each, cells: {...each.cells, [column.name]: cell}} : each));
       this.show({...this.data, rows});
@@ -195,20 +201,7 @@ class TableView {
   }
 
   /** Run an action, and show its error. */
-  async act(action) {
-    try {
-      this.errorBox.replaceChildren();
-      await action();
-    } catch (error) {
-      this.failed(error);
-    }
-  }
-
-  failed(error, retry = null) {
-    if (!(error instanceof RequestError)) throw error;
-    if (this.closed) return;
-    this.errorBox.replaceChildren(failure(error, error instanceof Unreachable ? null : retry));
-    if (error instanceof Unreachable) api.online().then(() => { if (!this.closed) this.load(); });
-    else if (retry) this.body.replaceChildren();
+  act(action) {
+    return tryAction(this.errorBox, action);
   }
 }
