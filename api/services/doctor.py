@@ -99,16 +99,20 @@ class Doctor:
 
         Raises StoreError.
         """
-        endpoint, home = self.settings.llm, self.settings.home
+        endpoint = self.settings.llm
         names = await asyncio.to_thread(lambda: {spec.collection for spec in self.store().list()})
         return Setup(
             provider=endpoint.provider,
             model=endpoint.model,
             address="" if endpoint.provider == "local" else endpoint.address,
-            checks=tuple(await check_offered(endpoint, home / "endpoints")),
+            checks=await self.check_model(),
             collections=len(names),
-            settings_file=str(home / FILE),
+            settings_file=str(self.settings.home / FILE),
         )
+
+    async def check_model(self) -> tuple[Check, ...]:
+        """Check whether the default endpoint offers its model. Sends no request to the model."""
+        return tuple(await check_offered(self.settings.llm, self.settings.home / "endpoints"))
 
     async def try_model(self) -> Trial:
         """Send the default endpoint the test requests of ``diagnose``."""

@@ -9,6 +9,7 @@ import {showComparison} from "./pages/comparison.js";
 import {showDocument} from "./pages/document.js";
 import {showDocuments} from "./pages/documents.js";
 import {failure, h} from "./lib/dom.js";
+import {followModel} from "./lib/model-state.js";
 import {Problem, Unreachable} from "./lib/errors.js";
 import {showEvaluation} from "./pages/evaluation.js";
 import {showEvaluations} from "./pages/evaluations.js";
@@ -18,7 +19,10 @@ import {closePanel, panelKey} from "./parts/panel.js";
 import {showRunComparison} from "./pages/run-comparison.js";
 import {showRun} from "./pages/run.js";
 import {showRuns} from "./pages/runs.js";
+import {showSearch} from "./pages/search.js";
 import {showSettings} from "./pages/settings.js";
+import {showTable} from "./pages/table.js";
+import {showTables} from "./pages/tables.js";
 import {followApprovals} from "./parts/open-approvals.js";
 import {forgetKey, hasKey, owner, session} from "./lib/session.js";
 import {showSignIn} from "./pages/sign-in.js";
@@ -36,11 +40,14 @@ let current = NO_PAGE;
 const PAGES = [
   [/^\/(?:ask\/([^/]+)(?:\/(\d+))?)?$/, showAsk],
   [/^\/again\/([^/]+)$/, showAgain],
+  [/^\/search(?:\/([^/]+)\/([^/]+))?$/, showSearch],
   [/^\/runs$/, showRuns],
   [/^\/runs\/([^/]+)(?:\/steps\/([^/]+)|\/(\d+))?$/, showRun],
   [/^\/compare\/([^/]+)\/([^/]+)$/, showRunComparison],
   [/^\/documents(?:\/([^/]+))?$/, showDocuments],
   [/^\/documents\/([^/]+)\/([^/]+)(?:\/(page|at)\/([\d-]+))?$/, showDocument],
+  [/^\/tables$/, showTables],
+  [/^\/tables\/([^/]+)$/, showTable],
   [/^\/evaluations$/, showEvaluations],
   [/^\/evaluations\/([^/]+)$/, showEvaluation],
   [/^\/evaluations\/([^/]+)\/against\/([^/]+)$/, showComparison],
@@ -68,6 +75,7 @@ async function start() {
   who.replaceChildren(...(hasKey() ? [h("span", {class: "note"}, session.me.name), h("button", {type: "button", class: "quiet", on: {click: signOut}}, "Sign out")] : []));
   route();
   followApprovals();
+  followModel();
 }
 
 function askForKey() {

@@ -52,5 +52,7 @@ class RunFilter(FrozenModel):
     after: str | None = Field(default=None, description="Only runs after this one (paging).")
     sort: RunSort = Field(default=RunSort.CREATED, description="Sort key. The newest or the largest value comes first.")
 
+    with_answers: bool = Field(default=False, description="Whether to add the short answer of each run.")
+
 
 ALL_RUNS = RunFilter()

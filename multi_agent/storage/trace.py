@@ -6,6 +6,7 @@ Writes are small and run in the event loop in order. On SQLite in WAL mode, a wr
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
+from textwrap import shorten
 
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
@@ -53,6 +54,7 @@ _SORTED_BY = {
     RunSort.COST: RUNS.c.cost,
     RunSort.CONFIDENCE: RUNS.c.confidence,
 }
+_SHORT = 300  # characters
 _SUMMARY = tuple(column for column in RUNS.c if column.name not in ("answer", "environment"))
 
 WAITING = RunState.WAITING.value
@@ -82,6 +84,7 @@ class RunSummary(FrozenModel):
     basis: str = Field(
         default="", description="what the answer rests on, in words, and who imported the run; empty without an answer"
     )
+    short: str = Field(default="", description="the short answer, if it was asked for; empty without one")
     size: int | None = Field(default=None, description="bytes of the run, as stored; null until it ends")
 
     @property
@@ -189,7 +192,8 @@ class Trace(SqlStore):
         Raises RunNotFound if the run ``wanted.after`` does not exist.
         """
         self._mark_interrupted()
-        query = sql.select(*_SUMMARY).where(_within(among), *_conditions(wanted))
+        columns = (*_SUMMARY, RUNS.c.answer) if wanted.with_answers else _SUMMARY
+        query = sql.select(*columns).where(_within(among), *_conditions(wanted))
         if wanted.after is not None:
             query = query.where(_follows(self.run(wanted.after, among), wanted.sort))
         figure = [_SORTED_BY[wanted.sort].desc().nulls_last()] if wanted.sort in _SORTED_BY else []
@@ -353,7 +357,8 @@ def _summary(row: sql.Row[tuple[object, ...]]) -> RunSummary:
     values = dict(row._mapping)
     if values["started_at"].tzinfo is None:  # SQLite drops the time zone (UTC)
         values["started_at"] = values["started_at"].replace(tzinfo=UTC)
-    return RunSummary(**values)
+    answer = values.pop("answer", None) or {}
+    return RunSummary(**values, short=shorten(answer.get("short") or answer.get("answer", ""), _SHORT))
 
 
 def _row(run_id: str, request: Request, collection: str, model: str, status: str) -> dict[str, object]:

@@ -54,6 +54,7 @@ ROUTES: dict[str, Rule] = {
     "GET /healthz": Rule("nothing", "/healthz"),
     "GET /readyz": Rule("nothing", "/readyz"),
     "GET /v1/setup": Rule("owner", "/v1/setup"),
+    "GET /v1/setup/model": Rule("key", "/v1/setup/model"),
     "POST /v1/setup/trial": Rule("owner", "/v1/setup/trial"),
     "GET /metrics": Rule("owner", "/metrics"),
     "GET /v1/processes": Rule("owner", "/v1/processes"),

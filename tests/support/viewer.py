@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from api.bootstrap import Candor
@@ -23,6 +24,14 @@ WARRANTY = "Its warranty is seven years."
 SOUND = "Its sound level is 52 decibels at one metre."
 QUESTION = "How cold may it get outside?"
 OpenPage = Callable[..., Page]
+TAGS = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
+RULES = {
+    "runOnly": {"type": "tag", "values": TAGS},
+    "rules": {
+        "label-content-name-mismatch": {"enabled": True},
+        "color-contrast": {"enabled": False},  # the fonts of the test machine decide on it
+    },
+}
 DOCUMENTS = {
     # Characters of two UTF-16 units come before the quotes: spans are counted in characters.
     "pump.md": "# The Borea 12 🌡️🔥\n\n" + "The pump is quiet. " * 40 + f"\n\n{COLD}\n\n{WARRANTY}\n",
@@ -98,3 +107,10 @@ def answered(page: Page) -> None:
 def slow(role: str, seconds: float) -> dict[str, Callable[[Request], Reply | str]]:
     """Return a role of the panel that responds with a delay."""
     return {role: lambda request: delayed(json.dumps(Panel("-25 °C").play(request)), seconds)}
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe finds: the rule and the elements."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found: dict[str, Any] = axe.run(page, options=RULES).response
+    return [f"{each['id']}: {[node['target'] for node in each['nodes']]}" for each in found["violations"]]

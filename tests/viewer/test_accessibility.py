@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.viewer import OpenPage, Site, answered
+from support.viewer import OpenPage, Site, answered, violations
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-PAGES = ("", "runs", "documents", "evaluations", "approvals", "settings", "agents", "memory", "keys", "nowhere")
-TAGS = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
-RULES = {
-    "runOnly": {"type": "tag", "values": TAGS},
-    "rules": {
-        "label-content-name-mismatch": {"enabled": True},
-        "color-contrast": {"enabled": False},  # the fonts of the test machine decide on it
-    },
-}
+PAGES = (
+    "",
+    "search",
+    "runs",
+    "documents",
+    "tables",
+    "evaluations",
+    "approvals",
+    "settings",
+    "agents",
+    "memory",
+    "keys",
+    "no",
+)
 SMALL = """() => {
     const targets = ['main a', 'main button', 'main select', 'main summary', 'main input', 'header a', 'header button'];
     return [...document.querySelectorAll([...targets, 'nav a'].join())]
@@ -32,13 +35,6 @@ SMALL = """() => {
 def settled(page: Page) -> None:
     expect(page.locator("main")).not_to_contain_text("Loading")
     expect(page.locator("main h1").first).to_be_attached()
-
-
-def violations(page: Page) -> list[str]:
-    """Return what axe finds: the rule and the elements."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    found: dict[str, Any] = axe.run(page, options=RULES).response
-    return [f"{each['id']}: {[node['target'] for node in each['nodes']]}" for each in found["violations"]]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -70,7 +66,19 @@ def test_targets_on_a_phone_are_large_enough(open_page: OpenPage, site: Site, pa
 def test_all_of_the_navigation_is_reached_on_a_phone(open_page: OpenPage) -> None:
     page = open_page("keys", **PHONE)
     settled(page)
-    for name in ("Ask", "Runs", "Documents", "Evaluations", "Approvals", "Settings", "Agents", "Memory", "Keys"):
+    for name in (
+        "Ask",
+        "Search",
+        "Runs",
+        "Documents",
+        "Tables",
+        "Evaluations",
+        "Approvals",
+        "Settings",
+        "Agents",
+        "Memory",
+        "Keys",
+    ):
         link = page.get_by_role("navigation").get_by_role("link", name=name, exact=True)
         expect(link).to_be_in_viewport(ratio=1)
         box = link.bounding_box()

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from api.cli.ingest import run_ingest
 from support.panel import SUGGESTION, Panel
 from support.replies import Reply, Request, fail
-from support.viewer import QUESTION, OpenPage, Site, answered
+from support.viewer import COLD, QUESTION, OpenPage, Site, answered
 
 SUGGESTED = ("How cold may it be for the Borea 12?", "Where is the compressor from?")
 
@@ -69,15 +69,19 @@ def test_several_collections_are_asked_at_once(open_page: OpenPage, site: Site, 
     assert {"pumps+races"} <= {run.collection for run in site.candor.trace.runs(5)}
 
 
-def test_recent_questions_open_their_answers(open_page: OpenPage) -> None:
+def test_conversations_are_listed_with_their_last_answer(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)
+    page.get_by_role("textbox", name="Ask further").fill("And in winter?")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(page.locator("h1.asked")).to_have_text("And in winter?")
+    expect(page.locator(".live .badge").first).to_have_text("answered")
     page.get_by_role("link", name="New conversation").click()
-    recent = page.get_by_role("region", name="Recent questions")
-    expect(recent.get_by_role("link", name=QUESTION)).to_have_count(1)
-    recent.get_by_role("link", name=QUESTION).click()
-    expect(page.locator("h1.asked")).to_have_text(QUESTION)
-    expect(page.get_by_role("region", name="Answer", exact=True)).to_be_visible()
+    latest = page.get_by_role("region", name="Conversations").get_by_role("listitem").first
+    expect(latest.locator(".said")).to_contain_text("1 further question")
+    expect(latest.locator(".said")).to_contain_text(COLD)
+    latest.get_by_role("link", name=QUESTION).click()
+    expect(page.locator("h1.asked")).to_have_text("And in winter?")
 
 
 def test_questions_are_suggested_once(open_page: OpenPage, site: Site) -> None:

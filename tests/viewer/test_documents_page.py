@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from api.cli.ingest import run_ingest
-from support.viewer import HOSTILE, OpenPage, Site, confirm
+from support.viewer import HOSTILE, OpenPage, Site, confirm, violations
 
 
 @pytest.fixture
@@ -120,3 +120,41 @@ def test_a_new_collection_takes_a_name_with_spaces(open_page: OpenPage, site: Si
     page.get_by_label("Name of a new collection").fill("Órdenes de 2024")
     page.get_by_role("button", name="New collection").click()
     expect(page.get_by_role("combobox", name="Collection")).to_have_value("ordenes-de-2024")
+
+
+def test_a_large_library_has_pages_and_is_sorted_and_found(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
+    for number in range(60):
+        (tmp_path / f"note{number:02}.txt").write_text(f"Note {number}.", encoding="utf-8")
+    run_ingest(site.candor, [tmp_path], "notes", progress=False)
+    page = open_page("documents/notes")
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(50)
+    expect(rows.first).to_contain_text("note00.txt")
+    page.get_by_role("button", name="Next page").click()
+    expect(rows).to_have_count(10)
+    page.get_by_role("columnheader", name="Document").get_by_role("button").click()
+    expect(rows.first).to_contain_text("note59.txt")
+    page.get_by_role("searchbox", name="Find documents").fill("note07")
+    expect(rows).to_have_count(1)
+    site.candor.collections.drop("notes")
+
+
+def test_chosen_documents_are_tagged_and_deleted_together(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (tmp_path / name).write_text(f"The file {name}.", encoding="utf-8")
+    run_ingest(site.candor, [tmp_path], "few", progress=False)
+    page = open_page("documents/few")
+    page.get_by_role("checkbox", name="Choose a.txt").check()
+    page.get_by_role("checkbox", name="Choose b.txt").check()
+    bulk = page.get_by_role("group", name="Chosen documents")
+    expect(bulk).to_contain_text("2 chosen")
+    bulk.get_by_label("Tags for the chosen documents").fill("taxes")
+    bulk.get_by_role("button", name="Add tags").click()
+    expect(page.locator(".tag")).to_have_text(["taxes×", "taxes×"])
+    assert violations(page) == []
+    bulk.get_by_role("button", name="Delete chosen").click()
+    confirm(page, "Delete chosen")
+    expect(page.locator("tr").filter(has_text="c.txt").locator(".badge")).to_have_text("indexed")
+    expect(page.locator("tbody .badge").filter(has_text="removed")).to_have_count(2)
+    expect(bulk).to_be_hidden()
+    site.candor.collections.drop("few")

@@ -40,7 +40,9 @@ def test_the_first_tab_stop_skips_to_the_content(open_page: OpenPage) -> None:
     expect(page.locator("main :focus")).to_be_visible()
 
 
-@pytest.mark.parametrize("path", ["", "runs", "documents", "evaluations", "agents", "memory", "keys", "nowhere"])
+@pytest.mark.parametrize(
+    "path", ["", "search", "runs", "documents", "tables", "evaluations", "agents", "memory", "keys", "nowhere"]
+)
 def test_no_page_is_wider_than_a_phone(open_page: OpenPage, site: Site, path: str) -> None:
     page = open_page(path, **PHONE)
     expect(page.locator("main")).not_to_contain_text("Loading")

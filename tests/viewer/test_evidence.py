@@ -80,18 +80,40 @@ def test_a_quote_of_a_pdf_is_marked_on_its_page(open_page: OpenPage, site: Site)
     site.responder = Panel("52 decibels")
     page = open_page()
     answered(page)
-    page.locator(".claims .mark").first.click()
     sheet = page.get_by_role("region", name="Page of the document")
     box = sheet.locator(".box.current")
     expect(box).to_be_in_viewport()
     assert count_dark_pixels(page) > 100
+    before = width_of(page, ".sheet")
     page.get_by_role("button", name="Zoom in").click()
-    expect(sheet.locator(".sheet")).to_have_attribute("style", "width: 150%;")
+    assert width_of(page, ".sheet") > before
+    expect(box).to_be_in_viewport()
     page.get_by_role("button", name="Next page").click()
     expect(page.locator("#panel")).to_contain_text("page 2 of 2")
     expect(box).to_have_count(0)
     page.get_by_role("button", name="Text", exact=True).click()
     expect(page.locator("#panel mark.current")).to_have_text(SOUND)
+
+
+def width_of(page: Page, selector: str) -> float:
+    box = page.locator(f"#panel {selector}").bounding_box()
+    assert box
+    return box["width"]
+
+
+def test_the_cited_page_is_beside_the_answer_and_large_enough_to_read(open_page: OpenPage, site: Site) -> None:
+    site.responder = Panel("52 decibels")
+    page = open_page()
+    answered(page)
+    expect(page.locator("#panel .box.current")).to_be_in_viewport(ratio=1)
+    expect(page.locator(".answer .claims")).to_be_in_viewport()
+    expect(page.locator("#panel:focus-within")).to_have_count(0)
+    assert width_of(page, ".sheet") > 1.2 * width_of(page, ".frame"), "zoomed to the sentence"
+    page.keyboard.press("Escape")
+    expect(page.locator("#panel")).to_be_hidden()
+    phone = open_page(page.url.partition("#/")[2], viewport={"width": 390, "height": 844})
+    expect(phone.locator(".answer .claims")).to_be_visible()
+    expect(phone.locator("#panel")).to_be_hidden()
 
 
 def count_dark_pixels(page: Page) -> int:

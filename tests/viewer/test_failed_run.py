@@ -37,12 +37,13 @@ def failed(open_page: OpenPage, site: Site) -> Page:
     return page
 
 
-def test_the_reason_is_one_sentence_with_folded_details_and_not_repeated(failed: Page) -> None:
+def test_the_reason_and_what_to_do_are_shown_once_and_nothing_is_offered(failed: Page) -> None:
     answer = failed.get_by_role("region", name="Answer", exact=True)
     expect(answer.locator(".fault")).to_contain_text("rejected the request")
-    expect(answer).not_to_contain_text("CANDOR_LLM__")
-    answer.locator("summary").filter(has_text="Details").click()
-    expect(answer).to_contain_text("CANDOR_LLM__")
+    expect(answer.locator(".fault")).not_to_contain_text("CANDOR_LLM__")
+    expect(answer.get_by_text("CANDOR_LLM__")).to_be_visible()
+    expect(failed.get_by_role("button", name="Markdown")).to_have_count(0)
+    expect(failed.get_by_role("textbox", name="Ask further")).to_have_count(0)
     assert failed.locator("main").inner_text().count("rejected the request") == 3, "answer, call, end"
 
 

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import expect
 
-from support.viewer import OpenPage, answered, ask
+from support.viewer import COLD, OpenPage, answered, ask
 
 
 def test_runs_are_filtered_by_text_and_status(open_page: OpenPage) -> None:
@@ -44,6 +44,7 @@ def test_runs_show_their_figures_and_are_sorted(open_page: OpenPage) -> None:
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("searchbox").fill("Is it ")
     expect(page.locator(".runs li")).to_have_count(2)
+    expect(page.locator(".runs li").filter(has_text="Is it quick?").locator(".said")).to_contain_text(COLD)
     expect(page.locator(".runs li").first).to_contain_text(re.compile(r"Is it planned.* s·?.*\d tokens.*quote"))
     expect(page.locator(".runs")).not_to_contain_text("cost")
     with page.expect_request(lambda request: "sort=tokens" in request.url):

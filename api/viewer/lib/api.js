@@ -95,6 +95,12 @@ export const findInDocument = (document, collection, text, first) =>
   call(`v1/documents/${id(document)}/find?${query({collection, text, first})}`);
 export const searchDocument = (document, collection, words, mode) =>
   call(`v1/documents/${id(document)}/search?${query({collection, query: words, mode})}`);
+/** Search the passages of collections: {hits, note}. */
+export async function search(wanted) {
+  const response = await request("v1/search", {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(wanted)});
+  return {hits: await response.json(), note: response.headers.get("Candor-Note") ?? ""};
+}
+
 export const passages = (document, collection, first) =>
   call(`v1/documents/${id(document)}/passages?${query({collection, first})}`);
 export const citations = (document, collection, after, limit) =>
@@ -137,6 +143,7 @@ export const editAgent = (agent) => send("PUT", `v1/agents/${id(agent.name)}`, a
 export const changeAgent = (name, changes) => send("PATCH", `v1/agents/${id(name)}`, changes);
 export const removeAgent = (name) => remove(`v1/agents/${id(name)}`);
 export const setup = () => call("v1/setup");
+export const modelState = () => call("v1/setup/model");
 export const tryModel = () => post("v1/setup/trial");
 export const endpoints = () => call("v1/endpoints");
 export const skills = () => call("v1/skills");
@@ -156,6 +163,18 @@ export const memories = () => call("v1/memories");
 export const addMemory = (kind, text) => post("v1/memories", {kind, text});
 export const editMemory = (memory, text) => send("PUT", `v1/memories/${id(memory)}`, {text});
 export const removeMemory = (memory) => remove(`v1/memories/${id(memory)}`);
+
+export const tables = () => call("v1/tables");
+export const table = (name) => call(`v1/tables/${id(name)}`);
+export const addTable = (table) => post("v1/tables", table);
+export const addColumns = (name, columns) => post(`v1/tables/${id(name)}/columns`, {columns});
+export const estimateFill = (name) => post(`v1/tables/${id(name)}/estimate`);
+export const fillTable = (name, wanted) => post(`v1/tables/${id(name)}/fill`, wanted);
+export const editCell = (name, cell) => send("PUT", `v1/tables/${id(name)}/cells`, cell);
+export const removeTable = (name) => remove(`v1/tables/${id(name)}`);
+
+/** Return a table as a file: {name, content}. */
+export const exportTable = async (name, format) => ({...await download(`v1/tables/${id(name)}/export?format=${format}`), name: `${name}.${format}`});
 
 export const evaluations = () => call("v1/evaluations");
 export const evaluation = (evaluationId) => call(`v1/evaluations/${id(evaluationId)}`);

@@ -73,7 +73,7 @@ export class RunModel {
   reset() {
     this.finished = null; this.planned = null; this.completed = ""; this.declined = "";
     this.attempts = []; this.approvals = new Map(); this.counted = new Set(); this.votes = [];
-    this.found = []; this.passages = new Set(); // searches with new passages; ids of all passages found
+    this.found = []; this.passages = new Map(); // searches with new passages; all passages found, by id
     this.writes = []; // what steps added to the context, in order
     this.panel = emptyStep("", 0, null); // events outside of steps: planning, voting, explaining
   }
@@ -93,8 +93,8 @@ export class RunModel {
   /** Keep a search with the passages that no earlier one found, numbered over all searches. */
   addSearch(body) {
     const passages = body.passages.filter((each) => !this.passages.has(each.chunk_id)).map((each) => {
-      this.passages.add(each.chunk_id);
-      return {...each, number: this.passages.size};
+      this.passages.set(each.chunk_id, {...each, number: this.passages.size + 1});
+      return this.passages.get(each.chunk_id);
     });
     if (body.passages.length) this.found.push({...body, passages});
   }

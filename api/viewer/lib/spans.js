@@ -37,3 +37,31 @@ export function segments(text, start, end, marks) {
     return {text: text.slice(from, to), start: from, marks: marks.filter((mark) => mark.start <= from && mark.end >= to)};
   });
 }
+
+/** Join the lines of paragraphs, which a page has broken. Rows of tables, items of lists and empty lines stay lines. */
+export function joined(text) {
+  return text.replace(/(?<=[^|\s])[^\S\n]*\n(?=[^\S\n]*[^|\s•*\-–\d])/gu, " ");
+}
+
+/**
+ * Return the marks of tables that are written with pipes: one for each table, which covers its text, and one for each
+ * cell: {start, end, table, row, column, isHead}. A line of dashes below the first row makes that row the head.
+ */
+export function pipeCells(text) {
+  const marks = [];
+  for (const block of text.matchAll(/(?:^[^\S\n]*\|.*\|[^\S\n]*(?:\n|$))+(?:^[^\S\n]*\|.*(?![\s\S]))?/gm)) {
+    const table = {start: block.index, end: block.index + block[0].length, isTable: true};
+    const lines = [...block[0].matchAll(/[^\n]+/g)];
+    const isRule = (line) => line && /^[\s|:-]+$/.test(line[0]) && line[0].includes("-");
+    const rows = lines.filter((line) => !isRule(line));
+    marks.push(table);
+    for (const [row, line] of rows.entries()) {
+      const whole = /\|\s*$/.test(line[0]) ? line[0] : `${line[0]}|`; // a text may end within its last row
+      for (const [column, cell] of [...whole.matchAll(/(?<=\|)(?:\\.|[^|\\])*(?=\|)/g)].entries()) {
+        const start = block.index + line.index + cell.index;
+        marks.push({start, end: start + cell[0].length, table: block.index, isCell: true, row, column, isHead: row === 0 && Boolean(isRule(lines[1]))});
+      }
+    }
+  }
+  return marks;
+}

@@ -10,11 +10,12 @@ import {updateFound} from "../parts/run/found.js";
 import {openQuote} from "../parts/answer/evidence.js";
 import {LiveRun} from "../lib/live.js";
 import {agentsOf, statusOf} from "../lib/model.js";
-import {closePanel} from "../parts/panel.js";
+import {closePanel, hasRoom, panel} from "../parts/panel.js";
 import {owner} from "../lib/session.js";
 import {setupCard} from "../parts/setup.js";
 import {head} from "./run.js";
 import {choose, Thread} from "../parts/thread.js";
+import {whyFold} from "../parts/run/why.js";
 import {waiting} from "../parts/run/waiting.js";
 import {eventLine, plural, shorten} from "../lib/format.js";
 
@@ -66,6 +67,13 @@ class AskView {
     else if (answer) openQuote(answer.evidence, number, collection, {runId: id, base: addressOf(id)});
   }
 
+  /** Show the first cited quote beside the answer, where there is room and the panel shows nothing else. */
+  openFirst() {
+    const {id, answer, collection} = this.live;
+    const [first] = answer.claims.flatMap((claim) => claim.evidence);
+    if (first && panel.hidden && hasRoom()) openQuote(answer.evidence, first, collection, {runId: id, still: true});
+  }
+
   follow(runId, number) {
     this.close();
     this.live = this.approvals = this.thread = null;
@@ -97,8 +105,9 @@ class AskView {
       replace(work, workView(live));
       if (live.answer && shown !== live.answer) {
         shown = live.answer;
-        replace(answer, answerView(live.answer, live.collection, addressOf(runId), (candidate) => choose(live, candidate)));
+        replace(answer, answerView(live.answer, live.collection, addressOf(runId), (candidate) => choose(live, candidate)), whyFold(live));
         if (number) this.openNumber(Number(number));
+        else this.openFirst();
       }
       if (live.answer) return;
       const {drafts, computations} = live.model;

@@ -1,17 +1,16 @@
 /* The documents of a collection: upload, live states, and the reasons for failures. */
 
 import * as api from "../lib/api.js";
-import {badge, empty, failure, h, loading, replace} from "../lib/dom.js";
+import {empty, failure, h, loading, replace} from "../lib/dom.js";
 import {RequestError, Unreachable} from "../lib/errors.js";
 import {commaList} from "../parts/filters.js";
-import {actionsHead, confirmButton, tryAction} from "../parts/forms.js";
+import {Library} from "../parts/document/library.js";
+import {confirmButton, tryAction} from "../parts/forms.js";
 import {ingestLine, isOpen, JobWatch} from "../parts/jobs.js";
 import {may, owner} from "../lib/session.js";
-import {tagList} from "../parts/tags.js";
 import {dropZone} from "../parts/upload.js";
-import {documentAddress, formatTime, plural} from "../lib/format.js";
+import {plural} from "../lib/format.js";
 
-const FIRST_ROWS = 200; // documents shown at first
 const POLL_MS = 1500; // while documents are being ingested
 const FIRST_NAME = "documents"; // also the default name of the command line
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
@@ -25,7 +24,7 @@ export function showDocuments(container, chosen) {
 class DocumentsView {
   constructor(container, chosen) {
     this.chosen = chosen; this.name = ""; this.documents = []; this.jobs = new Map(); this.lost = false;
-    this.state = ""; this.rows = FIRST_ROWS; this.closed = false; this.timer = 0; this.requests = 0;
+    this.library = null; this.closed = false; this.timer = 0; this.requests = 0;
     this.choose = h("div", {}, loading());
     this.work = h("div", {});
     this.errorBox = h("div", {});
@@ -149,69 +148,48 @@ class DocumentsView {
   }
 
   show() {
-    const {documents, state} = this;
+    const {documents} = this;
     const drop = may("admin", this.name) && confirmButton("Delete collection", "drop", () => this.act(() => this.drop()), `Deletes the collection “${this.name}” with its ${plural(documents.length, "document")} and the uploaded files. This cannot be undone.`);
     replace(this.overview, this.lost && this.lostNote(), documents.length > 0 && coverage(documents, this.lost, drop));
     if (!documents.length) {
+      this.library = null;
       this.list.replaceChildren(empty("The collection is empty", may("write", this.name) ? "Drop documents above." : ""));
       return;
     }
-    const shown = documents.filter((each) => !state || each.state === state);
-    const changes = may("write", this.name);
-    replace(this.list,
-      this.filter(),
-      h("div", {class: "wide"}, h("table", {class: "documents"},
-        h("thead", {}, h("tr", {}, ["Document", "State", "Pages", "Passages", "Changed"].map((name) => h("th", {scope: "col"}, name)), changes && actionsHead())),
-        h("tbody", {}, shown.slice(0, this.rows).map((each) => row(each, changes && this.actions(each), this.tagChanger(each, changes)))))),
-      shown.length > this.rows && h("button", {type: "button", on: {click: () => { this.rows *= 4; this.show(); }}}, `Show more of ${plural(shown.length, "document")}`));
+    if (!this.library) {
+      this.library = new Library(may("write", this.name) ? this.changes() : null);
+      this.list.replaceChildren(this.library.element);
+    }
+    this.library.show(documents);
   }
 
   /** A message that the vector store has no passages of the collection, with a button that restores them. */
   lostNote() {
     return h("div", {class: "inline", role: "alert"},
       h("p", {class: "fault"}, "The vector store has lost this collection. Questions and searches fail until it is restored. The texts of the documents are still in the database."),
-      may("write", this.name) && !this.busy && h("button", {type: "button", "data-key": "restore", on: {click: () => this.act(async () => {
-        this.watch(await api.retryFailed(this.name));
-        await this.refresh();
-      })}}, "Restore"));
+      may("write", this.name) && !this.busy && h("button", {type: "button", "data-key": "restore", on: {click: () => this.restore()}}, "Restore"));
   }
 
-  filter() {
-    const states = Map.groupBy(this.documents, (each) => each.state);
-    const failed = states.get("failed")?.length ?? 0;
-    return h("div", {class: "filter", role: "group", "aria-label": "States"},
-      [["", this.documents], ...states].map(([state, those]) => h("button", {
-        type: "button", "aria-pressed": String(state === this.state), "data-key": `state ${state}`,
-        on: {click: () => { this.state = state; this.show(); }},
-      }, `${state || "all"} ${those.length.toLocaleString("en")}`)),
-      failed > 0 && may("write", this.name) && h("button", {type: "button", class: "quiet", "data-key": "retry all", on: {click: () => this.act(async () => {
-        this.watch(await api.retryFailed(this.name));
-        await this.refresh();
-      })}}, "Retry all failed"));
+  /** What a person may do with several documents. */
+  changes() {
+    const each = (act) => (ids) => this.act(async () => {
+      for (const id of ids) await act(id);
+      await this.refresh();
+    });
+    return {
+      retry: each(async (id) => this.watch(await api.retryDocument(this.name, id))),
+      remove: each((id) => api.removeDocument(this.name, id)),
+      tag: (ids, tags) => each((id) => api.tagDocument(this.name, id, tags))(ids),
+      retryAll: () => this.restore(),
+    };
   }
 
-  /** Return the function that changes the tags of a document; null if the person may not. */
-  tagChanger(document, changes) {
-    if (!changes || document.state === "removed") return null;
-    return (change) => this.act(async () => {
-      await api.tagDocument(this.name, document.id, change);
+  /** Read failed documents again, and restore what the store has lost. */
+  restore() {
+    return this.act(async () => {
+      this.watch(await api.retryFailed(this.name));
       await this.refresh();
     });
-  }
-
-  actions(document) {
-    const retry = () => this.act(async () => {
-      this.watch(await api.retryDocument(this.name, document.id));
-      await this.refresh();
-    });
-    const remove = () => this.act(async () => {
-      await api.removeDocument(this.name, document.id);
-      await this.refresh();
-    });
-    if (document.state === "removed") return h("td", {class: "actions"});
-    return h("td", {class: "actions"},
-      document.state === "failed" && h("button", {type: "button", class: "quiet", "data-key": `again ${document.id}`, on: {click: retry}}, "Retry"),
-      confirmButton("Delete", `delete ${document.id}`, remove, `Removes “${document.name}” from the collection, and deletes the file if it was uploaded.`));
   }
 }
 
@@ -281,21 +259,4 @@ function coverage(documents, lost, drop) {
 /** The reason of a failure without the document's name, so that equal reasons can be grouped. */
 function genericReason({stage, reason, path, name}) {
   return `while ${stage}, ${reason.replaceAll(path, "it").replaceAll(name, "it")}`;
-}
-
-function row(document, actions, changeTags) {
-  return h("tr", {},
-    h("td", {},
-      h("a", {class: "name", href: documentAddress(document.collection, document.id)}, document.name),
-      document.title && document.title !== document.name && h("span", {class: "note"}, document.title),
-      document.reason && (document.state === "removed"
-        ? h("span", {class: "note"}, document.reason)
-        : h("span", {class: "reason"}, `While ${document.stage}: ${document.reason}`)),
-      tagList(document, changeTags),
-      document.warnings.map((warning) => h("span", {class: "note"}, warning))),
-    h("td", {}, badge(document.state)),
-    h("td", {class: "number"}, document.pages || "–"),
-    h("td", {class: "number", title: plural(document.tokens, "token")}, document.chunks.toLocaleString("en")),
-    h("td", {class: "when"}, formatTime(document.updated_at)),
-    actions);
 }

@@ -21,7 +21,9 @@ import {planSaver} from "../parts/run/save-plan.js";
 import {owner} from "../lib/session.js";
 import {eventView, stepView, vote} from "../parts/run/step.js";
 import {choose, Thread} from "../parts/thread.js";
+import {namePassages} from "../parts/tables.js";
 import {timeline} from "../parts/run/timeline.js";
+import {whyFold} from "../parts/run/why.js";
 import {waiting} from "../parts/run/waiting.js";
 import {pagerBar, pagerKeys} from "../parts/pager.js";
 import {costOf, formatTime, plural, seconds, shorten, tokens} from "../lib/format.js";
@@ -94,13 +96,14 @@ class RunView {
       return;
     }
     this.body.hidden = false;
+    namePassages(live.model.passages);
     replace(this.head, head(live));
     updateFound(live);
     this.approvals.update();
     this.thread.update(live);
     if (live.answer && this.answered !== live.answer) {
       this.answered = live.answer;
-      this.answer.replaceChildren(answerView(live.answer, live.collection, this.base, (candidate) => choose(live, candidate)));
+      this.answer.replaceChildren(answerView(live.answer, live.collection, this.base, (candidate) => choose(live, candidate)), whyFold(live));
       this.drawQuote();
     }
     replace(this.plans, this.attempts());

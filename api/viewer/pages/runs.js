@@ -61,7 +61,7 @@ class RunsView {
   load() {
     return this.trying(async () => {
       clearTimeout(this.timer);
-      const query = {...filters, limit: Math.max(PAGE, this.runs.length)};
+      const query = {...filters, with_answers: true, limit: Math.max(PAGE, this.runs.length)};
       this.show(await api.runs(query), query.limit);
       const {runs, bytes} = await api.storedRuns();
       this.total.textContent = runs ? `${plural(runs, "run")}, ${fileSize(bytes)}` : "";
@@ -71,7 +71,7 @@ class RunsView {
 
   loadMore() {
     return this.trying(async () => {
-      const page = await api.runs({...filters, limit: PAGE, after: this.runs.at(-1).run_id});
+      const page = await api.runs({...filters, with_answers: true, limit: PAGE, after: this.runs.at(-1).run_id});
       this.show([...this.runs, ...page], this.runs.length + PAGE);
     });
   }
@@ -126,6 +126,7 @@ function row(run, chosen, choose) {
       on: {change: ({currentTarget}) => choose(currentTarget.checked)}}),
     h("a", {href: `#/runs/${encodeURIComponent(run.run_id)}`, "data-key": run.run_id},
       h("span", {class: "question"}, run.question),
+      run.short && h("span", {class: "said"}, run.short),
       h("span", {class: "facts"}, badge(run.status), run.rating && h("span", {title: run.note}, ratingInWords(run)), h("span", {}, run.collection), h("span", {}, run.model),
         h("time", {datetime: run.started_at}, formatTime(run.started_at)),
         run.forked_from && h("span", {}, `forked at ${run.forked_at}`),

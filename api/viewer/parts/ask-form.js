@@ -5,8 +5,8 @@ import {chooseFilter, filterOption} from "./ask/filter.js";
 import {givePassages, passagesOption} from "./ask/given-passages.js";
 import {chooseOptions, methodOption, optionFold, sourcesOption} from "./ask/options.js";
 import {Starters} from "./ask/starters.js";
-import * as api from "../lib/api.js";
-import {failure, h} from "../lib/dom.js";
+import {send} from "./ask/send.js";
+import {h} from "../lib/dom.js";
 
 let draft = ""; // the question of the next form
 
@@ -49,18 +49,4 @@ export function askForm(collections, agents, endpoints, plans, defaults) {
   collection.several, collection.notice, options.element, filter.element, passages.element, errorBox);
   starters.show(collection.chosen);
   return h("div", {}, form, starters.element);
-}
-
-/** Send what `request` returns; it throws RequestError if a field is wrong. */
-async function send(request, submit, errorBox) {
-  submit.disabled = true;
-  errorBox.replaceChildren();
-  try {
-    const {run_id: runId} = await api.ask(request());
-    location.hash = `#/ask/${encodeURIComponent(runId)}`;
-  } catch (error) {
-    errorBox.replaceChildren(failure(error));
-  } finally {
-    submit.disabled = false;
-  }
 }

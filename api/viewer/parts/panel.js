@@ -5,16 +5,17 @@ import {h, replace} from "../lib/dom.js";
 export const panel = document.querySelector("#panel");
 let open = null;
 
-/** Open the panel with {name, title, content, closed, key}. `key` handles keys that nothing else has handled. */
+/** Open the panel with {name, title, content, closed, key, still}. `key` handles keys that nothing else has handled. `still`: leave the focus. */
 export function openPanel(view) {
   const before = open;
-  view.opener = before ? before.opener : document.activeElement;
+  view.opener = before && !view.still ? before.opener : document.activeElement;
   open = view;
   if (before && before.name !== view.name) before.closed?.();
   draw(before?.name !== view.name);
   document.body.classList.add("has-panel");
   panel.hidden = false;
-  if (before?.name !== view.name) panel.focus({preventScroll: true});
+  if (before?.name !== view.name) panel.scrollTop = 0; // a hidden element keeps how far it was scrolled
+  if (before?.name !== view.name && !view.still) panel.focus({preventScroll: true});
 }
 
 /** Redraw the content if `name` is open. */
@@ -22,6 +23,11 @@ export function updatePanel(name, content) {
   if (open?.name !== name) return;
   open.content = content;
   draw(false);
+}
+
+/** Whether the panel has its place beside the page, and does not cover it. */
+export function hasRoom() {
+  return matchMedia("(min-width: 56rem)").matches;
 }
 
 export function panelShows(name) {
@@ -59,5 +65,4 @@ function draw(isNew) {
   const body = h("div", {class: "panel-body"}, open.content);
   if (isNew) panel.replaceChildren(head, body);
   else replace(panel, head, body);
-  if (isNew) panel.scrollTop = 0;
 }

@@ -1,5 +1,6 @@
 /* Values of events and records, for display. */
 
+import {quoteNodes} from "./answer/text-view.js";
 import {fold, h} from "../lib/dom.js";
 import {pages, placeIn, plural, shorten} from "../lib/format.js";
 
@@ -14,11 +15,20 @@ export function table(columns, rows) {
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
 }
 
+let passages = new Map(); // of the shown run, by id
+
+/** From now on, show the ids of these passages as their names and first words. */
+export function namePassages(known) {
+  passages = known;
+}
+
 /** Any value of an event. `key` identifies it on the page. */
 export function value(it, key) {
   if (it === null || it === undefined || it === "") return h("span", {class: "note"}, "empty");
   if (Array.isArray(it)) return list(it, key);
   if (typeof it === "object") return fields(it, key);
+  const passage = passages.get(String(it).split("/")[0]);
+  if (passage) return h("span", {title: String(it)}, passage.name, " ", h("span", {class: "note"}, [pages(passage.pages, passage.printed_pages), shorten(passage.excerpt, 80)].filter(Boolean).join(" · ")));
   return h("span", {class: "text"}, String(it));
 }
 
@@ -50,6 +60,6 @@ function entry(it, key) {
 function quoted(it) {
   return h("div", {class: "quoted"},
     h("span", {class: "where"}, [it.number && `[${it.number}]`, it.name ?? it.document, placeIn(it)].filter(Boolean).join(" ")),
-    h("span", {class: "words"}, it.quote),
+    h("span", {class: "words"}, quoteNodes(it.quote)),
     it.why && h("span", {class: "note"}, it.why));
 }

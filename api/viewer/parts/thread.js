@@ -3,6 +3,7 @@
 import * as api from "../lib/api.js";
 import {badge, failure, h} from "../lib/dom.js";
 import {Unreachable} from "../lib/errors.js";
+import {send} from "./ask/send.js";
 
 const DONE = "answered";
 
@@ -21,9 +22,9 @@ export class Thread {
     this.closed = true;
   }
 
-  /** Show the field when the run has ended. */
+  /** Show the field when the run has ended with an answer to ask about. */
   update(live) {
-    if (!live.answer || this.form) return;
+    if (!live.answer || this.form || live.answer.status === "failed") return;
     this.form = furtherForm(live, this.page === "ask");
     this.further.replaceChildren(this.form);
   }
@@ -64,18 +65,9 @@ function furtherForm(live, slash) {
   });
   const errorBox = h("div", {});
   const submit = h("button", {type: "submit", class: "main"}, "Ask");
-  const form = h("form", {class: "further", on: {submit: async (event) => {
+  const form = h("form", {class: "further", on: {submit: (event) => {
     event.preventDefault();
-    submit.disabled = true;
-    errorBox.replaceChildren();
-    try {
-      const {run_id: runId} = await api.ask(nextRequest(live, question.value));
-      location.hash = `#/ask/${encodeURIComponent(runId)}`;
-    } catch (error) {
-      errorBox.replaceChildren(failure(error));
-    } finally {
-      submit.disabled = false;
-    }
+    send(() => nextRequest(live, question.value), submit, errorBox);
   }}},
   h("label", {}, "Ask further", question),
   h("div", {class: "line"}, h("span", {class: "note"}, `The conversation completes the question. Asks ${live.collection}, with the same options.`), submit),

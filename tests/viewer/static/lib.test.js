@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import {test} from "node:test";
 import {collectionOf, fileSize, firstSentence, remark, seconds, shorten} from "../../../api/viewer/lib/format.js";
 import {columns, RunModel, sum} from "../../../api/viewer/lib/model.js";
-import {offsetsIn, segments} from "../../../api/viewer/lib/spans.js";
+import {joined, offsetsIn, pipeCells, segments} from "../../../api/viewer/lib/spans.js";
 import {messages} from "../../../api/viewer/lib/sse.js";
 
 const usage = (tokens) => ({model_calls: 1, prompt_tokens: tokens, cached_tokens: 0, completion_tokens: 0, seconds: 1, cost: 0});
@@ -98,4 +98,18 @@ test("a claim says when its quote contradicts it, and when nobody checked it", (
   assert.equal(remark({verdict: "contradicted"}), "contradicts its quote");
   assert.equal(remark({verdict: "not_checked", stands: true, supported: false}), "not checked");
   assert.equal(remark({stands: true, supported: true}), "");
+});
+
+test("rows with pipes are the cells of tables, and a rule below the first makes it the head", () => {
+  const text = "Noise\n| Model | dB |\n| --- | ---: |\n| Borea \\| 12 | 53 |\n\n| alone | row |";
+  const cells = pipeCells(text).filter((mark) => mark.isCell);
+  assert.deepEqual(cells.map(({start, end, row, column, isHead}) => [text.slice(start, end).trim(), row, column, isHead]),
+    [["Model", 0, 0, true], ["dB", 0, 1, true], ["Borea \\| 12", 1, 0, false], ["53", 1, 1, false], ["alone", 0, 0, false], ["row", 0, 1, false]]);
+  assert.equal(new Set(cells.map(({table}) => table)).size, 2);
+  assert.deepEqual(pipeCells("a | b\nc"), []);
+  assert.deepEqual(pipeCells("| a | b |\n| c | d…").filter((mark) => mark.isCell).map(({row, column}) => [row, column]), [[0, 0], [0, 1], [1, 0], [1, 1]]);
+});
+
+test("lines of paragraphs are joined, but not those of lists and tables", () => {
+  assert.equal(joined("The pump works\ndown to -25 °C.\n\nA new paragraph\n- one\n- two\n| a |\n| b |"), "The pump works down to -25 °C.\n\nA new paragraph\n- one\n- two\n| a |\n| b |");
 });

@@ -12,8 +12,10 @@ import {vote} from "../run/step.js";
 import {table} from "../tables.js";
 import {GIVEN, isGiven} from "./given.js";
 import {executionSummary} from "./summary.js";
+import {quoteNodes} from "./text-view.js";
 import {firstSentence, placeIn, plural, remark, sourceName} from "../../lib/format.js";
 
+const MOST_SHOWN = 600; // characters of a reason, which end with what to do, that are not folded
 const TAGS = {prose: "p", list: "ul", numbered_list: "ol"};
 
 /**
@@ -45,7 +47,7 @@ export function answerView(answer, collection, base, choose) {
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
     executionSummary(answer),
     (complete || answer.status === "insufficient") && ratingView(answer.run_id),
-    exportMenu(answer));
+    answer.status !== "failed" && exportMenu(answer));
 }
 
 /** An answer that is still being written: its finished claims, each already verified against its quotes. */
@@ -139,11 +141,11 @@ function gaps(answer) {
     listed("Missing", answer.missing));
 }
 
-/** Why a run failed: one sentence, and the rest to unfold. */
+/** Why a run failed, and what to do about it, which the sentences after the first say. */
 function reasonOf(reason) {
   const what = firstSentence(reason);
   const rest = reason.slice(what.length).trim();
-  return [h("p", {class: "text fault"}, what), rest && fold("failure", "Details", () => h("p", {class: "text"}, rest))];
+  return [h("p", {class: "text fault"}, what), rest && (rest.length > MOST_SHOWN ? fold("failure", "Details", () => h("p", {class: "text"}, rest)) : h("p", {class: "text"}, rest))];
 }
 
 function sources(answer, collection, base) {
@@ -152,7 +154,7 @@ function sources(answer, collection, base) {
       h("span", {class: "where"}, `[C${each.number}] computed`), h("span", {class: "words"}, each.purpose))));
   const quotes = answer.evidence.map((quote) => h("li", {},
     h("button", {type: "button", class: "source", on: {click: opener(answer, quote.number, collection, base)}},
-      h("span", {class: "where"}, `[${quote.number}] ${sourceOf(quote)}`), h("span", {class: "words"}, quote.quote))));
+      h("span", {class: "where"}, `[${quote.number}] ${sourceOf(quote)}`), h("span", {class: "words"}, quoteNodes(quote.quote)))));
   const title = `Evidence: ${plural(quotes.length, "quote")}${computations.length ? `, ${plural(computations.length, "computation")}` : ""}`;
   return h("details", {"data-key": "evidence", open: quotes.length <= 12}, h("summary", {}, title), // printing opens it
     h("div", {class: "fold-body"}, h("ul", {class: "sources"}, computations, quotes)));

@@ -7,7 +7,7 @@ import {PageView} from "./page-view.js";
 import {givenSource, isGiven} from "./given.js";
 import {openPanel, panel, panelShows} from "../panel.js";
 import {table} from "../tables.js";
-import {hasText, revealMark, showPart} from "./text-view.js";
+import {hasText, quoteNodes, revealMark, showPart} from "./text-view.js";
 import {keepFocus, pagerBar, pagerKeys} from "../pager.js";
 import {collectionOf, documentPlace, formatTime, placeIn, plural, sourceName} from "../../lib/format.js";
 
@@ -22,9 +22,10 @@ let asText = false; // the last choice between page and text
 /**
  * Open a quote from a list of quotes. The pager opens the others. `label` names the kind of quotes. `runId` is the run
  * that stores the texts of web pages and tools. Without it, only the quote is shown. `base` is the address of the page,
- * to which the number of the open quote is appended.
+ * to which the number of the open quote is appended. `intro` is content above the quote. `still`: leave the focus.
  */
-export function openQuote(quotes, number, selection, {label = "Evidence", runId = "", base = ""} = {}) {
+export function openQuote(quotes, number, selection, options = {}) {
+  const {label = "Evidence", runId = "", base = "", intro = null, still = false} = options;
   const at = quotes.findIndex((each) => each.number === number);
   const quote = quotes[at];
   const name = `${label} ${number}`;
@@ -37,17 +38,18 @@ export function openQuote(quotes, number, selection, {label = "Evidence", runId 
   }
   if (address && location.hash !== address) showAddress(address);
   const go = (step) => keepFocus(panel, () =>
-    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, selection, {label, runId, base}));
+    openQuote(quotes, quotes[(at + step + quotes.length) % quotes.length].number, selection, options));
   const collection = collectionOf(selection, quote);
   const body = h("div", {}, loading());
   const head = h("p", {class: "facts"}, h("strong", {}, sourceName(quote)), quote.origin?.read_at && h("span", {}, `read at ${formatTime(quote.origin.read_at)}`), placeIn(quote) && h("span", {}, placeIn(quote)), !quote.origin && h("a", {href: documentPlace(collection, quote)}, "Open document"));
   openPanel({
-    name, closed,
+    name, still,
+    closed: options.closed ?? closed,
     title: `${label} [${number}]`,
     content: [
-      quotes.length > 1 && pagerBar("quote", at, quotes.length, go), head,
+      intro, quotes.length > 1 && pagerBar("quote", at, quotes.length, go), head,
       quote.picture && h("p", {class: "note"}, `A model read this in the picture of page ${quote.picture.page}. It is not verified.`),
-      h(quote.picture ? "p" : "blockquote", {}, quote.quote), body,
+      h(quote.picture ? "p" : "blockquote", {}, quoteNodes(quote.quote)), body,
     ],
     key: pagerKeys(go),
   });
@@ -138,7 +140,7 @@ export function openComputation(answer, number, collection) {
       computed.evidence.length > 0 && h("h3", {}, `Based on ${plural(computed.evidence.length, "quote")}`),
       h("ul", {class: "sources"}, computed.evidence.map((quote) => h("li", {},
         h("button", {type: "button", class: "source", on: {click: () => openQuote(computed.evidence, quote.number, collection)}},
-          h("span", {class: "where"}, `[${quote.number}] ${sourceName(quote)}`), h("span", {class: "words"}, quote.quote))))),
+          h("span", {class: "where"}, `[${quote.number}] ${sourceName(quote)}`), h("span", {class: "words"}, quoteNodes(quote.quote)))))),
     ],
   });
 }

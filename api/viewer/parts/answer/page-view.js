@@ -6,7 +6,8 @@ import {RequestError} from "../../lib/errors.js";
 import {printedAs} from "../../lib/format.js";
 
 const ZOOMS = [1, 1.5, 2, 3]; // relative to the available width
-let zoom = 0; // index of the last choice
+const READABLE = 1000; // pixels of a page that needs no zoom
+let zoom = 0; // the last choice; 0: as the current mark needs it
 
 export class PageView {
   /**
@@ -16,7 +17,7 @@ export class PageView {
    */
   constructor({document, collection, page, count, marksOn, uncertain, turns = true, labels = {}}) {
     this.document = document; this.collection = collection; this.page = page; this.count = count;
-    this.marksOn = marksOn; this.labels = labels;
+    this.marksOn = marksOn; this.labels = labels; this.place = null;
     this.sheet = h("div", {class: "sheet"});
     this.frame = h("div", {class: "frame", tabindex: "0", role: "region", "aria-label": "Page of the document"}, this.sheet);
     this.number = h("span", {role: "status", class: turns ? "" : "hidden"});
@@ -41,8 +42,8 @@ export class PageView {
     this.sheet.replaceChildren(canvas, ...marks.flatMap((mark) => mark.boxes.map((box) => marked(box, mark))));
     const current = marks.find((mark) => mark.current);
     this.notLocated.hidden = !current || current.boxes.length > 0;
+    this.place = current?.boxes.length ? placeOf(current.boxes) : null;
     this.scale();
-    this.sheet.querySelector(".box.current")?.scrollIntoView({block: "center", inline: "center"});
   }
 
   async turn(by) {
@@ -58,13 +59,33 @@ export class PageView {
   }
 
   zoomBy(by) {
-    zoom = Math.min(ZOOMS.length - 1, Math.max(0, zoom + by));
+    const now = this.zoom;
+    zoom = (by > 0 ? ZOOMS.find((each) => each > now) : ZOOMS.findLast((each) => each < now)) ?? now;
     this.scale();
   }
 
-  scale() {
-    this.sheet.style.width = `${ZOOMS[zoom] * 100}%`;
+  /** The chosen zoom, or that which makes the current mark as wide as the frame, on a page that is too small to read. */
+  get zoom() {
+    if (zoom || !this.place) return zoom || 1;
+    const {left, right} = this.place;
+    return Math.max(1, Math.min(0.94 / (right - left), READABLE / this.frame.clientWidth));
   }
+
+  /** Apply the zoom, and move the current mark into view. */
+  scale() {
+    this.sheet.style.width = `${this.zoom * 100}%`;
+    if (!this.place) return;
+    const {left, right, top} = this.place;
+    this.frame.scrollLeft = (left + right) / 2 * this.sheet.clientWidth - this.frame.clientWidth / 2;
+    this.frame.scrollTop = top * this.sheet.clientHeight - this.frame.clientHeight / 3;
+    this.sheet.querySelector(".box.current").scrollIntoView({block: "nearest", inline: "nearest"});
+  }
+}
+
+/** The place of boxes on their page. */
+function placeOf(boxes) {
+  const [lefts, tops, rights] = [0, 1, 2].map((at) => boxes.map((box) => box[at]));
+  return {left: Math.min(...lefts), right: Math.max(...rights), top: Math.min(...tops)};
 }
 
 function marked([left, top, right, bottom], {title, current, isRegion}) {

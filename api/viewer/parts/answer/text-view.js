@@ -3,7 +3,7 @@
 import {failure, h} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
 import {printedAs} from "../../lib/format.js";
-import {offsetsIn, segments} from "../../lib/spans.js";
+import {joined, offsetsIn, pipeCells, segments} from "../../lib/spans.js";
 
 const STEP = 7200; // characters that are added at once
 
@@ -42,20 +42,44 @@ export function hasText(part, start, end, text) {
   return part.text.slice(place(start), place(end)) === text;
 }
 
-/** Return the text of a part as nodes. */
+/** Return the text of a part as nodes. Lines with pipes become the rows of tables. */
 export function textNodes(part, marks) {
   const place = placeIn(part);
   const local = ({start, end}) => ({start: place(start), end: place(end)});
   const breaks = part.pages.filter((page) => page.start > part.start).map((page) => ({...local({...page, end: page.start}), page: `${page.number}${printedAs(page.label)}`}));
   const headings = (part.blocks ?? []).filter((block) => block.kind === "heading").map((block) => ({...local(block), heading: true}));
   const quotes = marks.map((mark) => ({...local(mark), quote: mark})).filter((mark) => mark.end > mark.start);
-  return segments(part.text, 0, part.text.length, [...quotes, ...headings, ...breaks]).map((segment) => {
+  const nodes = segments(part.text, 0, part.text.length, [...quotes, ...headings, ...breaks, ...pipeCells(part.text)]).map((segment) => {
     const broken = breaks.find((each) => each.start === segment.start);
     const covering = segment.marks.filter((mark) => mark.quote).map((mark) => mark.quote);
     const words = covering.length
       ? h("mark", {class: covering.some((mark) => mark.current) ? "current" : "", title: covering.map((mark) => mark.label).filter(Boolean).join(" ") || null}, segment.text)
       : segment.text;
-    return [broken && h("span", {class: "page-break"}, `page ${broken.page}`), segment.marks.some((mark) => mark.heading) ? h("strong", {class: "heading"}, words) : words];
+    const shown = [broken && h("span", {class: "page-break"}, `page ${broken.page}`), segment.marks.some((mark) => mark.heading) ? h("strong", {class: "heading"}, words) : words];
+    return {shown, cell: segment.marks.find((mark) => mark.isCell), inTable: segment.marks.some((mark) => mark.isTable)};
+  });
+  return inTables(nodes);
+}
+
+/** Return a quote as nodes, without the line breaks of its page. `most`: characters after which it is cut. */
+export function quoteNodes(text, most = Infinity) {
+  const cut = text.length > most ? `${text.slice(0, most)}…` : text;
+  return textNodes({text: joined(cut), start: 0, pages: []}, []);
+}
+
+function inTables(nodes) {
+  const tables = new Map(); // the elements of tables, by the rows of their text
+  return nodes.flatMap(({shown, cell, inTable}) => {
+    if (!cell) return inTable ? [] : shown;
+    const {table, row, column} = cell;
+    const known = tables.has(table);
+    if (!known) tables.set(table, h("span", {class: "pipes", role: "table"}));
+    const element = tables.get(table);
+    while (element.childElementCount <= row) element.append(h("span", {role: "row"}));
+    const line = element.children[row];
+    while (line.childElementCount <= column) line.append(h("span", {role: cell.isHead ? "columnheader" : "cell"}));
+    line.children[column].append(...shown.filter(Boolean));
+    return known ? [] : [element];
   });
 }
 

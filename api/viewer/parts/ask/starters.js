@@ -1,12 +1,12 @@
-/* Questions to start from: recent questions about the collection, and questions that a model suggests. */
+/* What to start from: recent conversations about the collection, and questions that a model suggests. */
 
 import * as api from "../../lib/api.js";
 import {failure, h, loading} from "../../lib/dom.js";
-import {namesIn} from "../../lib/format.js";
+import {formatTime, namesIn, plural} from "../../lib/format.js";
 import {may} from "../../lib/session.js";
 
 const RECENT = 5;
-const LOOKED_AT = 50; // number of latest runs, whose questions are shown without duplicates
+const LOOKED_AT = 50; // latest runs, whose conversations are shown
 
 export class Starters {
   /** `use` is called with a suggested question. */
@@ -22,9 +22,8 @@ export class Starters {
     this.collection = collection;
     this.recent.replaceChildren();
     this.suggested.replaceChildren();
-    if (!collection) return;
-    this.fill(this.recent, () => api.runs({collection: collection === "*" ? "" : collection, limit: LOOKED_AT}), recentQuestions);
-    if (collection === "*" || namesIn(collection).length > 1) return; // a model suggests questions about one collection
+    this.fill(this.recent, () => api.runs({collection: collection === "*" ? "" : collection, limit: LOOKED_AT, with_answers: true}), conversations);
+    if (!collection || collection === "*" || namesIn(collection).length > 1) return; // a model suggests questions about one collection
     this.fill(this.suggested, () => api.suggestions(collection), (found) => this.suggestions(found));
   }
 
@@ -54,11 +53,13 @@ export class Starters {
   }
 }
 
-function recentQuestions(runs) {
-  const latest = new Map();
-  for (const run of runs) if (!latest.has(run.question)) latest.set(run.question, run);
-  const shown = [...latest.values()].slice(0, RECENT);
+/** The latest conversations, each with its first question, how many followed, and the short answer of the last one. */
+function conversations(runs) {
+  const known = new Map(runs.map((run) => [run.run_id, run]));
+  const beginning = (run) => (known.has(run.continues) ? beginning(known.get(run.continues)) : run);
+  const shown = [...Map.groupBy(runs.filter(({forked_from: origin}) => !origin), beginning)].slice(0, RECENT);
   if (!shown.length) return [];
-  return [h("section", {"aria-label": "Recent questions"}, h("h2", {}, "Recent questions"),
-    h("ul", {}, shown.map((run) => h("li", {}, h("a", {href: `#/ask/${encodeURIComponent(run.run_id)}`}, run.question)))))];
+  return [h("section", {"aria-label": "Conversations"}, h("h2", {}, "Conversations"),
+    h("ul", {}, shown.map(([first, [latest, ...others]]) => h("li", {}, h("a", {href: `#/ask/${encodeURIComponent(latest.run_id)}`}, first.question),
+      h("p", {class: "note said"}, [others.length > 0 && plural(others.length, "further question"), formatTime(latest.started_at), latest.short || latest.status.replaceAll("_", " ")].filter(Boolean).join(" · "))))))];
 }

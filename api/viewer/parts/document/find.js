@@ -3,10 +3,13 @@
 import * as api from "../../lib/api.js";
 import {h} from "../../lib/dom.js";
 import {pages, plural, printedAs, shorten} from "../../lib/format.js";
-import {tryAction} from "../forms.js";
+import {quoteNodes} from "../answer/text-view.js";
+import {choice, tryAction} from "../forms.js";
 import {keepFocus, pagerBar} from "../pager.js";
 
+const VISIBLE = 240; // characters of a passage that are surely visible in a list
 const BATCH = 200; // places in one response
+export const MODES = [["hybrid", "by words and meaning"], ["words", "by words"], ["meaning", "by meaning"]];
 
 export class Finder {
   /** `show(start, end)` shows a span of the document. */
@@ -14,8 +17,8 @@ export class Finder {
     this.record = record; this.collection = collection; this.show = show; this.text = ""; this.places = [];
     this.total = 0; this.at = -1;
     this.input = h("input", {type: "search", required: true, "data-slash": true, placeholder: "Find in this document", "aria-label": "Find in this document", "aria-keyshortcuts": "/", on: {keydown: (event) => this.onKey(event)}});
-    this.mode = h("select", {"aria-label": "Search passages by"},
-      h("option", {value: "hybrid"}, "by words and meaning"), h("option", {value: "words"}, "by words"), h("option", {value: "meaning"}, "by meaning"));
+    this.mode = choice("mode", MODES);
+    this.mode.setAttribute("aria-label", "Search passages by");
     this.pager = h("div", {"aria-live": "polite"});
     this.found = h("div", {role: "region", "aria-label": "Found"});
     this.errorBox = h("div", {});
@@ -89,17 +92,31 @@ export class Finder {
       this.pager.replaceChildren();
       this.found.replaceChildren(
         h("p", {class: "note"}, hits.length ? `${plural(hits.length, "passage")}, best first` : "No passage was found."),
-        Object.entries(hits[0]?.respelt ?? {}).map(([word, near]) => h("p", {class: "note"}, `No passage has “${word}”. Searched for ${near.map((each) => `“${each}”`).join(", ")}.`)),
+        respelt(hits),
         h("ul", {class: "sources"}, hits.map((hit) => h("li", {}, passageButton(hit, () => this.show(hit.start, hit.end))))));
     });
   }
 }
 
-/** A passage with its section and pages; a press shows it. */
-export function passageButton(passage, show) {
+/** The words that no passage has, and those that were searched for instead. */
+export function respelt(hits) {
+  return Object.entries(hits[0]?.respelt ?? {}).map(([word, near]) => h("p", {class: "note"}, `No passage has “${word}”. Searched for ${near.map((each) => `“${each}”`).join(", ")}.`));
+}
+
+/** The text of a passage from the sentence or row on that has the first of the words that a search found in it. */
+function fromWords({text, words = []}) {
+  const places = words.map((word) => text.toLowerCase().indexOf(word.toLowerCase())).filter((at) => at >= 0);
+  const first = Math.min(...places);
+  if (!places.length || first < VISIBLE) return text;
+  const start = Math.max(text.lastIndexOf("\n", first), text.lastIndexOf(". ", first) + 1) + 1;
+  return `… ${text.slice(start)}`;
+}
+
+/** A passage with its section and pages; a press shows it. `name`: of its document, `why` it was found. */
+export function passageButton(passage, show, name = "", why = null) {
   const spans = passage.page_spans;
   const printed = spans.some((span) => span.label) ? [...new Set([spans[0], spans.at(-1)].map((span) => span.label ?? span.number))].join(" to ") : "";
-  const where = [pages(spans.map((span) => span.number), printed), passage.section.join(" › ")].filter(Boolean).join(", ");
+  const where = [name, pages(spans.map((span) => span.number), printed), passage.section.join(" › ")].filter(Boolean).join(", ");
   return h("button", {type: "button", class: "source", on: {click: show}},
-    h("span", {class: "where"}, where || `Passage ${passage.index + 1}`), h("span", {class: "words"}, shorten(passage.text, 240)));
+    h("span", {class: "where"}, where || `Passage ${passage.index + 1}`), h("span", {class: "words"}, quoteNodes(fromWords(passage), 400)), why);
 }

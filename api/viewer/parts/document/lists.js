@@ -3,6 +3,7 @@
 import * as api from "../../lib/api.js";
 import {badge, h} from "../../lib/dom.js";
 import {formatTime, pages, shorten} from "../../lib/format.js";
+import {quoteNodes} from "../answer/text-view.js";
 import {tryAction} from "../forms.js";
 import {passageButton} from "./find.js";
 
@@ -34,7 +35,7 @@ function citingRun({run, quotes}) {
     h("p", {class: "facts"}, h("a", {href: address}, shorten(run.question, 200)), badge(run.status), h("span", {}, formatTime(run.started_at))),
     quotes.slice(0, MOST_QUOTES).map((quote) => h("p", {class: "quoted"},
       quote.number ? h("a", {href: `#/ask/${encodeURIComponent(run.run_id)}/${quote.number}`}, `[${quote.number}]`) : h("span", {class: "note"}, "computed"),
-      " ", quote.quote, " ", h("span", {class: "note"}, pages(quote.pages)))),
+      " ", quoteNodes(quote.quote), " ", h("span", {class: "note"}, pages(quote.pages)))),
     quotes.length > MOST_QUOTES && h("p", {class: "note"}, `and ${quotes.length - MOST_QUOTES} more quotes`));
 }
 

@@ -1,6 +1,7 @@
 /* The passages that the searches of a run found, in the side panel; each opens on its page. */
 
 import {openQuote} from "../answer/evidence.js";
+import {quoteNodes} from "../answer/text-view.js";
 import {h} from "../../lib/dom.js";
 import {closePanel, openPanel, panelShows, updatePanel} from "../panel.js";
 import {pages, plural, shorten, within} from "../../lib/format.js";
@@ -38,11 +39,11 @@ function content(live) {
     h("ul", {class: "sources"}, search.passages.map((each) => h("li", {},
       h("button", {type: "button", class: "source", "data-key": `found ${each.number}`, on: {click: () => openQuote(quotes, each.number, live.collection, {label: "Passage"})}},
         h("span", {class: "where"}, [each.name, pages(each.pages, each.printed_pages), each.section.at(-1)].filter(Boolean).join(", ")),
-        h("span", {class: "words"}, shorten(each.excerpt, 200)), reason(each)))))));
+        h("span", {class: "words"}, quoteNodes(each.excerpt)), reason(each)))))));
 }
 
-/** Why the search found a passage: the words of the queries that it has, and how near its meaning is. */
-function reason({words = [], cosine}) {
+/** Why a search found a passage: the words of the queries that it has, and how near its meaning is. */
+export function reason({words = [], cosine}) {
   const meaning = cosine != null && `meaning ${cosine.toFixed(2)}`;
   const parts = [words.length > 0 && `words: ${words.join(", ")}`, meaning].filter(Boolean);
   return parts.length > 0 && h("span", {class: "note"}, parts.join(" · "));
@@ -52,6 +53,7 @@ function repeated({passages, chunks_found: found}) {
   return found > 0 && passages.length === 0 ? ", all found by an earlier search" : "";
 }
 
-function asQuote({number, name, document_id: id, pages: on, printed_pages, start, end, excerpt, origin}) {
+/** A found passage as a quote that can be opened. */
+export function asQuote({number, name, document_id: id, pages: on, printed_pages, start, end, excerpt, origin}) {
   return {number, document: name, document_id: id, pages: on, printed_pages, start, end, quote: excerpt, origin};
 }

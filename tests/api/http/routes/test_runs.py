@@ -147,6 +147,9 @@ def test_runs_have_figures_and_are_sorted_by_them(finished: Candor) -> None:
         assert (by_id["run_06"]["cost"], by_id["run_05"]["confidence"]) == (None, None), "no price, no answer"
         assert [by_id[f"run_0{each}"]["basis"] for each in (7, 6, 5)] == ["Word for word on page 7", "", ""]
         assert by_id["run_04"]["seconds"] is None, "it has not ended"
+        shown = {each["run_id"]: each["short"] for each in http.get("/v1/runs?with_answers=true").json()}
+        assert (shown["run_01"], shown["run_05"], shown["run_04"]) == ("It is 5. [1]", "", "")
+        assert by_id["run_01"]["short"] == "", "it was not asked for"
         assert http.get("/v1/runs?sort=size").status_code == 422
 
 
