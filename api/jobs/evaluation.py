@@ -8,8 +8,7 @@ from statistics import fmean
 
 from pydantic import Field, JsonValue
 
-from api.auth.keys import Keys
-from api.auth.permissions import Limits
+from api.auth.callers import Callers
 from api.errors import JobFailed
 from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs
@@ -44,10 +43,15 @@ class EvaluationJobs:
     """The handler of evaluation jobs."""
 
     def __init__(
-        self, evaluations: Evaluations, keys: Keys, pool: CollectionPool, jobs: Jobs, make_models: Callable[[], Models]
+        self,
+        evaluations: Evaluations,
+        callers: Callers,
+        pool: CollectionPool,
+        jobs: Jobs,
+        make_models: Callable[[], Models],
     ) -> None:
         """``make_models`` makes the models of this process, which all jobs share."""
-        self._evaluations, self._keys, self._pool, self._make_models = evaluations, keys, pool, make_models
+        self._evaluations, self._callers, self._pool, self._make_models = evaluations, callers, pool, make_models
         jobs.register(JobKind.EVALUATION, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
@@ -58,7 +62,8 @@ class EvaluationJobs:
             finished = [row for row in result.rows if row.finished]
             progress = _Progress(job, len(result.questions), finished)
             library = await asyncio.to_thread(self._pool.library, result.evaluation.collection)
-            limits = self._limits(key)  # runs side by side could each use the tokens that are left today
+            # Runs side by side could each use the tokens that are left today.
+            limits = await asyncio.to_thread(lambda: self._callers.find(key).limits)
             state = await self._evaluations.resume(
                 library, result, parallel=1 if limits.tokens_per_day else spec.parallel, budget=spec.budget,
                 publish=progress.add, models=self._make_models(), pausing=job.is_paused, key=key, limits=limits,
@@ -69,9 +74,6 @@ class EvaluationJobs:
 
     async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
         """Do nothing, because finished rows are stored and the evaluation can be resumed."""
-
-    def _limits(self, key: str) -> Limits:
-        return self._keys.get(key).limits if key else Limits()
 
 
 class _Progress:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from pydantic import JsonValue
 
-from api.auth.keys import Keys
-from api.auth.permissions import LOCAL_CALLER, Caller
+from api.auth.callers import Callers
 from api.errors import JobFailed, LimitReached
 from api.jobs.models import ActiveJob, JobKind, JobSpec, JobStatus
 from api.jobs.runner import Jobs, free_job_id
@@ -30,10 +29,10 @@ class TableJobs:
     """The handler of fills."""
 
     def __init__(
-        self, tables: Tables, keys: Keys, pool: CollectionPool, jobs: Jobs, make_models: Callable[[], Models]
+        self, tables: Tables, callers: Callers, pool: CollectionPool, jobs: Jobs, make_models: Callable[[], Models]
     ) -> None:
         """``make_models`` makes the models of this process, which all jobs share."""
-        self._tables, self._keys, self._pool, self._make_models = tables, keys, pool, make_models
+        self._tables, self._callers, self._pool, self._make_models = tables, callers, pool, make_models
         jobs.register(JobKind.TABLE, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
@@ -44,7 +43,7 @@ class TableJobs:
             job.progress = progress.model_dump()
 
         try:
-            caller = await asyncio.to_thread(self._caller, job.spec.key)
+            caller = await asyncio.to_thread(self._callers.find, job.spec.key)
             table = await asyncio.to_thread(self._tables.store.get, spec.table)
             library = await asyncio.to_thread(self._pool.library, table.collection)
             ended = await self._tables.fill(library, table, spec, caller, on_cells=report, models=self._make_models())
@@ -54,12 +53,6 @@ class TableJobs:
 
     async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
         """Do nothing, because the cells of each call are stored at once."""
-
-    def _caller(self, key_id: str) -> Caller:
-        if not key_id:
-            return LOCAL_CALLER
-        key = self._keys.get(key_id)
-        return Caller(key=key.id, name=key.name, rights=key.rights, limits=key.limits)
 
 
 async def free_fill_id(jobs: Jobs, table: Table) -> str:
