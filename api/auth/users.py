@@ -187,7 +187,7 @@ class Users(SqlStore):
         """Return the changed columns. Raises UserNotFound for groups that do not exist."""
         known = {group.name for group in self.groups()} if change.groups else set()
         if unknown := [name for name in change.groups or () if name not in known]:
-            raise UserNotFound(f"There is no group {unknown[0]!r}. Add it first: candor users groups set NAME.")
+            raise UserNotFound(f"There is no group {unknown[0]!r}. Add it first: candor users group NAME.")
         changes = change.model_dump(mode="json", exclude={"name"}, exclude_none=True)
         return changes | ({"email": change.email.lower()} if change.email else {})
 
