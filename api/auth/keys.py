@@ -104,7 +104,7 @@ class Keys:
         key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         row = {
             "id": key_id,
-            "secret_hash": _hash(secret),
+            "secret_hash": hash_secret(secret),
             "name": request.name.strip(),
             "user_id": request.user_id,
             "rights": {collection: right.value for collection, right in request.rights.items()},
@@ -151,7 +151,7 @@ class Keys:
         key_id, secret = match.groups() if match else ("", sent)
         row = self._row(key_id)
         # The secret is compared even without a row, so that the response time does not reveal whether the id exists.
-        matches = hmac.compare_digest(_hash(secret), row["secret_hash"] if row else _DUMMY_HASH)
+        matches = hmac.compare_digest(hash_secret(secret), row["secret_hash"] if row else _DUMMY_HASH)
         if row is None or not matches or not (key := _key(row)).valid(datetime.now(UTC)):
             raise Unauthorized
         return key
@@ -213,7 +213,8 @@ def _used_up(what: str) -> LimitReached:
     return LimitReached(f"{what} a day", until_midnight(datetime.now(UTC)))
 
 
-def _hash(secret: str) -> str:
+def hash_secret(secret: str) -> str:
+    """Return the SHA-256 of a random secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -5,7 +5,6 @@ Both are random tokens of 256 bits, which cannot be guessed. Only their SHA-256 
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from ipaddress import ip_address, ip_network
 
 import sqlalchemy as sql
 
+from api.auth.keys import hash_secret
 from api.errors import TooManyAttempts
 from base.database import METADATA, SqlStore
 
@@ -53,7 +53,7 @@ class Sessions(SqlStore):
     def start(self, user: str, kind: TokenKind) -> str:
         """Return a new token of a user. Tokens that have expired are deleted."""
         token, now = secrets.token_urlsafe(32), datetime.now(UTC)
-        row = {"token_hash": _hash(token), "user_id": user, "kind": kind.name}
+        row = {"token_hash": hash_secret(token), "user_id": user, "kind": kind.name}
         with self._engine.begin() as connection:
             connection.execute(_tokens.delete().where(_tokens.c.expires_at <= now))
             connection.execute(_tokens.insert(), {**row, "expires_at": now + timedelta(days=kind.value)})
@@ -61,14 +61,16 @@ class Sessions(SqlStore):
 
     def user(self, token: str, kind: TokenKind) -> str | None:
         """Return the id of the user with this token. None if it has ended."""
-        query = sql.select(_tokens.c.user_id).where(_tokens.c.token_hash == _hash(token), _tokens.c.kind == kind.name)
+        query = sql.select(_tokens.c.user_id).where(
+            _tokens.c.token_hash == hash_secret(token), _tokens.c.kind == kind.name
+        )
         found = self._select(query.where(_tokens.c.expires_at > datetime.now(UTC)))
         return found[0].user_id if found else None
 
     def end(self, token: str) -> None:
         """End the session with this token."""
         with self._engine.begin() as connection:
-            connection.execute(_tokens.delete().where(_tokens.c.token_hash == _hash(token)))
+            connection.execute(_tokens.delete().where(_tokens.c.token_hash == hash_secret(token)))
 
     @contextmanager
     def attempt(self, name: str, address: str) -> Iterator[None]:
@@ -77,7 +79,7 @@ class Sessions(SqlStore):
         It is counted before the password is compared, so that many at once cannot exceed the limit.
         """
         now = datetime.now(UTC)
-        row = {"name": _hash(name), "address": _network(address), "at": now}
+        row = {"name": hash_secret(name), "address": _network(address), "at": now}
         with self._engine.begin() as connection:
             connection.execute(_attempts.delete().where(_attempts.c.at <= now - _WINDOW))
             number = connection.execute(_attempts.insert().returning(_attempts.c.id), row).scalar_one()
@@ -93,10 +95,6 @@ class Sessions(SqlStore):
 def end_all(connection: sql.Connection, user: str) -> None:
     """End all sessions and invitations of a user."""
     connection.execute(_tokens.delete().where(_tokens.c.user_id == user))
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _network(address: str) -> str:

@@ -46,7 +46,7 @@ function userForm(groups, collections, add) {
     add({
       name: given.get("name"),
       groups: given.get("group") ? [given.get("group")] : [],
-      rights: given.get("collection") ? {[given.get("collection")]: given.get("right")} : {},
+      rights: given.get("collection") ? {[String(given.get("collection"))]: given.get("right")} : {},
     });
   }}},
   field("Name", h("input", {name: "name", required: true, maxlength: 100})),

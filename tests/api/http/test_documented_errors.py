@@ -15,6 +15,7 @@ import httpx
 import pytest
 import sqlalchemy as sql
 
+from api.auth.callers import Credentials
 from api.auth.keys import KeyRequest
 from api.auth.permissions import Limits
 from api.bootstrap import Candor
@@ -96,7 +97,7 @@ def _described(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any
 def _ways(rule: Rule, route: str, operation: dict[str, Any], known: Names, candor: Candor) -> Iterator[Asked]:
     right = _filled(rule, known)
     spent = candor.keys.add(KeyRequest(name="spent", rights={"*": "admin"}, limits=Limits(requests_per_day=1))).secret
-    candor.keys.authenticate(spent)
+    candor.callers.admit(Credentials(key=spent))
     weak = candor.keys.add(KeyRequest(name="weak", rights={"papers": "read"})).secret
     others = candor.keys.add(KeyRequest(name="others", rights={"others": "admin"})).secret
     for headers in (
