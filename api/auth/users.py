@@ -43,7 +43,8 @@ _groups = sql.Table(
     sql.Column("rights", sql.JSON, nullable=False),
 )
 
-Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^\S(.*\S)?$")]
+NAME_PATTERN = r"^[^\s\x00-\x1f]([^\x00-\x1f]*[^\s\x00-\x1f])?$"
+Name = Annotated[str, Field(max_length=100, pattern=NAME_PATTERN)]
 Email = Annotated[str, Field(max_length=254, pattern=r"^\S+@\S+$")]
 GrantedRights = Annotated[dict[CollectionName, Right], Field(description="by collection; '*' means all collections")]
 _RIGHTS = TypeAdapter(GrantedRights)

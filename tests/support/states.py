@@ -62,6 +62,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
     yield from _evaluations(http)
     yield from _tables(http)
     yield "POST /v1/keys", Asked("/v1/keys", {"name": "x", "rights": {"papers": "read"}, "user_id": "0" * 12})
+    yield "DELETE /v1/groups/{group}", Asked("/v1/groups/%20")
     for _ in range(11):  # one more than may fail
         yield "POST /v1/session", Asked("/v1/session", {"name": "nobody", "password": "wrong"})
     yield "POST /v1/research", Asked("/v1/research", {"question": REFUSED, "collection": "papers"})

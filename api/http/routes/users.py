@@ -8,7 +8,7 @@ from fastapi import Body, Path, Request
 from pydantic import Field
 
 from api.auth.sessions import TokenKind
-from api.auth.users import GrantedRights, Group, Name, NewUser, User, UserChange
+from api.auth.users import NAME_PATTERN, GrantedRights, Group, NewUser, User, UserChange
 from api.http.deps import CandorDep, Owner
 from api.http.errors import problem_responses
 from api.http.router import make_router
@@ -17,7 +17,9 @@ from base.models import FrozenModel
 router = make_router(prefix="/v1", tags=["users"])
 
 UserId = Annotated[str, Path(description="Id of the user.", pattern="^[0-9a-f]{12}$", examples=["3f9a1c07be52"])]
-GroupName = Annotated[Name, Path(description="Name of the group.", examples=["Editors"])]
+GroupName = Annotated[
+    str, Path(description="Name of the group.", max_length=100, pattern=NAME_PATTERN, examples=["Editors"])
+]
 _EXAMPLES = [{"name": "ada", "groups": ["Editors"]}, {"name": "ben", "rights": {"papers": "read"}}]
 
 

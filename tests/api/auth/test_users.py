@@ -262,6 +262,9 @@ class TestOwner:
             assert {user["name"] for user in http.get("/v1/users").json()} == {"owner", "Ben"}
             assert http.get("/v1/groups").json() == [{"name": "Readers", "rights": {"papers": "read"}}]
             assert http.delete("/v1/groups/Readers").status_code == 204
+            for name in ("%20", "x" * 101):
+                assert http.put(f"/v1/groups/{name}", json={"rights": {}}).status_code == 422
+                assert http.delete(f"/v1/groups/{name}").status_code == 422
             assert owner.id
 
     def test_without_require_key_localhost_is_the_owner(self, make_candor: Callable[..., Candor]) -> None:
