@@ -11,6 +11,7 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
+from api.errors import SettingsError
 from api.settings import Settings
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from api.auth.audit import Audit
+    from api.auth.callers import Callers
     from api.auth.keys import Keys
+    from api.auth.oidc import Oidc
+    from api.auth.users import Users
     from api.services.catalog.agents import Agents
     from api.services.catalog.plans import Plans
     from api.services.catalog.skills import Skills
@@ -229,6 +233,31 @@ class Candor:
         from api.auth.keys import Keys
 
         return Keys(self.engine)
+
+    @part
+    def users(self) -> Users:
+        """Users and groups."""
+        from api.auth.users import Users
+
+        return Users(self.engine)
+
+    @part
+    def callers(self) -> Callers:
+        """Finds who asks, by keys and sessions."""
+        from api.auth.callers import Callers
+        from api.auth.sessions import Sessions
+
+        return Callers(self.keys, self.users, Sessions(self.engine))
+
+    @part
+    def oidc(self) -> Oidc:
+        """The client of the identity provider. Raises SettingsError if its secret is not set."""
+        from api.auth.oidc import Oidc
+
+        settings = self.settings.service.oidc
+        if settings.secret and settings.secret not in self.settings.keys:
+            raise SettingsError(f"service.oidc.secret names the key {settings.secret!r}, which [keys] does not have.")
+        return Oidc(settings, self.settings.keys[settings.secret].get_secret_value() if settings.secret else None)
 
     @part
     def audit(self) -> Audit:

@@ -80,12 +80,16 @@ class RangeNotThere(Refused):
 
 
 class Unauthorized(Refused):
-    """The request has no valid key. The message hides whether a key is wrong, expired or revoked."""
+    """The request has no valid key or session. The message hides whether a key is wrong, expired or revoked."""
 
     headers: Mapping[str, str] = {"WWW-Authenticate": 'Bearer realm="candor"'}
 
-    def __init__(self) -> None:
-        super().__init__("No valid key was sent: it is missing, wrong, expired or revoked.")
+    def __init__(self, reason: str = "No valid key was sent: it is missing, wrong, expired or revoked.") -> None:
+        super().__init__(reason)
+
+
+class SignInFailed(Unauthorized):
+    """A sign-in was refused. The message hides whether there is such a user."""
 
 
 class LimitReached(Refused):
@@ -94,6 +98,18 @@ class LimitReached(Refused):
     def __init__(self, what: str, again_in_s: int) -> None:
         super().__init__(f"This key has reached its limit of {what}. The limit resets at midnight UTC.")
         self.headers = {"Retry-After": str(again_in_s)}
+
+
+class TooManyAttempts(Refused):
+    """Too many sign-ins failed."""
+
+    def __init__(self, again_in_s: int) -> None:
+        super().__init__("Too many sign-ins with this name or from this address have failed.")
+        self.headers = {"Retry-After": str(again_in_s)}
+
+
+class UserNotFound(UsageError):
+    """No user or group has this id or name."""
 
 
 class KeyNotFound(Exception):

@@ -14,12 +14,13 @@ import tomllib
 import warnings
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import platformdirs
 from pydantic import (
     BaseModel,
     Field,
+    IPvAnyNetwork,
     PrivateAttr,
     SecretStr,
     StringConstraints,
@@ -35,13 +36,36 @@ from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.settings.tools import ToolSettings
-from vectorstore.settings import ModelSettings, SettingsGroup, VectorStoreSettings, without_password
+from vectorstore.settings import HttpUrl, ModelSettings, SettingsGroup, VectorStoreSettings, without_password
 
 PREFIX = "CANDOR_"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FILE = "candor.toml"
 AnyModel = TypeVar("AnyModel", bound=ModelSettings)
 EndpointName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+
+
+class OidcSettings(SettingsGroup):
+    """Sign-in by an OpenID Connect provider, such as Keycloak, Entra or Google. Off without `issuer`."""
+
+    issuer: str = Field(default="", description="Address of the provider, as its discovery document names it.")
+    client_id: str = Field(default="", description="Id of Candor at the provider.")
+    secret: EndpointName | None = Field(default=None, description="Name of the client secret under [keys].")
+    groups_claim: str = Field(
+        default="", description="Claim with the names of the user's groups. They replace the groups at every sign-in."
+    )
+    create_users: bool = Field(
+        default=False, description="Add everybody whom the provider signs in. Otherwise, an owner adds users, and "
+        "their verified e-mail address finds them."
+    )  # fmt: skip
+
+    @field_validator("issuer")
+    @classmethod
+    def _is_safe(cls, value: str) -> str:
+        url = urlsplit(value)
+        if value and url.scheme != "https" and not (url.scheme == "http" and url.hostname in LOOPBACK):
+            raise ValueError("the issuer must be an https:// address")
+        return value
 
 
 class ServiceSettings(SettingsGroup):
@@ -106,6 +130,19 @@ class ServiceSettings(SettingsGroup):
     root_path: str = Field(
         default="", description="Path of the service at a proxy, such as `/candor`. The proxy may remove it or not."
     )
+    public_url: HttpUrl | None = Field(
+        default=None, description="Address of the service for its users, such as `https://candor.example.com/candor`, "
+        "for invitations and for OIDC. Default: the address of the request."
+    )  # fmt: skip
+    user_header: str = Field(
+        default="", description="Header in which a proxy sends the name of the user whom it has signed in. Every "
+        "request then needs a key, a session or this header."
+    )  # fmt: skip
+    proxies: tuple[IPvAnyNetwork, ...] = Field(
+        default=(), description="Addresses or networks of the proxies whose `user_header` counts. They must remove the "
+        "header from requests of others."
+    )  # fmt: skip
+    oidc: OidcSettings = OidcSettings()
     certfile: Path | None = Field(default=None, description="TLS certificate with its chain, as PEM.")
     keyfile: Path | None = Field(default=None, description="Private key of the certificate, as PEM.")
 
@@ -147,7 +184,11 @@ class ServiceSettings(SettingsGroup):
     @property
     def needs_key(self) -> bool:
         """Whether every request needs a key."""
-        return self.require_key or not self.local
+        return self.require_key or not self.local or bool(self.user_header)
+
+    def address(self, base: str) -> str:
+        """Return the address of the service for its users, without a final slash. ``base`` is the one that is known."""
+        return self.public_url or base.rstrip("/") + self.root_path
 
 
 class OpenTelemetry(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, IPvAnyNetwork, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -132,6 +132,7 @@ def _type(annotation: Any) -> str:
         bool: "boolean",
         Path: "path",
         SecretStr: "secret",
+        IPvAnyNetwork: "network",
     }
     if annotation in names:
         return names[annotation]

@@ -31,6 +31,7 @@ _keys = sql.Table(
     sql.Column("id", sql.String(12), primary_key=True),
     sql.Column("secret_hash", sql.String(64), nullable=False),
     sql.Column("name", sql.String(100), nullable=False),
+    sql.Column("user_id", sql.String(12), nullable=True),
     sql.Column("rights", sql.JSON, nullable=False),
     sql.Column("requests_per_day", sql.Integer, nullable=True),
     sql.Column("tokens_per_day", sql.BigInteger, nullable=True),
@@ -54,6 +55,9 @@ class KeyRequest(FrozenModel):
     """A key to create."""
 
     name: str = Field(min_length=1, max_length=100, pattern=r"\S", description="owner or purpose")
+    user_id: str | None = Field(
+        default=None, max_length=12, description="the user to whom the key belongs. It can do what the user can do, too"
+    )
     rights: Rights
     expires_at: AwareDatetime | None = Field(default=None, description="None means never")
     limits: Limits = Limits()
@@ -64,6 +68,7 @@ class Key(FrozenModel):
 
     id: str
     name: str
+    user_id: str | None
     rights: dict[str, Right]
     limits: Limits
     created_at: AwareDatetime
@@ -99,8 +104,9 @@ class Keys:
         key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         row = {
             "id": key_id,
-            "secret_hash": _hash(secret),
+            "secret_hash": hash_secret(secret),
             "name": request.name.strip(),
+            "user_id": request.user_id,
             "rights": {collection: right.value for collection, right in request.rights.items()},
             **request.limits.model_dump(),
             "created_at": now,
@@ -120,9 +126,10 @@ class Keys:
             raise KeyNotFound(f"There is no key {key_id!r}.")
         return _key(row)
 
-    def list(self) -> list[Key]:
-        """Return all keys, newest first, including revoked and expired ones."""
-        query = sql.select(_keys).order_by(_keys.c.created_at.desc(), _keys.c.id)
+    def list(self, user: str | None = None) -> list[Key]:
+        """Return all keys, or those of a user, newest first, including revoked and expired ones."""
+        mine = _keys.c.user_id == user if user else sql.true()
+        query = sql.select(_keys).where(mine).order_by(_keys.c.created_at.desc(), _keys.c.id)
         with self._engine.connect() as connection:
             return [_key(row) for row in connection.execute(query).mappings()]
 
@@ -133,27 +140,25 @@ class Keys:
             connection.execute(revoked.values(revoked_at=datetime.now(UTC)))
         return self.get(key_id)
 
-    def is_valid(self, key_id: str) -> bool:
-        """Return whether the key is neither revoked nor expired. Raises KeyNotFound."""
-        return self.get(key_id).valid(datetime.now(UTC))
-
     def has_valid(self) -> bool:
         """Return whether there is a valid key."""
         now = datetime.now(UTC)
         return any(key.valid(now) for key in self.list())
 
-    def authenticate(self, sent: str) -> Caller:
-        """Return the caller who holds this API key, and count the request. Raises Unauthorized, LimitReached."""
+    def authenticate(self, sent: str) -> Key:
+        """Return the key that was sent. Raises Unauthorized."""
         match = _KEY.fullmatch(sent)
         key_id, secret = match.groups() if match else ("", sent)
         row = self._row(key_id)
         # The secret is compared even without a row, so that the response time does not reveal whether the id exists.
-        matches = hmac.compare_digest(_hash(secret), row["secret_hash"] if row else _DUMMY_HASH)
-        now = datetime.now(UTC)
-        if row is None or not matches or not (key := _key(row)).valid(now):
+        matches = hmac.compare_digest(hash_secret(secret), row["secret_hash"] if row else _DUMMY_HASH)
+        if row is None or not matches or not (key := _key(row)).valid(datetime.now(UTC)):
             raise Unauthorized
-        self._count(key.id, now, requests=1)
-        return Caller(key=key.id, name=key.name, rights=key.rights, limits=key.limits)
+        return key
+
+    def count_request(self, key_id: str) -> None:
+        """Count a request. Raises LimitReached."""
+        self._count(key_id, datetime.now(UTC), requests=1)
 
     def uploads_left(self, caller: Caller) -> int | None:
         """Return the bytes that the caller may still upload today, or None without a limit."""
@@ -165,7 +170,7 @@ class Keys:
 
         Raises LimitReached if they exceed what is left today; then they are not counted.
         """
-        if caller.key and size:
+        if size and caller.key and not caller.signed_in:
             self._count(caller.key, datetime.now(UTC), uploaded=size)
 
     def _count(self, key_id: str, now: datetime, *, requests: int = 0, uploaded: int = 0) -> None:
@@ -208,7 +213,8 @@ def _used_up(what: str) -> LimitReached:
     return LimitReached(f"{what} a day", until_midnight(datetime.now(UTC)))
 
 
-def _hash(secret: str) -> str:
+def hash_secret(secret: str) -> str:
+    """Return the SHA-256 of a random secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

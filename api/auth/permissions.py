@@ -34,10 +34,14 @@ class Right(StrEnum):
     WRITE = "write"
     ADMIN = "admin"
 
+    @property
+    def level(self) -> int:
+        """The position among the rights. A higher one includes the lower ones."""
+        return list(Right).index(self)
+
     def covers(self, other: Right) -> bool:
         """Return whether this right includes the other one."""
-        order = list(Right)
-        return order.index(self) >= order.index(other)
+        return self.level >= other.level
 
 
 class Limits(FrozenModel):
@@ -53,10 +57,11 @@ class Limits(FrozenModel):
 
 
 class Caller(FrozenModel):
-    """The holder of an API key, or a local user without a key."""
+    """The holder of an API key, a user who is signed in, or a local user without a key."""
 
-    key: str = Field(default="", description="id of the key; empty for a local user without a key")
-    name: str = Field(description="name of the key, for people")
+    key: str = Field(default="", description="id of the key or of the user; empty for a local user without a key")
+    user: str = Field(default="", description="id of the user who is signed in or to whom the key belongs")
+    name: str = Field(description="name of the key or user, for people")
     rights: Mapping[str, Right] = Field(description="by collection; '*' covers all collections and the service itself")
     limits: Limits = Limits()
 
@@ -69,6 +74,11 @@ class Caller(FrozenModel):
     def readable(self) -> frozenset[str] | None:
         """The names of the collections that the caller may read, whether they exist or not. None means all."""
         return None if ALL_COLLECTIONS in self.rights else frozenset(self.rights)
+
+    @property
+    def signed_in(self) -> bool:
+        """Whether a user is here in person, not by a key."""
+        return bool(self.user) and self.user == self.key
 
     def may(self, right: Right, selection: str) -> bool:
         """Return whether the caller has this right over each collection of the selection. They need not exist."""
@@ -84,16 +94,38 @@ class Caller(FrozenModel):
                 raise Forbidden(f"This needs the right {right.value!r} over the collection {name!r}.")
 
     def _may(self, right: Right, collection: str) -> bool:
-        granted = (self.rights.get(collection), self.rights.get(ALL_COLLECTIONS))
-        return any(each.covers(right) for each in granted if each)
+        granted = _granted(self.rights, collection)
+        return granted is not None and granted.covers(right)
 
     def require_admin(self) -> None:
         """Raise Forbidden unless the caller has the right 'admin' over all collections."""
         if not self.is_admin:
-            raise Forbidden("This needs a key with the right 'admin' over all collections ('*').")
+            raise Forbidden("This needs the right 'admin' over all collections ('*').")
 
 
 LOCAL_CALLER = Caller(name="the person at this machine", rights={ALL_COLLECTIONS: Right.ADMIN})
+
+
+def union(*granted: Mapping[str, Right]) -> dict[str, Right]:
+    """Return the highest right over each collection."""
+    names = {name for each in granted for name in each}
+    return {
+        name: max((each[name] for each in granted if name in each), key=lambda right: right.level) for name in names
+    }
+
+
+def intersection(first: Mapping[str, Right], second: Mapping[str, Right]) -> dict[str, Right]:
+    """Return the rights that both grant."""
+    both = {name: (_granted(first, name), _granted(second, name)) for name in {*first, *second}}
+    return {
+        name: min(one, other, key=lambda right: right.level) for name, (one, other) in both.items() if one and other
+    }
+
+
+def _granted(rights: Mapping[str, Right], collection: str) -> Right | None:
+    """Return the right over a collection. None if there is none."""
+    found = (rights.get(collection), rights.get(ALL_COLLECTIONS))
+    return max(filter(None, found), key=lambda right: right.level, default=None)
 
 
 def record_access(collection: str) -> None:

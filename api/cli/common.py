@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
-from api.errors import UsageError
+from api.errors import UsageError, fault_list
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from rich.console import Console
 
     from api.bootstrap import Candor
@@ -58,6 +59,7 @@ def _query(context: typer.Context, query: str) -> list[Any]:
         return []
 
 
+ModelT = TypeVar("ModelT", bound="BaseModel")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value to standard output.")]
 Home = Annotated[Path | None, typer.Option("--home", help="Data folder (CANDOR_HOME).", show_default=False)]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
@@ -141,6 +143,29 @@ def require_text(text: str, name: str) -> str:
     if not text.strip():
         raise UsageError(f"The {name} is empty. Write it in quotation marks.")
     return text
+
+
+def parse_rights(given: Sequence[str]) -> dict[str, str]:
+    """Return the rights by collection, of texts such as `papers=read`. Raises UsageError."""
+    pairs = [each.partition("=") for each in given]
+    if wrong := [each for each, pair in zip(given, pairs, strict=True) if not pair[2]]:
+        raise UsageError(f"Invalid right {wrong[0]!r}. Write COLLECTION=read, COLLECTION=write or COLLECTION=admin.")
+    return {collection: right for collection, _, right in pairs}
+
+
+def show_rights(rights: Mapping[str, str]) -> str:
+    """Return rights as `parse_rights` reads them."""
+    return ", ".join(f"{collection}={right}" for collection, right in rights.items())
+
+
+def valid_request(kind: type[ModelT], **values: Any) -> ModelT:
+    """Return the request with these values. Raises UsageError."""
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise UsageError(f"Invalid input: {fault_list(error)}.") from error
 
 
 def edit_entry(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:

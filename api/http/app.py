@@ -71,9 +71,8 @@ def _add_middleware(app: FastAPI, candor: Candor, metrics: Metrics) -> None:
     # Before everything that reads the body or a collection.
     app.add_middleware(
         AuthMiddleware,
-        admit=lambda key: candor.keys.authenticate(key),
-        is_valid=lambda key: candor.keys.is_valid(key),
-        needs_key=settings.needs_key,
+        callers=lambda: candor.callers,
+        service=settings,
     )
     # Before the key is looked up in the database, so that waiting requests cost nothing.
     app.add_middleware(RequestQueue)

@@ -62,6 +62,7 @@ def make_protocol(limits: ConnectionLimits) -> type[H11Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             address = self.client[0] if self.client else ""
+            self.app_state = {**self.app_state, "peer": address}  # uvicorn replaces the client of proxied requests
             if limits.admit(address):
                 self._admitted = address
                 self._start_timer(limits.header_timeout_s)

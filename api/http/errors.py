@@ -63,12 +63,13 @@ def add_exception_handlers(app: FastAPI, headers: dict[str, str]) -> None:
     app.add_exception_handler(Exception, bug)
 
 
-def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problem_responses(*statuses: int, anonymous: bool = False) -> dict[int | str, dict[str, Any]]:
     """Document the problems that a route can answer with, for its ``responses``.
 
-    Adds the statuses that the middleware can answer with on every route.
+    Adds the statuses that the middleware can answer with on every route, or on those for ``anonymous`` clients.
     """
-    return {status: _documented(status) for status in sorted({*statuses, 401, 403, 421, 429})}
+    of_middleware = {403, 421} if anonymous else {401, 403, 421, 429}
+    return {status: _documented(status) for status in sorted({*statuses, *of_middleware})}
 
 
 def _documented(status: int) -> dict[str, Any]:

@@ -39,6 +39,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 log_level="warning",
                 server_header=False,
+                forwarded_allow_ips=["127.0.0.1", *map(str, service.proxies)] if service.proxies else None,
                 timeout_graceful_shutdown=_GRACE_S,
                 ssl_certfile=service.certfile,
                 ssl_keyfile=service.keyfile,
@@ -70,6 +71,8 @@ def serve(candor: Candor, tell: Callable[[str], None]) -> None:
     )  # report their errors before the URL
     require_sound(candor.settings)
     service = candor.settings.service
+    if service.oidc.issuer:
+        _ = candor.oidc
     _check_keys(candor)
     _check_certificate(service)
     sys.setswitchinterval(_SWITCH_S)
@@ -107,7 +110,7 @@ def url_of(listener: socket.socket, *, secure: bool = False) -> str:
 def _check_keys(candor: Candor) -> None:
     """Raise UsageError if the service needs a key and there is no valid one."""
     service = candor.settings.service
-    if service.needs_key and not candor.keys.has_valid():
+    if service.needs_key and not candor.callers.any():
         reason = f"listening on {service.host!r}" if service.host not in LOOPBACK else "the settings"
         raise UsageError(
             f"There is no valid key, and {reason} needs one. Create a key: `candor keys add OWNER --right '*=admin'`. "

@@ -97,10 +97,10 @@ async def start_jobs(
         await peers.start(jobs)
         stack.push_async_callback(peers.leave)
     listener, make_models = Listener(candor.engine), cache(candor.panel.models)
-    runs = Runs(candor.trace, candor.keys, candor.panel, pool, jobs, listener, make_models)
+    runs = Runs(candor.trace, candor.callers, candor.panel, pool, jobs, listener, make_models)
     IngestJobs(candor.ingest, pool, jobs)
-    EvaluationJobs(candor.evaluations, candor.keys, pool, jobs, make_models)
-    TableJobs(candor.tables, candor.keys, pool, jobs, make_models)
+    EvaluationJobs(candor.evaluations, candor.callers, pool, jobs, make_models)
+    TableJobs(candor.tables, candor.callers, pool, jobs, make_models)
     runs.listeners.extend(listeners)
     runs.on_release = on_release
     await asyncio.to_thread(candor.uploads.clear)

@@ -9,8 +9,8 @@ from statistics import fmean
 from pydantic import Field, JsonValue
 from sqlalchemy.exc import SQLAlchemyError
 
-from api.auth.keys import Keys
-from api.auth.permissions import LOCAL_CALLER, Caller, Limits
+from api.auth.callers import Callers
+from api.auth.permissions import Caller
 from api.errors import JobFailed, JobMustWait, JobNotFound, LimitReached, UsageError
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind
 from api.jobs.runner import Jobs, free_job_id, new_job_id
@@ -120,10 +120,15 @@ class EvaluationJobs(JobHandler):
     """The handler of evaluation jobs."""
 
     def __init__(
-        self, evaluations: Evaluations, keys: Keys, pool: CollectionPool, jobs: Jobs, make_models: Callable[[], Models]
+        self,
+        evaluations: Evaluations,
+        callers: Callers,
+        pool: CollectionPool,
+        jobs: Jobs,
+        make_models: Callable[[], Models],
     ) -> None:
         """``make_models`` makes the models of this process, which all jobs share."""
-        self._evaluations, self._keys, self._pool, self._make_models = evaluations, keys, pool, make_models
+        self._evaluations, self._callers, self._pool, self._make_models = evaluations, callers, pool, make_models
         jobs.register(JobKind.EVALUATION, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
@@ -139,7 +144,8 @@ class EvaluationJobs(JobHandler):
 
             publish()
             library = await asyncio.to_thread(self._pool.library, result.evaluation.collection)
-            limits = self._limits(key)  # runs side by side could each use the tokens that are left today
+            # Runs side by side could each use the tokens that are left today.
+            limits = await asyncio.to_thread(lambda: self._callers.find(key).limits)
             state = await self._evaluations.resume(
                 library, result, parallel=1 if limits.tokens_per_day else spec.parallel, budget=spec.budget,
                 publish=publish, models=self._make_models(), pausing=job.is_paused, key=key, limits=limits,
@@ -147,9 +153,6 @@ class EvaluationJobs(JobHandler):
         except (AgentError, StoreError) as error:
             raise JobFailed(str(error)) from error
         return {"evaluation": spec.evaluation, "state": state.value}
-
-    def _limits(self, key: str) -> Limits:
-        return self._keys.get(key).limits if key else Limits()
 
 
 def _report_rows(job: ActiveJob, questions: int, rows: list[Row]) -> None:
@@ -168,10 +171,10 @@ class TableJobs(JobHandler):
     """The handler of fills."""
 
     def __init__(
-        self, tables: Tables, keys: Keys, pool: CollectionPool, jobs: Jobs, make_models: Callable[[], Models]
+        self, tables: Tables, callers: Callers, pool: CollectionPool, jobs: Jobs, make_models: Callable[[], Models]
     ) -> None:
         """``make_models`` makes the models of this process, which all jobs share."""
-        self._tables, self._keys, self._pool, self._make_models = tables, keys, pool, make_models
+        self._tables, self._callers, self._pool, self._make_models = tables, callers, pool, make_models
         jobs.register(JobKind.TABLE, self)
 
     async def run(self, job: ActiveJob) -> JsonValue:
@@ -182,19 +185,13 @@ class TableJobs(JobHandler):
             job.progress = progress.model_dump()
 
         try:
-            caller = await asyncio.to_thread(self._caller, job.spec.key)
+            caller = await asyncio.to_thread(self._callers.find, job.spec.key)
             table = await asyncio.to_thread(self._tables.store.get, spec.table)
             library = await asyncio.to_thread(self._pool.library, table.collection)
             ended = await self._tables.fill(library, table, spec, caller, on_cells=report, models=self._make_models())
         except (AgentError, StoreError, LimitReached) as error:
             raise JobFailed(str(error)) from error
         return ended.model_dump()
-
-    def _caller(self, key_id: str) -> Caller:
-        if not key_id:
-            return LOCAL_CALLER
-        key = self._keys.get(key_id)
-        return Caller(key=key.id, name=key.name, rights=key.rights, limits=key.limits)
 
 
 async def free_fill_id(jobs: Jobs, table: Table) -> str:

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from pydantic import JsonValue
 from sqlalchemy.exc import IntegrityError
 
-from api.auth.keys import Keys
+from api.auth.callers import Callers
 from api.auth.limits import limit_budget, require_tokens
 from api.auth.permissions import Caller
 from api.errors import JobFailed, JobNotFound, ServiceEnding
@@ -81,11 +81,11 @@ class Runs(JobHandler):
     """All runs of the service, and the handler of research jobs. Belongs to one event loop."""
 
     def __init__(
-        self, trace: Trace, keys: Keys, panel: PanelFactory, pool: CollectionPool, jobs: Jobs, listener: Listener,
+        self, trace: Trace, callers: Callers, panel: PanelFactory, pool: CollectionPool, jobs: Jobs, listener: Listener,
         make_models: Callable[[], Models],
     ) -> None:  # fmt: skip
         """``make_models`` makes the models of this process, which all runs share."""
-        self._trace, self._keys, self._panel, self._make_models = trace, keys, panel, make_models
+        self._trace, self._callers, self._panel, self._make_models = trace, callers, panel, make_models
         self._pool, self._jobs, self._listener = pool, jobs, listener
         self.listeners: list[Subscriber] = []
         """Receive the events of the runs of this process and its worker, so that each event is counted once."""
@@ -261,9 +261,7 @@ class Runs(JobHandler):
             self.release(run_id)
 
     def _limited_request(self, spec: JobSpec, request: Request) -> Request:
-        if not spec.key:
-            return request
-        limits = self._keys.get(spec.key).limits
+        limits = self._callers.find(spec.key).limits
         return limit_budget(self._trace, spec.key, limits, request, self._panel.settings.research.budget)
 
     def _create_run(self, spec: JobSpec, request: Request) -> None:

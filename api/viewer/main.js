@@ -25,14 +25,15 @@ import {showTable} from "./pages/table.js";
 import {showTables} from "./pages/tables.js";
 import {followApprovals} from "./parts/open-approvals.js";
 import {forgetKey, hasKey, owner, session} from "./lib/session.js";
-import {showSignIn} from "./pages/sign-in.js";
+import {showInvitation, showSignIn} from "./pages/sign-in.js";
+import {showUsers} from "./pages/users.js";
 
 const main = document.querySelector("#main");
 const banner = document.querySelector("#banner");
 const shortcuts = document.querySelector("#shortcuts");
 const who = document.querySelector("#who");
 const sections = document.querySelector("#sections");
-const SETTINGS = ["settings", "agents", "memory", "keys"];
+const SETTINGS = ["settings", "agents", "memory", "keys", "users"];
 const NO_PAGE = {path: "", close: () => {}, moved: (_path) => false};
 let current = NO_PAGE;
 
@@ -56,6 +57,7 @@ const PAGES = [
   [/^\/agents$/, showAgents],
   [/^\/memory$/, showMemory],
   [/^\/keys$/, showKeys],
+  [/^\/users$/, showUsers],
 ];
 
 /** Load the identity behind the key, then show the page that the URL names. */
@@ -71,11 +73,21 @@ async function start() {
     return;
   }
   document.body.classList.remove("signed-out");
-  for (const link of document.querySelectorAll("[data-owner]")) link.hidden = !owner();
-  who.replaceChildren(...(hasKey() ? [h("span", {class: "note"}, session.me.name), h("button", {type: "button", class: "quiet", on: {click: signOut}}, "Sign out")] : []));
+  for (const link of document.querySelectorAll("[data-owner]")) link.hidden = !owner() && !(session.me.signed_in && link.hash === "#/keys");
+  who.replaceChildren(...(hasKey() || session.me.signed_in ? [h("span", {class: "note"}, `Signed in as ${session.me.name}`), h("button", {type: "button", class: "quiet", on: {click: signOut}}, "Sign out")] : []));
   route();
   followApprovals();
   followModel();
+}
+
+/** Show the page of an invitation, whoever is signed in. */
+function invite() {
+  const token = location.hash.slice("#/invitation/".length);
+  document.body.classList.add("signed-out");
+  showInvitation(main, token, () => {
+    history.replaceState(null, "", "#/");
+    start();
+  });
 }
 
 function askForKey() {
@@ -85,8 +97,9 @@ function askForKey() {
   showSignIn(main, start);
 }
 
-function signOut() {
-  forgetKey();
+async function signOut() {
+  if (hasKey()) forgetKey();
+  else await api.signOut();
   location.reload(); // drops everything the page has loaded
 }
 
@@ -162,4 +175,5 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the hash of the URL names the current page
   main.focus();
 });
-start();
+if (location.hash.startsWith("#/invitation/")) invite();
+else start();

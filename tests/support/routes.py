@@ -63,6 +63,21 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/keys": Rule("owner", "/v1/keys"),
     "POST /v1/keys": Rule("owner", "/v1/keys", {"name": "another", "rights": {"mine": "read"}}, passes=201),
     "DELETE /v1/keys/{key}": Rule("owner", "/v1/keys/000000000000", passes=404, destroys=True),
+    "GET /v1/session": Rule("nothing", "/v1/session"),
+    "POST /v1/session": Rule("nothing", "/v1/session", {}, passes=422),
+    "DELETE /v1/session": Rule("nothing", "/v1/session", passes=204),
+    "POST /v1/session/invitation": Rule(
+        "nothing", "/v1/session/invitation", {"token": "none", "password": "x" * 12}, passes=401
+    ),
+    "GET /v1/session/oidc": Rule("nothing", "/v1/session/oidc", passes=303),
+    "GET /v1/session/oidc/callback": Rule("nothing", "/v1/session/oidc/callback", passes=303),
+    "GET /v1/users": Rule("owner", "/v1/users"),
+    "POST /v1/users": Rule("owner", "/v1/users", {"name": "x", "groups": ["absent"]}, passes=404),
+    "PATCH /v1/users/{user}": Rule("owner", "/v1/users/000000000000", {}, passes=404),
+    "POST /v1/users/{user}/invitation": Rule("owner", "/v1/users/000000000000/invitation", passes=404),
+    "GET /v1/groups": Rule("owner", "/v1/groups"),
+    "PUT /v1/groups/{group}": Rule("owner", "/v1/groups/none", {"rights": {}}),
+    "DELETE /v1/groups/{group}": Rule("owner", "/v1/groups/absent", passes=404),
     "GET /v1/collections": Rule("key", "/v1/collections"),
     "DELETE /v1/collections/{collection}": Rule("admin", "/v1/collections/{collection}", passes=409),  # in use
     "POST /v1/collections/{collection}/documents": Rule(

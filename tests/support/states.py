@@ -61,6 +61,10 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
     yield from _plans(http, run_id)
     yield from _evaluations(http)
     yield from _tables(http)
+    yield "POST /v1/keys", Asked("/v1/keys", {"name": "x", "rights": {"papers": "read"}, "user_id": "0" * 12})
+    yield "DELETE /v1/groups/{group}", Asked("/v1/groups/%20")
+    for _ in range(11):  # one more than may fail
+        yield "POST /v1/session", Asked("/v1/session", {"name": "nobody", "password": "wrong"})
     yield "POST /v1/research", Asked("/v1/research", {"question": REFUSED, "collection": "papers"})
     yield "POST /v1/jobs/{job_id}/cancel", Asked(f"/v1/jobs/{elsewhere}/cancel")
     yield "PUT /v1/runs/{run_id}/rating", Asked(f"/v1/runs/{elsewhere}/rating", {"rating": "up"})

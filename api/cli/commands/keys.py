@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.common import Home, Json, command_group, make_candor, print_list, print_result, print_text
+from api.cli.common import (
+    Home,
+    Json,
+    command_group,
+    make_candor,
+    parse_rights,
+    print_list,
+    print_result,
+    print_text,
+    show_rights,
+    valid_request,
+)
 from api.errors import UsageError
 
 if TYPE_CHECKING:
-    from api.auth.keys import Key, KeyRequest
+    from api.auth.keys import Key
 
 app = command_group("keys", "Create, list and revoke API keys.")
 
@@ -26,6 +37,7 @@ def add(
         list[str],
         typer.Option("--right", "-r", help="COLLECTION=read, write or admin; '*' for all collections. Repeatable."),
     ],
+    user: Annotated[str, typer.Option("--user", help="User to whom the key belongs. It can do no more.")] = "",
     expires: Annotated[str, typer.Option("--expires", help="Lifetime: 90m, 12h, 30d or 2w. Default: none.")] = "",
     requests_per_day: Annotated[
         int | None, typer.Option("--requests-per-day", min=1, help="Daily limit of requests.")
@@ -49,10 +61,15 @@ def add(
         "tokens_per_day": tokens_per_day,
         "upload_bytes_per_day": upload_bytes_per_day,
     }
-    request = _make_request(
-        {"name": name, "rights": _parse_rights(right), "expires_at": _parse_lifetime(expires), "limits": limits}
-    )
-    created = make_candor(home).keys.add(request)
+    from api.auth.keys import KeyRequest
+
+    candor = make_candor(home)
+    user_id = candor.users.named(user).id if user else None
+    request = valid_request(
+        KeyRequest, name=name, rights=parse_rights(right), expires_at=_parse_lifetime(expires), limits=limits,
+        user_id=user_id,
+    )  # fmt: skip
+    created = candor.keys.add(request)
     told = f"Created key {created.key.id} for {created.key.name}. Copy it now. It is not shown again:"
     print_result(created, told, as_json)
     if not as_json:
@@ -70,7 +87,7 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
         (
             key.id,
             key.name,
-            ", ".join(f"{collection}={right}" for collection, right in key.rights.items()),
+            show_rights(key.rights),
             _state(key),
             _limits(key),
             f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",
@@ -90,25 +107,6 @@ def revoke(
     """
     revoked = make_candor(home).keys.revoke(key)
     print_result(revoked, f"Revoked {revoked.id} ({revoked.name}).", as_json)
-
-
-def _make_request(values: dict[str, object]) -> KeyRequest:
-    from pydantic import ValidationError
-
-    from api.auth.keys import KeyRequest
-
-    try:
-        return KeyRequest.model_validate(values)
-    except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise UsageError(f"Invalid key: {faults}.") from error
-
-
-def _parse_rights(given: list[str]) -> dict[str, str]:
-    pairs = [each.partition("=") for each in given]
-    if wrong := [each for each, pair in zip(given, pairs, strict=True) if not pair[2]]:
-        raise UsageError(f"Invalid right {wrong[0]!r}. Write COLLECTION=read, COLLECTION=write or COLLECTION=admin.")
-    return {collection: right for collection, _, right in pairs}
 
 
 def _parse_lifetime(expires: str) -> datetime | None:

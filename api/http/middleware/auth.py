@@ -1,4 +1,4 @@
-"""Authentication of every request by its key, before the rest of the request is read.
+"""Authentication of every request by its key, session or proxy, before the rest of the request is read.
 
 Anonymous clients may request only the paths in ``OPEN``, which reveal no data.
 """
@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from ipaddress import ip_address
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from api.auth.callers import Callers, Credentials
 from api.auth.permissions import LOCAL_CALLER, Caller
+from api.auth.sessions import COOKIE
 from api.errors import HomeError, Refused, Unauthorized
 from api.http.errors import problem_response
 from api.http.middleware.stream_guard import StreamGuard
 from api.problems import problem_of
+from api.settings import ServiceSettings
 
-OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json")
-OPEN_FOLDERS = ("/viewer/", "/docs/assets/")
+OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json", "/v1/session")
+OPEN_FOLDERS = ("/viewer/", "/docs/assets/", "/v1/session/")
 _LOCAL_KEY = "local"  # clients of OpenAI always send a key
 _PROXY_HEADERS = ("forwarded", "via", "x-real-ip")
 _PROXY_PREFIX = "x-forwarded"
@@ -29,20 +34,18 @@ _PROXY_PREFIX = "x-forwarded"
 class AuthMiddleware:
     """ASGI middleware that stores the caller in the request's state, or rejects the request.
 
-    ``admit`` returns the caller of a key. It raises Unauthorized or LimitReached. If no key is needed, the caller of a
-    request without one is the local user. ``is_valid`` returns whether the key with an id is still valid. Streams end
-    when it returns false.
+    ``callers`` finds the caller. If no key is needed, the caller of a request without one is the local user. Streams
+    end when their caller has lost the key, the session or a right.
     """
 
-    def __init__(
-        self, app: ASGIApp, admit: Callable[[str], Caller], is_valid: Callable[[str], bool], needs_key: bool
-    ) -> None:
-        self._app, self._admit, self._is_valid, self._needs_key = app, admit, is_valid, needs_key
+    def __init__(self, app: ASGIApp, callers: Callable[[], Callers], service: ServiceSettings) -> None:
+        self._app, self._callers, self._service = app, callers, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
+            sent = _credentials(scope, self._service)
             try:
-                caller = await self._caller(scope)
+                caller = await self._caller(scope, sent)
             except (Refused, HomeError, SQLAlchemyError) as error:
                 if not is_open(scope["path"]):
                     headers = error.headers if isinstance(error, Refused) else None
@@ -51,27 +54,29 @@ class AuthMiddleware:
                 caller = None
             scope.setdefault("state", {})["caller"] = caller
             if caller and caller.key:
-                await self._respond(caller.key, scope, receive, send)
+                await self._respond(partial(self._callers().is_current, sent, caller), scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    async def _respond(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request to the application. End its stream when the key is no longer valid."""
-        guard = StreamGuard(send, partial(self._is_valid, key))
+    async def _respond(self, is_current: Callable[[], bool], scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request to the application. End its stream when its caller is no longer current."""
+        guard = StreamGuard(send, is_current)
         try:
             await self._app(scope, receive, guard.send)
         except Exception:  # the application may wrap the guard's exception
             if not guard.ended:
                 raise
 
-    async def _caller(self, scope: Scope) -> Caller:
-        key = _sent_key(Headers(scope=scope))
-        local = not self._needs_key and not _is_proxied(scope)
-        if local and key in ("", _LOCAL_KEY):
+    async def _caller(self, scope: Scope, sent: Credentials) -> Caller:
+        local = not self._service.needs_key and not _is_proxied(scope) and sent.key in ("", _LOCAL_KEY)
+        if local and not sent.session:
             return LOCAL_CALLER
-        if not key:
-            raise Unauthorized
-        return await run_in_threadpool(self._admit, key)
+        try:
+            return await run_in_threadpool(self._callers().admit, sent._replace(key="") if local else sent)
+        except Unauthorized:
+            if local:  # whoever leaves out the cookie is the local user, too
+                return LOCAL_CALLER
+            raise
 
 
 def is_open(path: str) -> bool:
@@ -88,6 +93,21 @@ def _is_proxied(scope: Scope) -> bool:
     if scope["http_version"] == "1.0":
         return True
     return any(name in _PROXY_HEADERS or name.startswith(_PROXY_PREFIX) for name in Headers(scope=scope))
+
+
+def _credentials(scope: Scope, service: ServiceSettings) -> Credentials:
+    headers = Headers(scope=scope)
+    cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
+    return Credentials(_sent_key(headers), _proxied_user(scope, headers, service), cookie)
+
+
+def _proxied_user(scope: Scope, headers: Headers, service: ServiceSettings) -> str:
+    """Return the name that a trusted proxy sends. Empty if there is none, or if another sender added a second one."""
+    peer = scope.get("state", {}).get("peer")  # not the client, which X-Forwarded-For can change
+    if not service.user_header or not peer or not any(ip_address(peer) in proxy for proxy in service.proxies):
+        return ""
+    names = headers.getlist(service.user_header)
+    return names[0] if len(names) == 1 else ""
 
 
 def _sent_key(headers: Headers) -> str:

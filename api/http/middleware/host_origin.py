@@ -1,7 +1,8 @@
 """Protects the service from web pages of other sites.
 
 Any page can make a browser send requests to this service. Three checks stop it: the Host header (DNS rebinding), the
-Origin header (scripts and forms), and the absence of CORS headers (reading responses).
+Origin header (scripts and forms), and the absence of CORS headers (reading responses). A change with the cookie of a
+session needs the Origin header, which every browser sends.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.auth.sessions import COOKIE
 from api.http.errors import problem_response
 from api.problems import Problem
 from api.settings import LOOPBACK
 
 _SCHEMES = ("http", "https")  # a proxy may add TLS, which is not visible here
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 SAFE_HEADERS = {
@@ -50,7 +54,7 @@ class HostOriginCheck:
                     headers.setdefault(name, value)  # a route may set a stricter one
             await send(message)
 
-        problem = _find_problem(Headers(scope=scope), _own_hosts(scope, self._hosts))
+        problem = _find_problem(scope, _own_hosts(scope, self._hosts))
         await (problem_response(problem) if problem else self._app)(scope, receive, send_with_headers)
 
 
@@ -62,8 +66,15 @@ def _own_hosts(scope: Scope, hosts: Sequence[str]) -> frozenset[str]:
     return frozenset([f"{host}:{port}" for host in (*local, *hosts)] + without_port + list(hosts))
 
 
-def _find_problem(headers: Headers, own: frozenset[str]) -> Problem | None:
+def _find_problem(scope: Scope, own: frozenset[str]) -> Problem | None:
+    headers = Headers(scope=scope)
     host, origin = headers.get("host", ""), headers.get("origin")
+    if (
+        origin is None
+        and scope.get("method") not in _SAFE_METHODS
+        and COOKIE in cookie_parser(headers.get("cookie", ""))
+    ):
+        origin = "an unknown address"
     if host.lower() not in own:
         return Problem(
             type="urn:candor:wrong-host",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Body, Path
+from pydantic import Field
 
 from api.auth.keys import Key, KeyRequest, NewKey
-from api.auth.permissions import Limits, Right
-from api.http.deps import CandorDep, CurrentCaller, Owner
+from api.auth.permissions import Caller, Limits, Right
+from api.errors import KeyNotFound
+from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.router import make_router
 from base.models import FrozenModel
@@ -34,6 +36,8 @@ class Me(FrozenModel):
     """The caller, with their rights and limits."""
 
     key: str
+    user: str = Field(description="id of the user who is signed in or to whom the key belongs")
+    signed_in: bool = Field(description="whether a user is signed in, without a key")
     name: str
     owner: bool
     rights: dict[str, Right]
@@ -43,22 +47,50 @@ class Me(FrozenModel):
 @router.get("/me", responses=problem_responses(503))
 def me(caller: CurrentCaller) -> Me:
     """Get your own name, rights and limits. Without a key, you are the person at this machine."""
-    return Me(key=caller.key, name=caller.name, owner=caller.is_admin, rights=dict(caller.rights), limits=caller.limits)
+    return describe(caller)
+
+
+def describe(caller: Caller) -> Me:
+    """Return what callers may know about themselves."""
+    return Me(
+        key=caller.key, user=caller.user, signed_in=caller.signed_in, name=caller.name, owner=caller.is_admin,
+        rights=dict(caller.rights), limits=caller.limits,
+    )  # fmt: skip
 
 
 @router.get("/keys", responses=problem_responses(503))
-def keys(candor: CandorDep, caller: Owner) -> list[Key]:
-    """List all keys without their secrets, newest first, including expired and revoked keys."""
-    return candor.keys.list()
+def keys(candor: CandorDep, caller: CurrentCaller) -> list[Key]:
+    """List all keys without their secrets, newest first, including expired and revoked keys.
+
+    Owners get all keys, users who are signed in get their own.
+    """
+    return candor.keys.list(_own_user(caller))
 
 
-@router.post("/keys", status_code=201, responses=problem_responses(422, 503))
-def add(candor: CandorDep, caller: Owner, key: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
-    """Create a key. The response contains the secret, which cannot be retrieved later."""
+@router.post("/keys", status_code=201, responses=problem_responses(404, 422, 503))
+def add(candor: CandorDep, caller: CurrentCaller, key: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
+    """Create a key. The response contains the secret, which cannot be retrieved later.
+
+    A user who is signed in creates keys of their own. A key of a user can never do more than the user.
+    """
+    own = _own_user(caller)
+    if own or key.user_id:
+        key = key.model_copy(update={"user_id": candor.users.get(own or key.user_id or "").id})
     return candor.keys.add(key)
 
 
 @router.delete("/keys/{key}", responses=problem_responses(404, 422, 503))
-def revoke(candor: CandorDep, caller: Owner, key: KeyId) -> Key:
+def revoke(candor: CandorDep, caller: CurrentCaller, key: KeyId) -> Key:
     """Revoke a key. It stays in the list, so that the audit log can name it."""
+    own = _own_user(caller)
+    if own and candor.keys.get(key).user_id != own:
+        raise KeyNotFound(f"There is no key {key!r}.")
     return candor.keys.revoke(key)
+
+
+def _own_user(caller: Caller) -> str | None:
+    """Return the user to whose keys the caller is limited, or None for an owner. Raises Forbidden for others."""
+    if caller.signed_in and not caller.is_admin:
+        return caller.user
+    caller.require_admin()
+    return None

@@ -134,6 +134,16 @@ export const job = (jobId) => call(`v1/jobs/${id(jobId)}`);
 export const cancelJob = (jobId) => post(`v1/jobs/${id(jobId)}/cancel`);
 export const journal = (runId) => call(`v1/runs/${id(runId)}/journal`);
 
+export const signInMethods = () => call("v1/session");
+export const signIn = (name, password) => post("v1/session", {name, password});
+export const signOut = () => remove("v1/session");
+export const acceptInvitation = (token, password) => post("v1/session/invitation", {token, password});
+export const users = () => call("v1/users");
+export const groups = () => call("v1/groups");
+export const addUser = (user) => post("v1/users", user);
+export const changeUser = (userId, changes) => send("PATCH", `v1/users/${id(userId)}`, changes);
+export const inviteUser = (userId) => post(`v1/users/${id(userId)}/invitation`);
+
 export const keys = () => call("v1/keys");
 export const addKey = (key) => post("v1/keys", key);
 export const revokeKey = (keyId) => remove(`v1/keys/${id(keyId)}`);

@@ -5,7 +5,7 @@ import {badge, failure, h, loading} from "../lib/dom.js";
 import {actionsHead, choice, confirmButton, field, tryAction} from "../parts/forms.js";
 import {formatTime} from "../lib/format.js";
 
-const RIGHTS = [["read", "Read"], ["write", "Read and write"], ["admin", "Full access"]];
+export const RIGHTS = [["read", "Read"], ["write", "Read and write"], ["admin", "Full access"]];
 const DAYS = [["", "never"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]];
 const DAY_MS = 86_400_000;
 
@@ -92,12 +92,17 @@ function table(keys, revoke) {
     h("tbody", {}, keys.map((key) => row(key, revoke)))));
 }
 
+/** Rights by collection, one a line. */
+export function rightsList(rights) {
+  return Object.entries(rights).map(([collection, right]) => h("div", {}, `${right} ${collection === "*" ? "everything" : collection}`));
+}
+
 function row(key, revoke) {
   const ended = key.revoked_at ? "revoked" : key.expires_at && Date.parse(key.expires_at) < Date.now() ? "expired" : "";
   const limits = [["requests", key.limits.requests_per_day], ["tokens", key.limits.tokens_per_day], ["bytes uploaded", key.limits.upload_bytes_per_day]].filter(([, limit]) => limit);
   return h("tr", {},
     h("td", {}, h("strong", {}, key.name), " ", ended && badge(ended), h("div", {class: "note"}, key.id)),
-    h("td", {}, Object.entries(key.rights).map(([collection, right]) => h("div", {}, `${right} ${collection === "*" ? "everything" : collection}`))),
+    h("td", {}, rightsList(key.rights)),
     h("td", {}, limits.map(([unit, limit]) => h("div", {}, `${limit.toLocaleString("en")} ${unit} per day`))),
     h("td", {}, key.last_used_at ? formatTime(key.last_used_at) : "never", h("div", {class: "note"}, `${key.requests_today.toLocaleString("en")} today`)),
     h("td", {}, key.expires_at ? formatTime(key.expires_at) : "never"),

@@ -1,37 +1,79 @@
-/* The sign-in page, shown when the server requires an API key. */
+/* The sign-in page, shown when the server requires a user or an API key, and the page of an invitation. */
 
 import * as api from "../lib/api.js";
 import {failure, h} from "../lib/dom.js";
 import {Problem} from "../lib/errors.js";
 import {forgetKey, hasKey, storeKey} from "../lib/session.js";
+import {field} from "../parts/forms.js";
 
-/** Ask for a key, and call `done` when the server accepts one. */
-export function showSignIn(container, done) {
-  const errorBox = h("div", {}, hasKey() && h("p", {class: "fault", role: "alert"}, "Your key is no longer valid."));
+/** Ask for a name and password, or a key, and call `done` when the server accepts them. */
+export async function showSignIn(container, done) {
+  const failed = location.hash === "#/signin-failed";
+  if (failed) history.replaceState(null, "", "#/");
+  const message = failed ? "The identity provider has not signed you in here. Ask the owner of this service." : hasKey() && "Your key is no longer valid.";
+  const errorBox = h("div", {}, message && h("p", {class: "fault", role: "alert"}, message));
+  forgetKey();
+  const page = location.hash.slice(1) || "/";
+  container.replaceChildren();
+  const methods = await api.signInMethods().catch(() => ({}));
+  const keys = keyForm(errorBox, done);
+  container.replaceChildren(h("div", {class: "signin"},
+    h("h1", {}, "Sign in"),
+    methods.password && passwordForm(errorBox, done),
+    methods.oidc && h("p", {}, h("a", {href: `v1/session/oidc?${new URLSearchParams({page})}`}, "Sign in with your organization")),
+    errorBox,
+    methods.password || methods.oidc ? h("details", {}, h("summary", {}, "Use an API key"), keys) : keys));
+  container.querySelector("input").focus();
+}
+
+/** Let the person of an invitation choose a password. */
+export function showInvitation(container, token, done) {
+  const errorBox = h("div", {});
+  const password = passwordField("new-password", {minlength: 10, maxlength: 200});
+  container.replaceChildren(h("div", {class: "signin"}, h("h1", {}, "Welcome"), h("p", {}, "Choose a password of at least 10 characters."),
+    form(errorBox, done, () => api.acceptInvitation(token, password.value), [field("Password", password)]), errorBox));
+  password.focus();
+}
+
+function passwordForm(errorBox, done) {
+  const name = h("input", {name: "name", required: true, autocomplete: "username", spellcheck: "false", maxlength: 100});
+  const password = passwordField("current-password", {});
+  return form(errorBox, done, () => api.signIn(name.value, password.value), [field("Name", name), field("Password", password)]);
+}
+
+function keyForm(errorBox, done) {
   const key = h("input", {type: "password", name: "key", required: true, autocomplete: "off", spellcheck: "false", "aria-label": "Key"});
-  const submit = h("button", {type: "submit", class: "main"}, "Sign in");
-  const element = h("form", {class: "signin", on: {submit: async (event) => {
-    event.preventDefault();
-    submit.disabled = true;
-    errorBox.replaceChildren();
+  const signIn = async () => {
     storeKey(key.value.trim());
     try {
       await api.me();
-      done();
     } catch (error) {
       forgetKey();
-      const wrong = error instanceof Problem && error.status === 401;
-      errorBox.replaceChildren(wrong ? h("p", {class: "fault", role: "alert"}, "This key is not valid. It is wrong, expired or revoked.") : failure(error));
+      throw error instanceof Problem && error.status === 401 ? new Problem(401, {title: "This key is not valid", detail: "It is wrong, expired or revoked.", type: "", remedy: ""}) : error;
+    }
+  };
+  return h("div", {}, h("p", {}, "This service requires an API key. The key stays in this tab until you close it."),
+    form(errorBox, done, signIn, [key]),
+    h("p", {class: "note"}, "To create a key, run ", h("code", {}, "candor keys add NAME"), " on the server."));
+}
+
+function passwordField(autocomplete, more) {
+  return h("input", {type: "password", name: "password", required: true, autocomplete, ...more});
+}
+
+function form(errorBox, done, act, fields) {
+  const submit = h("button", {type: "submit", class: "main"}, "Sign in");
+  return h("form", {class: "find", on: {submit: async (event) => {
+    event.preventDefault();
+    submit.disabled = true;
+    errorBox.replaceChildren();
+    try {
+      await act();
+      done();
+    } catch (error) {
+      errorBox.replaceChildren(failure(error));
     } finally {
       submit.disabled = false;
     }
-  }}},
-  h("h1", {}, "Sign in"),
-  h("p", {}, "This service requires an API key. The key stays in this tab until you close it."),
-  h("div", {class: "find"}, key, submit), errorBox,
-  h("p", {class: "note"}, "To create a key, run ", h("code", {}, "candor keys add NAME"), " on the server."));
-  forgetKey();
-  container.replaceChildren(element);
-  key.focus();
-  return {};
+  }}}, fields, submit);
 }

@@ -18,6 +18,7 @@ import httpx
 import pytest
 import sqlalchemy as sql
 
+from api.auth.callers import Credentials
 from api.auth.keys import KeyRequest
 from api.auth.permissions import Limits, Right
 from api.bootstrap import Candor
@@ -95,7 +96,8 @@ class TestRest:
         secret, key = made.json()["secret"], made.json()["key"]
         me = http.get("/v1/me", headers=bearer(secret)).json()
         assert me == {
-            "key": key["id"], "name": "Reader", "owner": False, "rights": {"papers": "read"},
+            "key": key["id"], "user": "", "signed_in": False, "name": "Reader", "owner": False,
+            "rights": {"papers": "read"},
             "limits": {"requests_per_day": None, "tokens_per_day": None, "upload_bytes_per_day": None},
         }  # fmt: skip
         [listed] = http.get("/v1/keys").json()
@@ -169,7 +171,7 @@ class TestUploadsPerDay:
     def test_concurrent_uploads_are_counted_together(self, candor: Candor, tmp_path: Path) -> None:
         limits = Limits(upload_bytes_per_day=100)
         made = candor.keys.add(KeyRequest(name="x", rights={"papers": Right.WRITE}, limits=limits))
-        caller = candor.keys.authenticate(made.secret)
+        caller = candor.callers.find(made.key.id)
         file = tmp_path / "received"
         file.write_bytes(b"x" * 60)
         assert candor.keys.uploads_left(caller) == 100  # as two requests see it that arrive together
@@ -182,14 +184,14 @@ class TestUploadsPerDay:
         made = candor.keys.add(
             KeyRequest(name="x", rights={"papers": Right.WRITE}, limits=Limits(upload_bytes_per_day=100))
         )
-        caller = candor.keys.authenticate(made.secret)
+        caller = candor.callers.find(made.key.id)
         file = tmp_path / "received"
         file.write_bytes(b"x" * 60)
         candor.keys.count_upload(caller, file.stat().st_size)
         with candor.engine.begin() as connection:
             connection.execute(sql.text("UPDATE keys SET last_day = '2020-01-01'"))
         assert candor.keys.uploads_left(caller) == 100
-        candor.keys.authenticate(made.secret)
+        candor.callers.admit(Credentials(key=made.secret))
         assert candor.keys.get(made.key.id).uploaded_today == 0
 
     def test_the_limit_is_listed(self, run: Run) -> None:

@@ -48,7 +48,7 @@ def test_commands_come_first_and_groups_after_them() -> None:
     ]  # fmt: skip
     assert GROUPS == [
         "agents", "approvals", "audit", "documents", "eval", "keys", "memories", "plans", "runs", "skills", "sources",
-        "table", "tools",
+        "table", "tools", "users",
     ]  # fmt: skip
     assert set(COMMANDS["eval"].commands) == {
         "calibrate", "from-ratings", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",

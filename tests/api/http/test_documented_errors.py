@@ -15,6 +15,7 @@ import httpx
 import pytest
 import sqlalchemy as sql
 
+from api.auth.callers import Credentials
 from api.auth.keys import KeyRequest
 from api.auth.permissions import Limits
 from api.bootstrap import Candor
@@ -73,6 +74,8 @@ def reached(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> dic
                 tables = sql.MetaData()
                 tables.reflect(connection)
                 tables.drop_all(connection)
+            sign_in = Asked("/v1/session", {"name": "x", "password": "x"})  # the rule has no name
+            statuses["POST /v1/session"].add(_ask(http, "POST /v1/session", sign_in))
             for route, _ in routes:
                 asked = _filled(ROUTES[route], known)
                 for headers in ({}, {"X-API-Key": f"candor_{'0' * 12}_x"}):
@@ -97,7 +100,7 @@ def _described(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any
 def _ways(rule: Rule, route: str, operation: dict[str, Any], known: Names, candor: Candor) -> Iterator[Asked]:
     right = _filled(rule, known)
     spent = candor.keys.add(KeyRequest(name="spent", rights={"*": "admin"}, limits=Limits(requests_per_day=1))).secret
-    candor.keys.authenticate(spent)
+    candor.callers.admit(Credentials(key=spent))
     weak = candor.keys.add(KeyRequest(name="weak", rights={"papers": "read"})).secret
     others = candor.keys.add(KeyRequest(name="others", rights={"others": "admin"})).secret
     for headers in (

@@ -1,0 +1,93 @@
+"""Who asks: the caller of a request, by an API key, by a session, or by the name that a trusted proxy sends.
+
+All of them end in a ``Caller`` with rights over collections, and nothing else decides what a request may do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from api.auth.keys import Key, Keys
+from api.auth.permissions import LOCAL_CALLER, Caller, intersection
+from api.auth.sessions import Sessions, TokenKind
+from api.auth.users import User, Users, login_of
+from api.errors import KeyNotFound, Unauthorized, UserNotFound
+
+
+class Credentials(NamedTuple):
+    """What a request says about its caller. The first that is not empty counts."""
+
+    key: str = ""
+    user: str = ""
+    """The name of a user, from a trusted proxy."""
+    session: str = ""
+
+
+class Callers:
+    """Finds callers. Calls block."""
+
+    def __init__(self, keys: Keys, users: Users, sessions: Sessions) -> None:
+        self._keys, self._users, self.sessions = keys, users, sessions
+
+    def admit(self, sent: Credentials) -> Caller:
+        """Return the caller, and count the request of a key. Raises Unauthorized, LimitReached."""
+        caller = self._current(sent)
+        if sent.key:
+            self._keys.count_request(caller.key)
+        return caller
+
+    def is_current(self, sent: Credentials, caller: Caller) -> bool:
+        """Return whether these still make the same caller, with the same rights."""
+        try:
+            return self._current(sent) == caller
+        except Unauthorized:
+            return False
+
+    def find(self, holder: str) -> Caller:
+        """Return the caller with the id of a key or user; an empty one is the local user. Raises UserNotFound."""
+        if not holder:
+            return LOCAL_CALLER
+        try:
+            return self._of_key(self._keys.get(holder))
+        except KeyNotFound:
+            return self._of_user(self._users.get(holder))
+
+    def any(self) -> bool:
+        """Return whether a valid key or a user exists who could sign in."""
+        return self._keys.has_valid() or any(not user.disabled for user in self._users.list())
+
+    def sign_in(self, name: str, password: str, address: str) -> User:
+        """Return the user with this name and password. Raises SignInFailed, TooManyAttempts."""
+        with self.sessions.attempt(login_of(name), address):
+            return self._users.check_password(name, password)
+
+    def _current(self, sent: Credentials) -> Caller:
+        if sent.key:
+            key = self._keys.authenticate(sent.key)
+            if key.user_id:
+                self._of_user(self._users.get(key.user_id), active=True)
+            return self._of_key(key)
+        try:
+            user = self._users.named(sent.user).id if sent.user else self._session_user(sent.session)
+            return self._of_user(self._users.get(user), active=True)
+        except UserNotFound as error:
+            raise Unauthorized(f"{error} The proxy signed them in. Add them: candor users add NAME.") from error
+
+    def _session_user(self, token: str) -> str:
+        user = self.sessions.user(token, TokenKind.SESSION) if token else None
+        if user is None:
+            raise Unauthorized
+        return user
+
+    def _of_user(self, user: User, *, active: bool = False) -> Caller:
+        """Return the user as a caller. Raises Unauthorized for a disabled user who must be active."""
+        if active and user.disabled:
+            raise Unauthorized
+        return Caller(key=user.id, user=user.id, name=user.name, rights=self._users.rights(user))
+
+    def _of_key(self, key: Key) -> Caller:
+        """Return the holder of a key. A key of a user can do what both may do."""
+        rights = key.rights
+        if key.user_id:
+            rights = intersection(rights, self._users.rights(self._users.get(key.user_id)))
+        return Caller(key=key.id, user=key.user_id or "", name=key.name, rights=rights, limits=key.limits)

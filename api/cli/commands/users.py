@@ -1,0 +1,152 @@
+"""``candor users``: users of the service, their groups and rights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.common import (
+    Home,
+    Json,
+    command_group,
+    make_candor,
+    parse_rights,
+    print_list,
+    print_result,
+    print_text,
+    show_rights,
+    valid_request,
+)
+
+if TYPE_CHECKING:
+    from api.auth.users import UserChange
+
+app = command_group("users", "Add, invite, change and disable users, and set the rights of groups.")
+
+Name = Annotated[str, typer.Argument(help="Name of the user.")]
+Rights = Annotated[
+    list[str] | None,
+    typer.Option("--right", "-r", help="COLLECTION=read, write or admin; '*' for all collections. Repeatable."),
+]
+Groups = Annotated[list[str] | None, typer.Option("--group", "-g", help="Group of the user. Repeatable.")]
+Email = Annotated[str, typer.Option("--email", help="Address that finds the user at the first sign-in over OIDC.")]
+
+
+@app.command("add")
+def add(
+    name: Name, right: Rights = None, group: Groups = None, email: Email = "", as_json: Json = False, home: Home = None
+) -> None:
+    """Add a user. Invite them next, unless they sign in over OIDC or a proxy.
+
+    Example: candor users add ada --right papers=write --group Editors
+    """
+    from api.auth.users import NewUser
+
+    new = valid_request(NewUser, name=name, rights=parse_rights(right or ()), groups=group or (), email=email or None)
+    print_result(make_candor(home).users.add(new), f"Added {name}. Next: candor users invite {name}", as_json)
+
+
+@app.command("invite")
+def invite(name: Name, as_json: Json = False, home: Home = None) -> None:
+    """Print a link with which a user chooses a password, once, within 7 days. Also for a forgotten password.
+
+    Example: candor users invite ada
+    """
+    from api.auth.sessions import TokenKind
+
+    candor = make_candor(home)
+    token = candor.callers.sessions.start(candor.users.named(name).id, TokenKind.INVITATION)
+    service = candor.settings.service
+    link = f"{service.address(f'http://{service.host}:{service.port}')}/#/invitation/{token}"
+    print_result({"link": link}, f"Send this link to {name}:", as_json)
+    if not as_json:
+        print_text(link)
+
+
+@app.command("list")
+def list_all(as_json: Json = False, home: Home = None) -> None:
+    """List the users, by name.
+
+    Example: candor users
+    """
+    found = make_candor(home).users.list()
+    rows = [
+        (
+            user.name,
+            show_rights(user.rights),
+            ", ".join(user.groups),
+            "disabled" if user.disabled else "password" if user.has_password else "no password",
+            user.email or "",
+        )
+        for user in found
+    ]
+    print_list(found, ("name", "own rights", "groups", "state", "e-mail"), rows, as_json)
+
+
+@app.command("set")
+def change(
+    name: Name, right: Rights = None, group: Groups = None, email: Email = "", as_json: Json = False, home: Home = None
+) -> None:
+    """Replace a user's own rights, groups or e-mail address. What is not given stays.
+
+    Example: candor users set ada --right papers=read --group Readers
+    """
+    from api.auth.users import UserChange
+
+    rights = parse_rights(right) if right else None
+    changes = valid_request(UserChange, rights=rights, groups=group or None, email=email or None)
+    _change(name, changes, f"Changed {name}.", as_json, home)
+
+
+@app.command("disable")
+def disable(
+    name: Name,
+    undo: Annotated[bool, typer.Option("--undo", help="Enable the user again.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Disable a user. Sessions, invitations and keys of the user end at once.
+
+    Example: candor users disable ada
+    """
+    from api.auth.users import UserChange
+
+    _change(name, UserChange(disabled=not undo), f"{'Enabled' if undo else 'Disabled'} {name}.", as_json, home)
+
+
+@app.command("groups")
+def groups(as_json: Json = False, home: Home = None) -> None:
+    """List the groups with their rights.
+
+    Example: candor users groups
+    """
+    found = make_candor(home).users.groups()
+    print_list(found, ("group", "rights"), [(each.name, show_rights(each.rights)) for each in found], as_json)
+
+
+@app.command("group")
+def set_group(
+    name: Annotated[str, typer.Argument(help="Name of the group.")],
+    right: Rights = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the group.")] = False,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Add a group, or replace its rights. The rights of its members change at once.
+
+    Example: candor users group Editors --right papers=write
+    """
+    from api.auth.users import Group
+
+    users, group = make_candor(home).users, valid_request(Group, name=name, rights=parse_rights(right or ()))
+    if delete:
+        users.delete_group(name)
+    else:
+        users.set_group(group)
+    print_result(group, f"{'Deleted' if delete else 'Set'} the group {name}.", as_json)
+
+
+def _change(name: str, changes: UserChange, told: str, as_json: bool, home: Home) -> None:
+    users = make_candor(home).users
+    print_result(users.change(users.named(name).id, changes), told, as_json)
