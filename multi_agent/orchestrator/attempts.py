@@ -112,7 +112,11 @@ class Attempts:
     async def _revise(self) -> Plan | None:
         """Return another plan, or None if no revision is allowed, worth trying or different from earlier plans."""
         settings = self._dependencies.settings
-        if self._request.mode in ("fast", "direct") or len(self._attempts) > settings.max_revisions:
+        if (
+            self._request.mode in ("fast", "direct")
+            or self._request.report
+            or len(self._attempts) > settings.max_revisions
+        ):
             return None
         if self._answer and self._answer.hopeless:
             await self._bus.publish(RevisionDeclined(reason=self._answer.hopeless))

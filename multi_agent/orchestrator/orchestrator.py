@@ -96,7 +96,10 @@ class Orchestrator(RunDependencies):
         """
         valid = self.validate(Request(question=request) if isinstance(request, str) else request)
         dependencies = replace(self, registry=allowed_registry(self.registry, self.tools, valid.request.sources))
-        run = Run(dependencies, valid.request, valid.plan, run_id or new_run_id(), listeners, examples, pausing, like)
+        run = Run(
+            dependencies, valid.request, valid.plan, run_id or new_run_id(), listeners, examples, pausing, like,
+            self.research,
+        )  # fmt: skip
         with watched():
             return await run.execute()
 

@@ -24,6 +24,7 @@ from multi_agent.values.context import (
     Synthesis,
 )
 from multi_agent.values.document_filter import Selection
+from multi_agent.values.report import ReportSection
 from vectorstore.models import Scalar
 
 
@@ -228,6 +229,7 @@ class Answer(FrozenModel):
         default=(), description="statements that may contradict each other, with their documents; votes are among them"
     )
     searched: Selection | None = Field(default=None, description="documents that match the filter; null without filter")
+    sections: tuple[ReportSection, ...] = Field(default=(), description="of a report; their claims are in this order")
     coverage: Coverage = Coverage()
     summary: ExecutionSummary = ExecutionSummary()
     usage: Usage = Usage()

@@ -13,6 +13,7 @@ from multi_agent.settings.research import Budget, Source
 from multi_agent.values.document_filter import DocumentFilter
 from multi_agent.values.plan import Plan
 from multi_agent.values.remembered import EXCHANGES, Exchange
+from multi_agent.values.report import ReportOptions
 
 LONGEST = 20_000
 """Maximum characters of a question or query. Longer texts belong in the collection as documents."""
@@ -123,6 +124,9 @@ class Request(FrozenModel):
     search: bool = Field(default=True, description="search the collection in addition to `rag_results`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
     fork: Fork | None = Field(default=None, description="the run that this one repeats up to a step; null for none")
+    report: ReportOptions | None = Field(
+        default=None, description="write a report with a run for each section; null for an answer"
+    )
 
     def validated(self) -> Request:
         """Strip the question. Raises AgentError for an empty or too long question, and for conflicting options.

@@ -7,9 +7,10 @@ contains the stored answer and its run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from importlib import import_module
+from itertools import islice
 from pathlib import PurePath
 
 from pydantic import Field
@@ -95,6 +96,15 @@ class Part(FrozenModel):
     lines: tuple[str, ...]
 
 
+class Section(FrozenModel):
+    """A section of a report."""
+
+    heading: str
+    layout: Layout
+    statements: tuple[Statement, ...]
+    lines: tuple[str, ...] = Field(description="what was searched without an answer, or gaps")
+
+
 class Report(FrozenModel):
     """The texts of an exported answer, in reading order."""
 
@@ -102,7 +112,8 @@ class Report(FrozenModel):
     question: str
     status: str
     layout: Layout = Field(description="whether the statements are a paragraph or the entries of a list")
-    statements: tuple[Statement, ...]
+    statements: tuple[Statement, ...] = Field(description="of an answer; those of a report are in its sections")
+    sections: tuple[Section, ...] = Field(description="of a report; empty for an answer")
     parts: tuple[Part, ...]
     sources: tuple[Source, ...]
     calculations: tuple[Calculation, ...]
@@ -111,23 +122,35 @@ class Report(FrozenModel):
     @classmethod
     def of(cls, run: RunSummary, answer: Answer) -> Report:
         """Build the report of an answer."""
+        statements = tuple(map(_statement, answer.claims))
         return cls(
             run_id=run.run_id,
             question=_plain(answer.completed_question or answer.question),
-            status=_status(answer),
+            status=f"{_status(answer)} · {run.started_at:%Y-%m-%d}" if answer.sections else _status(answer),
             layout=answer.layout,
-            statements=tuple(
-                Statement(
-                    text=_plain(claim.text),
-                    marks=_marks(claim),
-                    remark=UNSUPPORTED if claim.remark == "unsupported" else claim.remark,
-                )
-                for claim in answer.claims
-            ),
+            statements=() if answer.sections else statements,
+            sections=tuple(_sections(answer, statements)),
             parts=tuple(part for part in _parts(answer) if part.lines),
             sources=tuple(map(_source, answer.cited)),
             calculations=tuple(map(_calculation, answer.computations)),
             facts=_facts(run, answer),
+        )
+
+    @property
+    def evidence_heading(self) -> str:
+        """The heading of the sources."""
+        return "References" if self.sections else "Evidence"
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The headings of a report. Empty for an answer."""
+        if not self.sections:
+            return ()
+        own = [each.heading for each in self.sections] + [each.heading for each in self.parts]
+        return (
+            *own,
+            *([self.evidence_heading] if self.sources else []),
+            *(["Computations"] if self.calculations else []),
         )
 
     def bullet(self, number: int) -> str:
@@ -171,6 +194,21 @@ _FORMATS = {
 }
 
 
+def _statement(claim: Claim) -> Statement:
+    remark = UNSUPPORTED if claim.remark == "unsupported" else claim.remark
+    return Statement(text=_plain(claim.text), marks=_marks(claim), remark=remark)
+
+
+def _sections(answer: Answer, statements: Sequence[Statement]) -> Iterator[Section]:
+    """Yield the sections of a report with their statements, in the layout of its text."""
+    left = iter(statements)
+    layout: Layout = "list" if "\n- " in answer.answer else "prose"
+    for each in answer.sections:
+        lines = tuple(map(_plain, each.notes))
+        own = tuple(islice(left, each.claims))
+        yield Section(heading=_plain(each.title), layout=layout, statements=own, lines=lines)
+
+
 def _marks(claim: Claim) -> tuple[str, ...]:
     marks = (*map(str, claim.evidence), *(f"C{number}" for number in claim.computations))
     return marks if claim.stands else ()
@@ -206,6 +244,12 @@ def gaps_heading(answer: Answer) -> str:
 
 
 def _parts(answer: Answer) -> list[Part]:
+    if answer.sections:
+        return [
+            _part(OTHER_VALUES, contradictions_of(answer)),
+            _part(gaps_heading(answer), answer.missing),
+            _part("How the sections were researched", [str(each) for each in answer.sections if each.run]),
+        ]
     on_the_way = [
         f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
     ]

@@ -23,15 +23,23 @@ def render(run: RunSummary, answer: Answer) -> bytes:
 def _blocks(report: Report) -> Iterator[str]:
     yield f"# {_text(report.question)}"
     yield f"**{report.status}**"
+    if report.contents:
+        yield "\n".join(f"{number}. {_text(each)}" for number, each in enumerate(report.contents, 1))
     statements = [_statement(each) for each in report.statements]
     if statements:
         yield _start(" ".join(statements)) if report.layout == "prose" else _entries(report, statements)
+    for section in report.sections:
+        yield f"## {_text(section.heading)}"
+        if stated := [_statement(each) for each in section.statements]:
+            yield _items(stated) if section.layout == "list" else _start(" ".join(stated))
+        if section.lines:
+            yield _items([_text(line) for line in section.lines])
     for part in report.parts:
         yield f"## {part.heading}"
         lines = [_text(line) for line in part.lines]
         yield _items(lines) if len(lines) > 1 else _start(lines[0])
     if report.sources:
-        yield "## Evidence"
+        yield f"## {report.evidence_heading}"
     for source in report.sources:
         yield f"**[{source.mark}]** {_text(source.where)}"
         yield f"> {_text(source.shown)}"

@@ -53,8 +53,8 @@ class RecordedModels(Models):
 class MemoryTrace(Trace):
     """The trace of a replayed run, in memory. Its model calls are the recorded ones."""
 
-    def __init__(self, calls: RecordedCalls) -> None:
-        self._calls = calls
+    def __init__(self, calls: RecordedCalls, stored: Trace) -> None:
+        self._calls, self._stored = calls, stored
         self.observed: Environment | None = None
         self.recorded: list[Event] = []
 
@@ -79,6 +79,10 @@ class MemoryTrace(Trace):
 
     def journal_entries(self, run_id: str) -> list[JournalEntry]:
         return []
+
+    def ended_answer(self, run_id: str) -> Answer | None:
+        """Return the stored answer of the run of a section. Raises RunNotFound, since a replay researches none."""
+        return self._stored.answer(run_id)
 
 
 class RecordedToolCalls(ToolCalls):

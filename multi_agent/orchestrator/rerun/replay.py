@@ -71,7 +71,7 @@ class _Replaying:
         self._stopped = recording.run.status == "cancelled"
         self._settings = settings_of(recording.environment) or parts.settings
         self._calls = RecordedCalls(self._events, recording.calls)
-        self._trace = MemoryTrace(self._calls)
+        self._trace = MemoryTrace(self._calls, parts.trace)
         self._task: asyncio.Task[object] | None = None
 
     async def compare(self) -> Replay:
