@@ -9,7 +9,7 @@ from multi_agent.agents.findings_analyst import EVERYTHING
 from multi_agent.model import Usage
 from multi_agent.orchestrator.sections import ResearchedSection
 from multi_agent.values.answer import Answer, Computed, Quote, Status
-from multi_agent.values.context import AnswerPart, Claim, ResearchContext, Synthesis
+from multi_agent.values.context import AnswerPart, Claim, ResearchContext
 from multi_agent.values.plan import Plan, Step
 from multi_agent.values.report import ReportFormat, ReportSection
 
@@ -25,19 +25,13 @@ _SUMMARY = (
 def closing_plan(question: str, form: ReportFormat) -> Plan:
     """Return the plan of what is written after the sections."""
     inputs: dict[str, Any] = {"focus": question, "sources": [], "analysis_types": list(EVERYTHING)}
-    layout = "list" if form == "bullet_points" else "prose"
+    layout: dict[str, Any] = {"format": "list" if form == "bullet_points" else "prose"}
     return Plan(
         goal=question,
         mode="direct",
         steps=(
             Step(id=_ANALYSIS, agents=("FindingsAnalyst",), instruction="", inputs=inputs),
-            Step(
-                id="summary",
-                agents=("Synthesizer",),
-                instruction=_SUMMARY,
-                needs=(_ANALYSIS,),
-                inputs={"format": layout},
-            ),
+            Step(id="summary", agents=("Synthesizer",), instruction=_SUMMARY, needs=(_ANALYSIS,), inputs=layout),
         ),
     )
 
@@ -56,11 +50,15 @@ def as_report(
         found = each.answer
         claims = found.claims if each.answered else ()
         merged.add(_heading(each), claims, found.evidence, found.computations)
-    if analysis := _analysis(context):
+    if form == "executive_summary":
+        runs = tuple(str(_heading(each)) for each in done)
+        merged.add(ReportSection(title="Sections", claims=0, notes=runs), (), (), ())
+    for analysis in [each.synthesis for each in context.findings if each.step == _ANALYSIS][-1:] if context else ():
         quotes = [Quote.of(item, item.name) for item in analysis.evidence]
         gaps = tuple(f"Gap: {gap}" for gap in analysis.missing)
         merged.add(ReportSection(title=closing, claims=0, notes=gaps), analysis.claims, quotes, ())
-    parts = [AnswerPart(part=each.planned.title, verdict="answered" if each.answered else "not_found") for each in done]
+    verdicts = ((each.planned.title, "answered" if each.answered else "not_found") for each in done)
+    unanswered = (f"{each.planned.title}: {each.answer.outcome}" for each in done if not each.answered)
     paid = sum((each.answer.usage for each in done if not each.planned.run), Usage())
     return answer.model_copy(
         update={
@@ -72,11 +70,8 @@ def as_report(
             "evidence": tuple(merged.evidence()),
             "computations": tuple(merged.computations),
             "sections": tuple(merged.sections),
-            "parts": tuple(parts),
-            "missing": (
-                *answer.missing,
-                *(f"{each.planned.title}: {each.answer.outcome}" for each in done if not each.answered),
-            ),
+            "parts": tuple(AnswerPart.model_validate({"part": title, "verdict": each}) for title, each in verdicts),
+            "missing": (*answer.missing, *unanswered),
             "coverage": max((each.answer.coverage for each in done), key=lambda read: read.chunks_considered),
             "summary": _summary(answer, done),
             "usage": (answer.usage + paid).model_copy(update={"seconds": answer.usage.seconds}),
@@ -125,11 +120,6 @@ def _unanswered(answer: Answer) -> Iterator[str]:
     if answer.found:
         yield answer.found
     yield from (f"Missing: {each}" for each in answer.missing)
-
-
-def _analysis(context: ResearchContext | None) -> Synthesis | None:
-    found = [each.synthesis for each in context.findings if each.step == _ANALYSIS] if context else []
-    return found[-1] if found else None
 
 
 class _Merged:

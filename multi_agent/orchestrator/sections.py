@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,9 +14,7 @@ from multi_agent.model import LLM
 from multi_agent.orchestrator.planning.dependencies import RunDependencies
 from multi_agent.prompt import Prompt
 from multi_agent.settings.research import Budget
-from multi_agent.storage.trace import Trace
 from multi_agent.values.answer import Answer, Computed, Quote, Status
-from multi_agent.values.bus import Subscriber
 from multi_agent.values.context import Computation, ContextUpdate, Evidence, Finding, Synthesis
 from multi_agent.values.events import Event, StepFinished, StepStarted
 from multi_agent.values.report import MOST_SECTIONS, PlannedSection
@@ -61,18 +59,10 @@ class ResearchedSection(NamedTuple):
         return self.answer.status in (Status.ANSWERED, Status.PARTIAL)
 
 
-class Research(Protocol):
-    """Researches a request, like ``Orchestrator.research``."""
-
-    def __call__(
-        self, request: Request, *listeners: Subscriber, run_id: str | None, pausing: Callable[[], bool]
-    ) -> Awaitable[Answer]: ...
-
-
-class PublishStep(Protocol):
-    """Publishes an event of a step, like ``MessageBus.publish``."""
-
-    def __call__(self, body: StepStarted | StepFinished, *, step: str) -> Awaitable[Event]: ...
+Research = Callable[..., Awaitable[Answer]]
+"""Researches a request, like ``Orchestrator.research``."""
+PublishStep = Callable[..., Awaitable[Event]]
+"""Publishes an event of a step, like ``MessageBus.publish``."""
 
 
 class Sections:
@@ -85,7 +75,7 @@ class Sections:
         self, dependencies: RunDependencies, request: Request, run_id: str, spent: BudgetUsage, research: Research,
         pausing: Callable[[], bool], publish: PublishStep,
     ) -> None:  # fmt: skip
-        self._trace: Trace = dependencies.trace
+        self._trace = dependencies.trace
         self._collection, self._model = dependencies.library.collection, dependencies.models.get(request.model).model
         self._request, self._budget = request, request.budget or dependencies.settings.budget
         self._id, self._spent = run_id, spent

@@ -72,8 +72,10 @@ def report(
     Examples: candor report "How do the pumps compare?" -c papers --outline-only; candor report "How do the pumps
     compare?" -c papers --section "Cold" --section "Noise=Which pump is the quietest?" --out pumps.docx
     """
+    from api.auth.permissions import LOCAL_CALLER
     from api.cli.ask.run import make_budgeted, run_question, show_and_end
     from api.services.exports.export import choose_format
+    from api.services.research.runs import export_run
 
     if out:
         choose_format(None, out.name)  # before anything is paid
@@ -94,8 +96,9 @@ def report(
         limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
         request = make_budgeted(question, options, limits, candor.settings.research.budget)
         answer = run_question(candor.panel, candor.collections, request, selection(collection), progress=not as_json)
-    written = _write(candor, answer, out) if out else ""
-    show_and_end(answer, home, as_json=as_json, note=written)
+    if out:
+        write_file(out, export_run(candor.trace, answer.run_id, LOCAL_CALLER, choose_format(None, out.name)).content)
+    show_and_end(answer, home, as_json=as_json, note=f"Wrote {out}." if out else "")
 
 
 def _section(written: str) -> dict[str, str]:
@@ -137,13 +140,3 @@ def _resume(candor: Candor, run_id: str, *, progress: bool) -> Answer:
         return resume_run(candor.panel, candor.collections, run.run_id, progress=progress)
     request = continued(candor.trace, run.run_id, LOCAL_CALLER)
     return run_question(candor.panel, candor.collections, request, run.collection, progress=progress)
-
-
-def _write(candor: Candor, answer: Answer, out: Path) -> str:
-    from api.auth.permissions import LOCAL_CALLER
-    from api.services.exports.export import choose_format
-    from api.services.research.runs import export_run
-
-    exported = export_run(candor.trace, answer.run_id, LOCAL_CALLER, choose_format(None, out.name))
-    write_file(out, exported.content)
-    return f"Wrote {out}."

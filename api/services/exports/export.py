@@ -90,19 +90,12 @@ class Calculation(FrozenModel):
 
 
 class Part(FrozenModel):
-    """A further section of the answer, one line per item."""
+    """A further section of the answer, one line per item, or a section of a report, with its statements."""
 
     heading: str
     lines: tuple[str, ...]
-
-
-class Section(FrozenModel):
-    """A section of a report."""
-
-    heading: str
-    layout: Layout
-    statements: tuple[Statement, ...]
-    lines: tuple[str, ...] = Field(description="what was searched without an answer, or gaps")
+    statements: tuple[Statement, ...] = ()
+    listed: bool = Field(default=False, description="whether the statements are entries of a list")
 
 
 class Report(FrozenModel):
@@ -113,8 +106,8 @@ class Report(FrozenModel):
     status: str
     layout: Layout = Field(description="whether the statements are a paragraph or the entries of a list")
     statements: tuple[Statement, ...] = Field(description="of an answer; those of a report are in its sections")
-    sections: tuple[Section, ...] = Field(description="of a report; empty for an answer")
     parts: tuple[Part, ...]
+    evidence_heading: str
     sources: tuple[Source, ...]
     calculations: tuple[Calculation, ...]
     facts: tuple[tuple[str, str], ...] = Field(description="about the run: names and values")
@@ -129,29 +122,18 @@ class Report(FrozenModel):
             status=f"{_status(answer)} · {run.started_at:%Y-%m-%d}" if answer.sections else _status(answer),
             layout=answer.layout,
             statements=() if answer.sections else statements,
-            sections=tuple(_sections(answer, statements)),
-            parts=tuple(part for part in _parts(answer) if part.lines),
+            parts=(*_sections(answer, statements), *(part for part in _parts(answer) if part.lines)),
+            evidence_heading="References" if answer.sections else "Evidence",
             sources=tuple(map(_source, answer.cited)),
             calculations=tuple(map(_calculation, answer.computations)),
             facts=_facts(run, answer),
         )
 
     @property
-    def evidence_heading(self) -> str:
-        """The heading of the sources."""
-        return "References" if self.sections else "Evidence"
-
-    @property
     def contents(self) -> tuple[str, ...]:
-        """The headings of a report. Empty for an answer."""
-        if not self.sections:
-            return ()
-        own = [each.heading for each in self.sections] + [each.heading for each in self.parts]
-        return (
-            *own,
-            *([self.evidence_heading] if self.sources else []),
-            *(["Computations"] if self.calculations else []),
-        )
+        """The headings of a report. Empty for an answer, whose statements have none."""
+        headings = [each.heading for each in self.parts] + [self.evidence_heading] * bool(self.sources)
+        return tuple(headings) if any(each.statements for each in self.parts) else ()
 
     def bullet(self, number: int) -> str:
         """Return the mark before statement ``number`` (from 1): a dash, the number, or "" in a paragraph."""
@@ -199,14 +181,12 @@ def _statement(claim: Claim) -> Statement:
     return Statement(text=_plain(claim.text), marks=_marks(claim), remark=remark)
 
 
-def _sections(answer: Answer, statements: Sequence[Statement]) -> Iterator[Section]:
+def _sections(answer: Answer, statements: Sequence[Statement]) -> Iterator[Part]:
     """Yield the sections of a report with their statements, in the layout of its text."""
-    left = iter(statements)
-    layout: Layout = "list" if "\n- " in answer.answer else "prose"
+    left, listed = iter(statements), "\n- " in answer.answer
     for each in answer.sections:
-        lines = tuple(map(_plain, each.notes))
         own = tuple(islice(left, each.claims))
-        yield Section(heading=_plain(each.title), layout=layout, statements=own, lines=lines)
+        yield _part(_plain(each.title), each.notes).model_copy(update={"statements": own, "listed": listed})
 
 
 def _marks(claim: Claim) -> tuple[str, ...]:

@@ -28,16 +28,12 @@ def _blocks(report: Report) -> Iterator[str]:
     statements = [_statement(each) for each in report.statements]
     if statements:
         yield _start(" ".join(statements)) if report.layout == "prose" else _entries(report, statements)
-    for section in report.sections:
-        yield f"## {_text(section.heading)}"
-        if stated := [_statement(each) for each in section.statements]:
-            yield _items(stated) if section.layout == "list" else _start(" ".join(stated))
-        if section.lines:
-            yield _items([_text(line) for line in section.lines])
     for part in report.parts:
-        yield f"## {part.heading}"
+        yield f"## {_text(part.heading)}"
+        if stated := [_statement(each) for each in part.statements]:
+            yield _items(stated) if part.listed else _start(" ".join(stated))
         lines = [_text(line) for line in part.lines]
-        yield _items(lines) if len(lines) > 1 else _start(lines[0])
+        yield _items(lines) if len(lines) > 1 else _start("".join(lines))
     if report.sources:
         yield f"## {report.evidence_heading}"
     for source in report.sources:

@@ -39,14 +39,11 @@ def _fill(document: Document, report: Report) -> None:
         _statement(whole or document.add_paragraph(style=_LISTS.get(report.layout)), statement)
     for heading in report.contents:
         document.add_paragraph(heading, style=_LISTS["numbered_list"])
-    for section in report.sections:
-        document.add_heading(section.heading, level=2)
-        prose = document.add_paragraph() if section.layout == "prose" and section.statements else None
-        for statement in section.statements:
-            _statement(prose or document.add_paragraph(style=_BULLETS), statement)
-        _lines(document, section.lines)
     for part in report.parts:
         document.add_heading(part.heading, level=2)
+        prose = None if part.listed or not part.statements else document.add_paragraph()
+        for statement in part.statements:
+            _statement(prose or document.add_paragraph(style=_BULLETS), statement)
         _lines(document, part.lines)
     if report.sources:
         document.add_heading(report.evidence_heading, level=2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
@@ -53,8 +52,13 @@ def outline_of(trace: Trace, run_id: str, caller: Caller) -> tuple[PlannedSectio
 
     Raises RunNotFound, and UsageError for a run that is no report or ended before it had an outline.
     """
-    run = find_run(trace, run_id, caller)
-    outline = {each.title: each for each in _sections(trace, run.run_id)}
+    run, outline = find_run(trace, run_id, caller), dict[str, PlannedSection]()
+    for event in trace.events(run.run_id):
+        if isinstance(event.body, StepStarted) and event.body.agent == AGENT:
+            asked, own = event.body.inputs["question"], event.body.inputs["run"]
+            answer = trace.ended_answer(own)
+            kept = own if answer and answer.status.is_result else ""
+            outline[event.step] = PlannedSection(title=event.body.instruction, question=asked, run=kept)
     if not outline:
         raise UsageError(f"Run {run.run_id!r} has no outline: it is no report, or it ended before it had one.")
     return tuple(outline.values())
@@ -64,16 +68,6 @@ def continued(trace: Trace, run_id: str, caller: Caller) -> Request:
     """Return the request of a report that ended, with the runs of its researched sections. Raises as ``outline_of``."""
     outline = outline_of(trace, run_id, caller)
     started = trace.started(find_run(trace, run_id, caller).run_id)
-    if started is None or started.request.report is None:
-        raise UsageError(f"Run {run_id!r} is no report.")
-    options = ReportOptions(format=started.request.report.format, sections=outline)
+    assert started is not None, "a run with an outline has started"
+    options = (started.request.report or ReportOptions()).model_copy(update={"sections": outline})
     return started.request.model_copy(update={"report": options, "fork": None})
-
-
-def _sections(trace: Trace, run_id: str) -> Iterator[PlannedSection]:
-    for event in trace.events(run_id):
-        if isinstance(event.body, StepStarted) and event.body.agent == AGENT:
-            asked, run = event.body.inputs["question"], event.body.inputs["run"]
-            answer = trace.ended_answer(run)
-            kept = run if answer and answer.status.is_result else ""
-            yield PlannedSection(title=event.body.instruction, question=asked, run=kept)
