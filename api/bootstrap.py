@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from api.services.research.command_runs import CommandRuns
     from api.services.research.downloads import DownloadReader
     from api.services.research.prune import RunPruning
-    from api.services.research.report import Outlines
     from api.services.research.research import PanelFactory
     from api.services.tables.tables import Tables
     from api.storage.uploads import Uploads
@@ -373,14 +372,6 @@ class Candor:
 
         calls = OtherCalls(self.engine)
         return QuestionSuggester(self.suggestions, self.ledger, self.trace, calls, self.panel.planner_model)
-
-    @part
-    def outlines(self) -> Outlines:
-        """Proposes outlines of reports with a model."""
-        from api.services.research.report import Outlines
-        from multi_agent.storage.other_calls import OtherCalls
-
-        return Outlines(self.panel, OtherCalls(self.engine))
 
     @part
     def documents(self) -> Documents:

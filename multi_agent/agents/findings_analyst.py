@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
@@ -22,13 +21,12 @@ from multi_agent.values.context import ContextUpdate, Evidence, Finding, Note, R
 from multi_agent.values.evidence_events import ContradictionFound, EvidenceRejected
 from multi_agent.values.tasks import TaskData
 
-AnalysisType = Literal["consistency", "conflicts", "gaps"]
+AnalysisType = Literal["agreements", "conflicts", "gaps"]
 _SOUGHT: dict[AnalysisType, str] = {
-    "consistency": "`agreement`: what two sources say alike",
+    "agreements": "`agreement`: what two sources say alike",
     "conflicts": "`conflict`: what two sources say differently",
     "gaps": "`gap`: what no source says",
 }
-EVERYTHING: tuple[AnalysisType, ...] = ("consistency", "conflicts", "gaps")
 
 
 class FindingsAnalystInputs(FrozenModel):
@@ -38,7 +36,9 @@ class FindingsAnalystInputs(FrozenModel):
     sources: tuple[str, ...] = Field(
         default=(), max_length=13, description="ids of the earlier steps whose findings to compare; [] for all"
     )
-    analysis_types: tuple[AnalysisType, ...] = Field(default=EVERYTHING, min_length=1, description="what to list")
+    analysis_types: tuple[AnalysisType, ...] = Field(
+        default=("agreements", "conflicts", "gaps"), min_length=1, description="what to list"
+    )
 
 
 class Point(BaseModel):
@@ -70,12 +70,9 @@ class FindingsAnalystOutput(StepOutput):
         return cls(conflicts=list(filter(is_conflict, claims)), gaps=gaps)
 
 
-_CONFLICT = "Conflict: "
-
-
 def is_conflict(text: str) -> bool:
     """Return whether a claim of an analysis is a conflict."""
-    return text.startswith(_CONFLICT)
+    return text.startswith("Conflict: ")
 
 
 class FindingsAnalyst:
@@ -107,15 +104,15 @@ class FindingsAnalyst:
         messages = self._kit.require_prompt().render(
             types="; ".join(_SOUGHT[each] for each in inputs.analysis_types),
             today=show_today(context),
-            about=f"Compare only what {', '.join(inputs.sources)} found.\n" if inputs.sources else "",
             evidence=show_evidence(context, context.evidence),
             computations=show_computations(context),
             findings=show_findings(context),
             task=show_task(context, inputs.focus),
         )
         response = (await self._kit.llm.complete(messages, FindingsAnalysis)).value
-        gaps = tuple(point.text for point in response.points if point.kind == "gap")
-        judged = await self._judge([point for point in response.points if point.kind != "gap"], context)
+        points = [point for point in response.points if f"{point.kind}s" in inputs.analysis_types]
+        gaps = tuple(point.text for point in points if point.kind == "gap")
+        judged = await self._judge([point for point in points if point.kind != "gap"], context)
         synthesis = _synthesis(judged, gaps, context, inputs.focus)
         self._reasoning = f"{inputs.focus} {synthesis.short}"
         finding = Finding(step=task.step, question=inputs.focus, synthesis=synthesis)
@@ -130,7 +127,10 @@ class FindingsAnalyst:
         known = {item.number: item for item in context.evidence}
         sided: list[tuple[Point, tuple[Evidence, ...], tuple[Evidence, ...]]] = []
         for point in points:
-            one, other = _known(point.one, known), _known(point.other, known)
+            one, other = (
+                tuple(known[number] for number in dict.fromkeys(side) if number in known)
+                for side in (point.one, point.other)
+            )
             if one and other and {item.place for item in one}.isdisjoint(item.place for item in other):
                 sided.append((point, one, other))
             else:
@@ -144,11 +144,11 @@ class FindingsAnalyst:
             if point.kind == "conflict":
                 shown = tuple(f"“{side[0].quote}” ({side[0].name})" for side in (one, other))
                 await kit.publish(ContradictionFound(agent=self.card.name, sides=shown))
-        return [_named(point, each) for point, _, _, each in kept]
+        named = ((f"{point.kind.capitalize()}: {point.text}", each) for point, _, _, each in kept)
+        return [each._replace(statement=each.statement._replace(text=text)) for text, each in named]
 
     async def _reject(self, point: Point) -> None:
-        reason = f"“{point.text}” needs different quotes on its two sides."
-        quote = f"{point.one} / {point.other}"
+        quote, reason = f"{point.one} / {point.other}", f"“{point.text}” needs different quotes on its two sides."
         rejected = EvidenceRejected(quote=quote, passage="", reason=reason, final=True, agent=self.card.name)
         await self._kit.publish(rejected)
 
@@ -166,26 +166,17 @@ def _only_of(context: ResearchContext, steps: Sequence[str]) -> ResearchContext:
     return context.model_copy(update={"findings": findings, "evidence": evidence})
 
 
-def _known(numbers: Sequence[int], known: dict[int, Evidence]) -> tuple[Evidence, ...]:
-    return tuple(known[number] for number in dict.fromkeys(numbers) if number in known)
-
-
-def _named(point: Point, judged: Judged) -> Judged:
-    """Return the verdict with the kind of the point in its text."""
-    prefix = _CONFLICT if point.kind == "conflict" else "Agreement: "
-    return judged._replace(statement=judged.statement._replace(text=f"{prefix}{point.text}"))
-
-
 def _synthesis(judged: Sequence[Judged], gaps: tuple[str, ...], context: ResearchContext, focus: str) -> Synthesis:
     """Return the analysis as an answer to its focus. It is sufficient, whatever it lists."""
-    listed = Counter(is_conflict(each.statement.text) for each in judged)
+    conflicts = sum(is_conflict(each.statement.text) for each in judged)
+    agreements = len(judged) - conflicts
     signal = signal_of(judged, focus, sufficient=True)
     return Synthesis(
         claims=tuple(
             each.claim(each.statement.text, tuple(sorted(item.number for item in each.statement.evidence)))
             for each in judged
         ),
-        short=f"{count(listed[False], 'agreement')}, {count(listed[True], 'conflict')}, {count(len(gaps), 'gap')}",
+        short=f"{count(agreements, 'agreement')}, {count(conflicts, 'conflict')}, {count(len(gaps), 'gap')}",
         evidence=context.evidence,
         layout="list",
         sufficient=True,

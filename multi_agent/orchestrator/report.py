@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from multi_agent.agents.findings_analyst import EVERYTHING
 from multi_agent.model import Usage
 from multi_agent.orchestrator.sections import ResearchedSection
 from multi_agent.values.answer import Answer, Computed, Quote, Status
 from multi_agent.values.context import AnswerPart, Claim, ResearchContext
 from multi_agent.values.plan import Plan, Step
-from multi_agent.values.report import ReportFormat, ReportSection
+from multi_agent.values.report import PlannedSection, ReportFormat, ReportSection
 
 _ANALYSIS = "analysis"
-_SUMMARY_TITLES: dict[str, tuple[str, str]] = {"academic": ("Abstract", "Discussion")}
-_TITLES = ("Summary", "Agreements, conflicts and gaps")
 _SUMMARY = (
     "Write the summary of a report whose sections were answered on the way: at most seven claims, the most important "
     "first, none of them twice. Say where sources contradict each other, and what no source says."
@@ -24,7 +21,7 @@ _SUMMARY = (
 
 def closing_plan(question: str, form: ReportFormat) -> Plan:
     """Return the plan of what is written after the sections."""
-    inputs: dict[str, Any] = {"focus": question, "sources": [], "analysis_types": list(EVERYTHING)}
+    inputs: dict[str, Any] = {"focus": question}
     layout: dict[str, Any] = {"format": "list" if form == "bullet_points" else "prose"}
     return Plan(
         goal=question,
@@ -36,6 +33,12 @@ def closing_plan(question: str, form: ReportFormat) -> Plan:
     )
 
 
+def as_outline(answer: Answer, outline: Sequence[PlannedSection]) -> Answer:
+    """Return the answer of a run that only proposes an outline."""
+    sections = tuple(ReportSection(title=each.title, claims=0, question=each.question) for each in outline)
+    return answer.model_copy(update={"sections": sections})
+
+
 def as_report(
     answer: Answer, form: ReportFormat, done: Sequence[ResearchedSection], context: ResearchContext | None
 ) -> Answer:
@@ -44,8 +47,9 @@ def as_report(
     ``answer`` is the summary, or says why there is none. Its usage gets that of the sections that this report paid for.
     """
     merged = _Merged([quote for each in done for quote in each.answer.evidence])
-    opening, closing = _SUMMARY_TITLES.get(form, _TITLES)
-    merged.add(ReportSection(title=opening, claims=0), answer.claims, answer.evidence, answer.computations)
+    academic = form == "academic"
+    opening = ReportSection(title="Abstract" if academic else "Summary", claims=0)
+    merged.add(opening, answer.claims, answer.evidence, answer.computations)
     for each in done if form != "executive_summary" else ():
         found = each.answer
         claims = found.claims if each.answered else ()
@@ -56,7 +60,8 @@ def as_report(
     for analysis in [each.synthesis for each in context.findings if each.step == _ANALYSIS][-1:] if context else ():
         quotes = [Quote.of(item, item.name) for item in analysis.evidence]
         gaps = tuple(f"Gap: {gap}" for gap in analysis.missing)
-        merged.add(ReportSection(title=closing, claims=0, notes=gaps), analysis.claims, quotes, ())
+        title = "Discussion" if academic else "Agreements, conflicts and gaps"
+        merged.add(ReportSection(title=title, claims=0, notes=gaps), analysis.claims, quotes, ())
     verdicts = ((each.planned.title, "answered" if each.answered else "not_found") for each in done)
     unanswered = (f"{each.planned.title}: {each.answer.outcome}" for each in done if not each.answered)
     paid = sum((each.answer.usage for each in done if not each.planned.run), Usage())
@@ -103,14 +108,8 @@ def _heading(section: ResearchedSection) -> ReportSection:
     """Return the section without its claims. If it has no answer, its notes say what was searched, and why."""
     answer = section.answer
     notes = (*answer.missing,) if section.answered else tuple(_unanswered(answer))
-    return ReportSection(
-        title=section.planned.title,
-        claims=0,
-        question=answer.question,
-        run=answer.run_id,
-        outcome=answer.outcome,
-        notes=notes,
-    )
+    given = {"title": section.planned.title, "question": answer.question, "run": answer.run_id}
+    return ReportSection(**given, claims=0, outcome=answer.outcome, notes=notes)
 
 
 def _unanswered(answer: Answer) -> Iterator[str]:

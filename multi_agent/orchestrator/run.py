@@ -26,7 +26,7 @@ from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.planning.triage import Triage
-from multi_agent.orchestrator.report import as_report, closing_plan
+from multi_agent.orchestrator.report import as_outline, as_report, closing_plan
 from multi_agent.orchestrator.rerun.environment import observe_environment
 from multi_agent.orchestrator.rerun.fork_options import require_possible
 from multi_agent.orchestrator.rerun.forking import PlanChange, copy_calls, origin_events
@@ -182,6 +182,8 @@ class Run:
         question, listed = self._request.question, await documents.text()
         llm = self._models.observed("Planner", self._bus.publish)
         outline = report.sections or await propose_outline(llm, question, listed, self._today)
+        if report.outline_only:
+            return as_outline(self._builder.without_synthesis(Status.ANSWERED, "An outline to edit.", None), outline)
         understanding = Understanding(intent=question, requirements=tuple(each.title for each in outline))
         plan = self._change(closing_plan(question, report.format))
         await self._bus.publish(PlanMade(understanding=understanding, plan=plan))

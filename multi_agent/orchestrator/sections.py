@@ -130,18 +130,16 @@ class Sections:
     def _share(self) -> Budget:
         """Return the budget of the next section: what is left, divided by what is still to be written."""
         used, parts = self._spent.usage, self._open + 1  # the summary is to be written, too
-        left = {
-            "model_calls": (self._budget.model_calls, used.model_calls, parts),
-            "tokens": (self._budget.tokens, used.prompt_tokens + used.completion_tokens, parts),
-            "seconds": (self._budget.seconds, self._spent.seconds, 1),
-            "cost": (self._budget.cost, used.cost or 0, parts),
+        gone = {"model_calls": used.model_calls, "tokens": used.prompt_tokens + used.completion_tokens}
+        spent = {**gone, "cost": used.cost or 0.0, "seconds": self._spent.seconds}
+        limits = {name: limit for name, limit in dict(self._budget).items() if limit is not None}
+        shares = {
+            name: type(limit)((limit - spent[name]) / (1 if name == "seconds" else parts))
+            for name, limit in limits.items()
         }
-        shares: dict[str, float] = {}
-        for name, (limit, gone, among) in left.items():
-            if limit is not None:
-                shares[name] = (limit - gone) / among if name in ("seconds", "cost") else (limit - gone) // among
-                if shares[name] <= 0:
-                    raise BudgetReached(f"{BUDGET_REACHED} {limit:,} {name.replace('_', ' ')} is used up.")
+        for name, share in shares.items():
+            if share <= 0:
+                raise BudgetReached(f"{BUDGET_REACHED} {limits[name]:,} {name.replace('_', ' ')} is used up.")
         return Budget.model_validate(shares)
 
 
@@ -163,21 +161,11 @@ def _evidence(quote: Quote) -> Evidence:
 
 def _passage(quote: Quote, item: Evidence) -> Chunk:
     """Return the passage of a quote, which is the quote."""
+    same = quote.model_dump(include={"document_id", "document", "start", "section", "origin"})
     end = quote.start + len(quote.quote)
-    return Chunk(
-        id=item.chunk_id,
-        document_id=quote.document_id,
-        document=quote.document,
-        name=quote.document,
-        version="",
-        index=0,
-        text=quote.quote,
-        start=quote.start,
-        end=end,
-        section=quote.section,
-        page_spans=tuple(PageSpan(number=page, start=quote.start, end=end) for page in quote.pages),
-        origin=quote.origin,
-    )
+    pages = tuple(PageSpan(number=page, start=quote.start, end=end) for page in quote.pages)
+    own = {"id": item.chunk_id, "name": quote.document, "version": "", "index": 0, "text": quote.quote}
+    return Chunk(**same, **own, end=end, page_spans=pages)
 
 
 def _computation(computed: Computed) -> Computation:
@@ -186,16 +174,8 @@ def _computation(computed: Computed) -> Computation:
 
 def _finding(step: str, section: ResearchedSection) -> Finding:
     answer = section.answer
-    synthesis = Synthesis(
-        claims=answer.claims,
-        short=answer.short,
-        evidence=tuple(map(_evidence, answer.cited)),
-        layout=answer.layout,
-        sufficient=section.answered,
-        confidence=answer.confidence,
-        reasoning=answer.checks or answer.reasoning,
-        looked_for=answer.looked_for,
-        found=answer.found,
-        missing=answer.missing,
-    )
+    same = {name: getattr(answer, name) for name in ("claims", "short", "layout", "confidence", "reasoning")}
+    searched = {name: getattr(answer, name) for name in ("looked_for", "found", "missing")}
+    evidence = tuple(map(_evidence, answer.cited))
+    synthesis = Synthesis(**same, **searched, evidence=evidence, sufficient=section.answered)
     return Finding(step=step, question=f"{section.planned.title}: {answer.question}", synthesis=synthesis)

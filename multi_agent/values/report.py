@@ -31,6 +31,7 @@ class ReportOptions(FrozenModel):
     sections: tuple[PlannedSection, ...] = Field(
         default=(), max_length=MOST_SECTIONS, description="the outline; empty to let the model propose it"
     )
+    outline_only: bool = Field(default=False, description="only propose the sections, for a person to edit")
 
 
 class ReportSection(FrozenModel):

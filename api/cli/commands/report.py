@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,6 @@ from api.cli.common import (
     SourcesOption,
     command,
     make_candor,
-    print_json,
     print_message,
     print_text,
     require_text,
@@ -27,7 +27,6 @@ from api.errors import UsageError
 if TYPE_CHECKING:
     from api.bootstrap import Candor
     from multi_agent.values.answer import Answer
-    from multi_agent.values.report import PlannedSection
 
 app = command()
 
@@ -83,19 +82,20 @@ def report(
     if resume:
         answer = _resume(candor, resume, progress=not as_json)
     else:
-        require_text(question, "question")
-        if outline_only:
-            _print_outline(_propose(candor, question, collection), as_json)
-            return
         options = {
             "mode": mode,
             "model": model,
-            "report": {"format": form, "sections": [_section(each) for each in section or ()]},
+            "report": {"format": form, "sections": list(map(_section, section or ())), "outline_only": outline_only},
             **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
         }
         limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
-        request = make_budgeted(question, options, limits, candor.settings.research.budget)
+        request = make_budgeted(require_text(question, "question"), options, limits, candor.settings.research.budget)
         answer = run_question(candor.panel, candor.collections, request, selection(collection), progress=not as_json)
+    if outline_only and answer.sections and not as_json:
+        for each in answer.sections:
+            print_text(f"--section {shlex.quote(f'{each.title}={each.question}')}")
+        print_message("Edit these options and add them to the command, without --outline-only.")
+        return
     if out:
         write_file(out, export_run(candor.trace, answer.run_id, LOCAL_CALLER, choose_format(None, out.name)).content)
     show_and_end(answer, home, as_json=as_json, note=f"Wrote {out}." if out else "")
@@ -106,26 +106,6 @@ def _section(written: str) -> dict[str, str]:
     if not title.strip():
         raise UsageError(f"--section {written!r} is not TITLE or TITLE=QUESTION.")
     return {"title": title.strip(), "question": question.strip()}
-
-
-def _propose(candor: Candor, question: str, collection: list[str] | None) -> tuple[PlannedSection, ...]:
-    import asyncio
-
-    from api.auth.permissions import LOCAL_CALLER
-
-    with candor.collections.open_library(candor.collections.resolve(selection(collection))) as library:
-        return asyncio.run(candor.outlines.propose(library, question, LOCAL_CALLER))
-
-
-def _print_outline(outline: tuple[PlannedSection, ...], as_json: bool) -> None:
-    import shlex
-
-    if as_json:
-        print_json(outline)
-        return
-    for each in outline:
-        print_text(f"--section {shlex.quote(f'{each.title}={each.question}')}")
-    print_message("Edit these options and add them to the command, without --outline-only.")
 
 
 def _resume(candor: Candor, run_id: str, *, progress: bool) -> Answer:

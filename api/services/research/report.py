@@ -1,50 +1,15 @@
-"""The outlines of reports: proposed by the model, or those of earlier reports."""
+"""The outlines of earlier reports."""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
-from datetime import date
-
-from api.auth.limits import require_tokens
 from api.auth.permissions import Caller
 from api.errors import UsageError
-from api.services.research.research import PanelFactory
 from api.services.research.runs import find_run
-from multi_agent.library import Library
-from multi_agent.llm.run_llm import RunCalls, RunLLM
-from multi_agent.llm.wrappers.budget import BudgetUsage
-from multi_agent.orchestrator.planning.document_list import list_documents
-from multi_agent.orchestrator.sections import AGENT, propose_outline
-from multi_agent.storage.other_calls import OtherCalls
+from multi_agent.orchestrator.sections import AGENT
 from multi_agent.storage.trace import Trace
 from multi_agent.values.events import StepStarted
 from multi_agent.values.report import PlannedSection, ReportOptions
 from multi_agent.values.request import Request
-
-
-@dataclass(frozen=True, eq=False)
-class Outlines:
-    """Proposes and finds outlines."""
-
-    panel: PanelFactory
-    calls: OtherCalls
-
-    async def propose(self, library: Library, question: str, caller: Caller) -> tuple[PlannedSection, ...]:
-        """Return the outline that the model proposes, for a person to edit. The tokens count for the caller's key.
-
-        Raises LimitReached, LLMError, StoreError.
-        """
-        await asyncio.to_thread(require_tokens, self.panel.trace, caller)
-        most, catalogue = self.panel.settings.research.catalogue_limit, await asyncio.to_thread(library.catalogue)
-        documents = await asyncio.to_thread(list_documents, library, catalogue, question, most)
-        spent = BudgetUsage()
-        try:
-            llm = RunLLM(self.panel.planner_model(), RunCalls(spent=spent), "Planner")
-            today = str(date.today())  # noqa: DTZ011 - the person's day
-            return await propose_outline(llm, question, documents, today)
-        finally:
-            await asyncio.to_thread(self.calls.add, caller.key, spent.usage)
 
 
 def outline_of(trace: Trace, run_id: str, caller: Caller) -> tuple[PlannedSection, ...]:

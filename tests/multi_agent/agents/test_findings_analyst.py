@@ -104,7 +104,9 @@ async def test_a_figure_that_no_quote_has_is_dropped(serve: Serve) -> None:
 
 
 async def test_only_the_named_steps_and_types_are_analysed(serve: Serve) -> None:
-    _, request = await analyse(serve, AGREEMENT, sources=["step_1", "step_3"], analysis_types=["consistency"])
+    inputs = {"sources": ["step_1", "step_3"], "analysis_types": ["agreements"]}
+    bench, request = await analyse(serve, AGREEMENT, GAP, **inputs)
+    assert bench.context.findings[-1].synthesis.missing == (), "gaps were not asked for"
     assert "16 kg" not in request.prompt
     assert "what two sources say alike" in request.prompt
     assert "`gap`: what no source says" not in request.prompt

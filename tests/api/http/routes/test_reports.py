@@ -70,9 +70,12 @@ def research(client: httpx.Client, sections: list[dict[str, Any]], **more: Any) 
 
 
 def test_an_outline_becomes_a_report_whose_sections_are_reused(client: httpx.Client, model: Model) -> None:
-    outline = client.post("/v1/reports/outline", json={"question": ABOUT, "collection": "papers"}).json()
+    outline = research(client, [], report={"outline_only": True}).json()["sections"]
     assert ([each["title"] for each in outline], model.calls) == (["Cold", "Soup"], ["Outline"])
-    edited = [outline[0], {"title": "Meals", "question": "How long does the soup cook?"}]
+    edited = [
+        {"title": "Cold", "question": outline[0]["question"]},
+        {"title": "Meals", "question": "How long does the soup cook?"},
+    ]
     answer = research(client, edited).json()
     assert [each["title"] for each in answer["sections"] if each["run"]] == ["Cold", "Meals"]
     for section in answer["sections"]:
