@@ -113,8 +113,8 @@ class Attempts:
 
     async def _revise(self) -> Plan | None:
         """Return another plan, or None if no revision is allowed, worth trying or different from earlier plans."""
-        settings = self._dependencies.settings
-        if self._request.mode in ("fast", "direct") or len(self._attempts) > settings.max_revisions:
+        most, fixed = self._dependencies.settings.max_revisions, self._request.mode in ("fast", "direct")
+        if fixed or self._request.report or len(self._attempts) > most:
             return None
         if self._answer and self._answer.hopeless:
             await self._bus.publish(RevisionDeclined(reason=self._answer.hopeless))

@@ -84,7 +84,9 @@ class Orchestrator(RunDependencies):
         """
         request, plan = self.validate(Request(question=request) if isinstance(request, str) else request)
         dependencies = replace(self, registry=allowed_registry(self.registry, self.tools, request.sources))
-        run = Run(dependencies, request, plan, run_id or new_run_id(), listeners, examples, pausing, like)
+        run = Run(
+            dependencies, request, plan, run_id or new_run_id(), listeners, examples, pausing, like, self.research
+        )
         with watched():
             return await run.execute()
 

@@ -12,7 +12,6 @@ from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.errors import AgentError, BudgetReached, LLMError, PlanError, RunEnded
 from multi_agent.grounding.asking_back import AskBack, ask_back, find_named
 from multi_agent.grounding.consensus import Candidate, agree
-from multi_agent.library import CatalogueEntry
 from multi_agent.llm.wrappers.usage import BudgetUsage
 from multi_agent.orchestrator.answer_builder import AnswerBuilder, RunCounter
 from multi_agent.orchestrator.attempts import Attempts
@@ -23,8 +22,10 @@ from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
 from multi_agent.orchestrator.planning.triage import Triage, complete_question
+from multi_agent.orchestrator.report import as_outline, as_report, closing_plan
 from multi_agent.orchestrator.rerun.difference import observe_environment
 from multi_agent.orchestrator.rerun.forking import PlanChange, copy_calls, origin_events, require_possible
+from multi_agent.orchestrator.sections import AGENT, Research, Sections, findings_of, propose_outline
 from multi_agent.orchestrator.tasks import SharedContext, StepTasks
 from multi_agent.orchestrator.worker import StepKits, Worker
 from multi_agent.orchestrator.working_context import explain_missing_plan
@@ -34,9 +35,11 @@ from multi_agent.storage.recording import ResumedRun
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import ALL, MessageBus, Subscriber
 from multi_agent.values.context import FollowUp, ResearchContext, Synthesis, Understanding
-from multi_agent.values.events import Event, RunFinished, RunResumed, RunStarted, started_in
+from multi_agent.values.context_merge import merge
+from multi_agent.values.events import Event, PlanMade, RunFinished, RunResumed, RunStarted, started_in
 from multi_agent.values.evidence_events import Searched
 from multi_agent.values.plan import Plan, PlanExample
+from multi_agent.values.report import ReportOptions
 from multi_agent.values.request import Remembered, Request, words_to_look_up
 from multi_agent.values.tasks import TaskStorage
 from vectorstore.errors import StoreError
@@ -56,7 +59,8 @@ class Run:
         listeners: Sequence[Subscriber],
         examples: Sequence[PlanExample] | None,
         pausing: Callable[[], bool],
-        like: Sequence[Event] = (),
+        like: Sequence[Event],
+        research: Research,
     ) -> None:
         filtered = FilteredLibrary(dependencies.library, request.filter) if request.filter else None
         library = filtered or dependencies.library
@@ -80,7 +84,7 @@ class Run:
         self._today = earlier.today if earlier else str(request.today or date.today())  # noqa: DTZ011 - the person's day
         self._began = time.perf_counter() - resumed.seconds
         self._meter = resumed.meter()
-        spent = BudgetUsage(resumed.usage, resumed.seconds)
+        self._spent = spent = BudgetUsage(resumed.usage, resumed.seconds)
         self._models = RunModels(dependencies, request, dependencies.trace.journal(run_id), spent)
         self._tools = dependencies.tools.open(run_id, dependencies.library, request.sources)
         counter = RunCounter(self._tools.offered)
@@ -91,6 +95,7 @@ class Run:
         self._attempts: Attempts | None = None
         self._answer: Answer | None = None
         self._bus = MessageBus(run_id, after=len(resumed.events))
+        self._sections = Sections(dependencies, request, run_id, spent, research, pausing, self._bus.publish)
         own = (self._record, self._meter.listen, counter.listen, dependencies.models.pace.listen)
         for listener in (*own, *dependencies.listeners, *listeners):
             self._bus.subscribe(ALL, listener)
@@ -139,6 +144,8 @@ class Run:
         documents = DocumentList(self._dependencies.library, listed, question, limit)
         planning = self._planning("Planner", documents, remembered, self._dependencies.registry)
         planner = Planner(**planning, retries=self._dependencies.settings.plan_retries)
+        if report := self._request.report:
+            return await self._report(report, documents, planner)
         try:
             planned = await self._plan(planner, documents, remembered, examples)
         except PlanError as error:
@@ -146,14 +153,35 @@ class Run:
         if isinstance(planned, Synthesis):
             return self._asked_back(planned)
         understanding, plan = planned
-        executor = self._make_executor(understanding, catalogue, partial(show_practice, remembered, examples))
-        self._attempts = Attempts(
-            self._dependencies, self._request, self._models, executor, planner, self._bus, self._builder
-        )
-        answer = await self._attempts.run(plan)
+        practice = partial(show_practice, remembered, examples)
+        answer = await self._attempt(plan, self._new_context(understanding), planner, practice)
         if answer.status is Status.ANSWERED and self._dependencies.settings.remember_plans:
             await asyncio.to_thread(self._keep_tool_uses)
         return answer
+
+    async def _attempt(
+        self, plan: Plan, context: ResearchContext, planner: Planner, practice: Callable[[Sequence[str]], str]
+    ) -> Answer:
+        executor = self._make_executor(context, practice)
+        self._attempts = Attempts(
+            self._dependencies, self._request, self._models, executor, planner, self._bus, self._builder
+        )
+        return await self._attempts.run(plan)
+
+    async def _report(self, report: ReportOptions, documents: DocumentList, planner: Planner) -> Answer:
+        """Research the sections of a report, compare what they found and write the summary."""
+        question, listed = self._request.question, await documents.text()
+        llm = self._models.of("Planner", self._bus.publish)
+        outline = report.sections or await propose_outline(llm, question, listed, self._today)
+        if report.outline_only:
+            return as_outline(self._builder.without_synthesis(Status.ANSWERED, "An outline to edit.", None), outline)
+        understanding = Understanding(intent=question, requirements=tuple(each.title for each in outline))
+        plan = self._change(closing_plan(question, report.format))
+        await self._bus.publish(PlanMade(understanding=understanding, plan=plan))
+        await self._sections.research(outline)
+        found = findings_of(self._sections.done)
+        context = merge(self._new_context(understanding), found, agent=AGENT, writes=found.changed)
+        return await self._attempt(plan, context, planner, lambda _: "")
 
     # Planning
 
@@ -287,18 +315,19 @@ class Run:
 
     def _make_executor(
         self,
-        understanding: Understanding,
-        catalogue: Sequence[CatalogueEntry],
+        context: ResearchContext,
         show_practice: Callable[[Sequence[str]], str],
     ) -> Executor:
         registry, settings = self._dependencies.registry, self._dependencies.settings
-        shared = SharedContext(self._new_context(understanding), self._request.sources, self._request.fork)
+        shared = SharedContext(context, self._request.sources, self._request.fork)
         storage = TaskStorage()
         kits = StepKits(
             self._dependencies, self._models, self._tools, self._bus, storage, shared, self._request, show_practice
         )
         worker = Worker(kits, shared, self._bus, settings.step_retries)
-        tasks = StepTasks(self._id, registry, storage, [entry.name for entry in catalogue], self._request.question)
+        tasks = StepTasks(
+            self._id, registry, storage, [entry.name for entry in self._builder.catalogue], self._request.question
+        )
         order = MergeOrder(self._resumed.events, self._origin)
         return Executor(registry, worker, tasks, shared, self._bus, self._agree, order, reactions=settings.reactions)
 
@@ -322,6 +351,8 @@ class Run:
             return self._answer
         usage = self._meter.usage.model_copy(update={"seconds": time.perf_counter() - self._began})
         answer = answer.model_copy(update={"usage": usage})
+        if self._request.report and self._sections.done:
+            answer = as_report(answer, self._request.report.format, self._sections.done, self._context)
         if self._request.session:  # before RunFinished, because the next question may follow at once
             kept = self._request, self._dependencies.library.collection, answer
             await asyncio.to_thread(self._dependencies.memory.keep, *kept)

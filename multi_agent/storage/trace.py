@@ -252,6 +252,11 @@ class Trace(SqlStore):
             raise error.with_command(f"`candor trace {row.run_id}` shows its progress.")
         return Answer.model_validate(row.answer)
 
+    def ended_answer(self, run_id: str) -> Answer | None:
+        """Return the answer of a run with exactly this id. None if there is no such run, or if it has not ended."""
+        rows = self._select(sql.select(RUNS.c.answer).where(RUNS.c.run_id == run_id))
+        return Answer.model_validate(rows[0].answer) if rows and rows[0].answer is not None else None
+
     def citations(self, document_id: str, run_ids: Sequence[str]) -> dict[str, list[Citation]]:
         """Return the quotes of a document that the answers of these runs cite, by run."""
         query = (

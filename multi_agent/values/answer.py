@@ -21,6 +21,7 @@ from multi_agent.values.context import (
     ResearchContext,
     Synthesis,
 )
+from multi_agent.values.report import ReportSection
 from multi_agent.values.request import Selection
 from vectorstore.models import Scalar
 
@@ -226,6 +227,7 @@ class Answer(FrozenModel):
         default=(), description="statements that may contradict each other, with their documents; votes are among them"
     )
     searched: Selection | None = Field(default=None, description="documents that match the filter; null without filter")
+    sections: tuple[ReportSection, ...] = Field(default=(), description="of a report; their claims are in this order")
     coverage: Coverage = Coverage()
     summary: ExecutionSummary = ExecutionSummary()
     usage: Usage = Usage()

@@ -171,6 +171,14 @@ class Claim(FrozenModel):
             return "contradicts its quote"
         return "unsupported" if not self.stands else "" if self.supported else "not checked"
 
+    @property
+    def marked(self) -> str:
+        """The text, followed by its reference marks or [unsupported]."""
+        if not self.stands:
+            return f"{self.text.rstrip()} [{self.remark}]"
+        marks = [f"[{number}]" for number in self.evidence] + [f"[C{number}]" for number in self.computations]
+        return f"{self.text.rstrip()} {''.join(marks)}"
+
 
 Layout = Literal["prose", "list", "numbered_list"]
 """The layout of the claims of an answer, which is one paragraph or a list."""
@@ -240,7 +248,7 @@ class Synthesis(FrozenModel):
         """
         if not self.claims:
             return self.short if self.sufficient else ""
-        marked = [claim.text.rstrip() + _marks(claim) for claim in self.claims]
+        marked = [claim.marked for claim in self.claims]
         if self.layout == "prose":
             return " ".join(marked)
         bullets = (f"{i}." if self.layout == "numbered_list" else "-" for i in range(1, len(marked) + 1))
@@ -358,11 +366,3 @@ class ContextUpdate(Contents):
 
 WRITABLE: frozenset[str] = frozenset(Contents.model_fields)
 SINGLE_VALUED: frozenset[str] = frozenset({"inspection", "record_fields", "synthesis"})
-
-
-def _marks(claim: Claim) -> str:
-    if not claim.stands:
-        return f" [{claim.remark}]"
-    return " " + "".join(
-        [f"[{number}]" for number in claim.evidence] + [f"[C{number}]" for number in claim.computations]
-    )

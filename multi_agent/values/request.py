@@ -19,6 +19,7 @@ from multi_agent.errors import AgentError, NoDocumentMatches
 from multi_agent.library import CatalogueEntry
 from multi_agent.settings.research import Budget, Source
 from multi_agent.values.plan import Plan
+from multi_agent.values.report import ReportOptions
 
 EXCHANGES = 6
 """Number of earlier exchanges of a conversation that a run reads."""
@@ -309,6 +310,9 @@ class Request(FrozenModel):
     search: bool = Field(default=True, description="search the collection in addition to `rag_results`")
     budget: Budget | None = Field(default=None, description="instead of `research.budget`")
     fork: Fork | None = Field(default=None, description="the run that this one repeats up to a step; null for none")
+    report: ReportOptions | None = Field(
+        default=None, description="write a report with a run for each section; null for an answer"
+    )
 
     def validated(self) -> "Request":
         """Strip the question. Raises AgentError for an empty or too long question, and for conflicting options.

@@ -7,9 +7,10 @@ contains the stored answer and its run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from importlib import import_module
+from itertools import islice
 from pathlib import PurePath
 
 from pydantic import Field
@@ -88,10 +89,12 @@ class Calculation(FrozenModel):
 
 
 class Part(FrozenModel):
-    """A further section of the answer, one line per item."""
+    """A further section of the answer, one line per item, or a section of a report, with its statements."""
 
     heading: str
     lines: tuple[str, ...]
+    statements: tuple[Statement, ...] = ()
+    listed: bool = Field(default=False, description="whether the statements are entries of a list")
 
 
 class Report(FrozenModel):
@@ -101,8 +104,9 @@ class Report(FrozenModel):
     question: str
     status: str
     layout: Layout = Field(description="whether the statements are a paragraph or the entries of a list")
-    statements: tuple[Statement, ...]
+    statements: tuple[Statement, ...] = Field(description="of an answer; those of a report are in its sections")
     parts: tuple[Part, ...]
+    evidence_heading: str
     sources: tuple[Source, ...]
     calculations: tuple[Calculation, ...]
     facts: tuple[tuple[str, str], ...] = Field(description="about the run: names and values")
@@ -110,24 +114,25 @@ class Report(FrozenModel):
     @classmethod
     def of(cls, run: RunSummary, answer: Answer) -> Report:
         """Build the report of an answer."""
+        statements = tuple(map(_statement, answer.claims))
         return cls(
             run_id=run.run_id,
             question=_plain(answer.completed_question or answer.question),
-            status=_status(answer),
+            status=f"{_status(answer)} · {run.started_at:%Y-%m-%d}" if answer.sections else _status(answer),
             layout=answer.layout,
-            statements=tuple(
-                Statement(
-                    text=_plain(claim.text),
-                    marks=_marks(claim),
-                    remark=UNSUPPORTED if claim.remark == "unsupported" else claim.remark,
-                )
-                for claim in answer.claims
-            ),
-            parts=tuple(part for part in _parts(answer) if part.lines),
+            statements=() if answer.sections else statements,
+            parts=(*_sections(answer, statements), *(part for part in _parts(answer) if part.lines)),
+            evidence_heading="References" if answer.sections else "Evidence",
             sources=tuple(map(_source, answer.cited)),
             calculations=tuple(map(_calculation, answer.computations)),
             facts=_facts(run, answer),
         )
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The headings of a report. Empty for an answer, whose statements have none."""
+        headings = [each.heading for each in self.parts] + [self.evidence_heading] * bool(self.sources)
+        return tuple(headings) if any(each.statements for each in self.parts) else ()
 
     def bullet(self, number: int) -> str:
         """Return the mark before statement ``number`` (from 1): a dash, the number, or "" in a paragraph."""
@@ -170,6 +175,19 @@ _FORMATS = {
 }
 
 
+def _statement(claim: Claim) -> Statement:
+    remark = UNSUPPORTED if claim.remark == "unsupported" else claim.remark
+    return Statement(text=_plain(claim.text), marks=_marks(claim), remark=remark)
+
+
+def _sections(answer: Answer, statements: Sequence[Statement]) -> Iterator[Part]:
+    """Yield the sections of a report with their statements, in the layout of its text."""
+    left, listed = iter(statements), "\n- " in answer.answer
+    for each in answer.sections:
+        own = tuple(islice(left, each.claims))
+        yield _part(_plain(each.title), each.notes).model_copy(update={"statements": own, "listed": listed})
+
+
 def _marks(claim: Claim) -> tuple[str, ...]:
     marks = (*map(str, claim.evidence), *(f"C{number}" for number in claim.computations))
     return marks if claim.stands else ()
@@ -205,6 +223,12 @@ def gaps_heading(answer: Answer) -> str:
 
 
 def _parts(answer: Answer) -> list[Part]:
+    if answer.sections:
+        return [
+            _part(OTHER_VALUES, contradictions_of(answer)),
+            _part(gaps_heading(answer), answer.missing),
+            _part("How the sections were researched", [str(each) for each in answer.sections if each.run]),
+        ]
     on_the_way = [
         f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
     ]

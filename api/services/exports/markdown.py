@@ -23,15 +23,19 @@ def render(run: RunSummary, answer: Answer) -> bytes:
 def _blocks(report: Report) -> Iterator[str]:
     yield f"# {_text(report.question)}"
     yield f"**{report.status}**"
+    if report.contents:
+        yield "\n".join(f"{number}. {_text(each)}" for number, each in enumerate(report.contents, 1))
     statements = [_statement(each) for each in report.statements]
     if statements:
         yield _start(" ".join(statements)) if report.layout == "prose" else _entries(report, statements)
     for part in report.parts:
-        yield f"## {part.heading}"
+        yield f"## {_text(part.heading)}"
+        if stated := [_statement(each) for each in part.statements]:
+            yield _items(stated) if part.listed else _start(" ".join(stated))
         lines = [_text(line) for line in part.lines]
-        yield _items(lines) if len(lines) > 1 else _start(lines[0])
+        yield _items(lines) if len(lines) > 1 else _start("".join(lines))
     if report.sources:
-        yield "## Evidence"
+        yield f"## {report.evidence_heading}"
     for source in report.sources:
         yield f"**[{source.mark}]** {_text(source.where)}"
         yield f"> {_text(source.shown)}"

@@ -46,6 +46,7 @@ def _data(run: RunSummary, report: Report, note: str) -> dict[str, Any]:
     return {
         **report.model_dump(mode="json"),
         "shown": [source.shown for source in report.sources],
+        "contents": report.contents,
         "note": note,
         "date": {"year": day.year, "month": day.month, "day": day.day},
     }

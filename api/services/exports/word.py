@@ -37,11 +37,16 @@ def _fill(document: Document, report: Report) -> None:
     whole = document.add_paragraph() if report.layout == "prose" and report.statements else None
     for statement in report.statements:
         _statement(whole or document.add_paragraph(style=_LISTS.get(report.layout)), statement)
+    for heading in report.contents:
+        document.add_paragraph(heading, style=_LISTS["numbered_list"])
     for part in report.parts:
         document.add_heading(part.heading, level=2)
+        prose = None if part.listed or not part.statements else document.add_paragraph()
+        for statement in part.statements:
+            _statement(prose or document.add_paragraph(style=_BULLETS), statement)
         _lines(document, part.lines)
     if report.sources:
-        document.add_heading("Evidence", level=2)
+        document.add_heading(report.evidence_heading, level=2)
     for source in report.sources:
         _numbered(document, source.mark, source.where)
         document.add_paragraph(source.shown, style="Quote")

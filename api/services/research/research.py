@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from api.auth.permissions import Caller
 from api.errors import UsageError, fault_list
 from api.services.research.command_runs import CommandRuns
+from api.services.research.runs import find_run
 from api.settings import Settings
 from multi_agent.catalog.catalog import AgentCatalog
 from multi_agent.errors import AgentError
@@ -107,11 +108,14 @@ class PanelFactory:
     def validate(self, request: Request, library: Library, caller: Caller) -> Request:
         """Return the request with its question trimmed.
 
-        Raises AgentError if no run could execute it, or if the caller may not read its template.
+        Raises AgentError if no run could execute it, or if the caller may not read its template or a run of a section.
         """
         request = request.validated()
         if request.template:
             self.plans.get(request.template, caller.readable)
+        for section in request.report.sections if request.report else ():
+            if section.run:
+                find_run(self.trace, section.run, caller)
         return self.orchestrator(library, self._known_models).validate(request)[0]
 
     def with_settings(self, settings: Settings) -> PanelFactory:

@@ -77,8 +77,8 @@ class RecordedModels(Models):
 class MemoryTrace(Trace):
     """The trace of a replayed run, in memory. Its model calls are the recorded ones."""
 
-    def __init__(self, calls: RecordedCalls) -> None:
-        self._calls = calls
+    def __init__(self, calls: RecordedCalls, stored: Trace) -> None:
+        self._calls, self._stored = calls, stored
         self.observed: Environment | None = None
         self.recorded: list[Event] = []
 
@@ -101,6 +101,10 @@ class MemoryTrace(Trace):
 
     def journal_entries(self, run_id: str) -> list[JournalEntry]:
         return []
+
+    def ended_answer(self, run_id: str) -> Answer | None:
+        """Return the stored answer of the run of a section. Raises RunNotFound, since a replay researches none."""
+        return self._stored.answer(run_id)
 
 
 class RecordedToolCalls(ToolCalls):
@@ -181,7 +185,7 @@ class _Replaying:
         self._stopped = recording.run.status == "cancelled"
         self._settings = settings_of(recording.environment) or parts.settings
         self._calls = RecordedCalls(self._events, recording.calls)
-        self._trace = MemoryTrace(self._calls)
+        self._trace = MemoryTrace(self._calls, parts.trace)
         self._task: asyncio.Task[object] | None = None
 
     async def compare(self) -> Replay:

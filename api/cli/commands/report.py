@@ -1,0 +1,122 @@
+"""``candor report``: research a question in sections and write a report."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.common import (
+    CollectionsOption,
+    Home,
+    Json,
+    ModelOption,
+    SourcesOption,
+    command,
+    make_candor,
+    print_message,
+    print_text,
+    require_text,
+    selection,
+    write_file,
+)
+from api.errors import UsageError
+
+if TYPE_CHECKING:
+    from api.bootstrap import Candor
+    from multi_agent.values.answer import Answer
+
+app = command()
+
+
+@app.command()
+def report(
+    question: Annotated[str, typer.Argument(help="What the report is about.", show_default=False)] = "",
+    collection: CollectionsOption = None,
+    section: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--section", metavar="TITLE[=QUESTION]", help="A section. Repeatable. Default: the model's outline."
+        ),
+    ] = None,
+    form: Annotated[
+        str,
+        typer.Option("--format", help="comprehensive_report, executive_summary, bullet_points or academic."),
+    ] = "comprehensive_report",
+    outline_only: Annotated[
+        bool, typer.Option("--outline-only", help="Only propose an outline, as sections to edit.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write: .md, .html, .docx, .pdf or .json.")
+    ] = None,
+    resume: Annotated[
+        str, typer.Option("--resume", metavar="RUN", help="Go on with a report that ended or was killed.")
+    ] = "",
+    mode: Annotated[str, typer.Option("--mode", help="How each section is researched: fast, high or auto.")] = "auto",
+    model: ModelOption = "",
+    sources: SourcesOption = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
+    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
+    max_cost: Annotated[float | None, typer.Option("--max-cost", help="Cost limit.")] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Research a question in sections and write a report, with evidence.
+
+    Each section is a run of its own. The limits are those of the whole report. --resume reuses the sections that were
+    researched. Exit code 1 if the report failed or was cancelled.
+
+    Examples: candor report "How do the pumps compare?" -c papers --outline-only; candor report "How do the pumps
+    compare?" -c papers --section "Cold" --section "Noise=Which pump is the quietest?" --out pumps.docx
+    """
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.ask.run import make_budgeted, run_question, show_and_end
+    from api.services.exports.export import choose_format
+    from api.services.research.runs import export_run
+
+    if out:
+        choose_format(None, out.name)  # before anything is paid
+    candor = make_candor(home)
+    if resume:
+        answer = _resume(candor, resume, progress=not as_json)
+    else:
+        options = {
+            "mode": mode,
+            "model": model,
+            "report": {"format": form, "sections": list(map(_section, section or ())), "outline_only": outline_only},
+            **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
+        }
+        limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
+        request = make_budgeted(require_text(question, "question"), options, limits, candor.settings.research.budget)
+        answer = run_question(candor.panel, candor.collections, request, selection(collection), progress=not as_json)
+    if outline_only and answer.sections and not as_json:
+        for each in answer.sections:
+            print_text(f"--section {shlex.quote(f'{each.title}={each.question}')}")
+        print_message("Edit these options and add them to the command, without --outline-only.")
+        return
+    if out:
+        write_file(out, export_run(candor.trace, answer.run_id, LOCAL_CALLER, choose_format(None, out.name)).content)
+    show_and_end(answer, home, as_json=as_json, note=f"Wrote {out}." if out else "")
+
+
+def _section(written: str) -> dict[str, str]:
+    title, _, question = written.partition("=")
+    if not title.strip():
+        raise UsageError(f"--section {written!r} is not TITLE or TITLE=QUESTION.")
+    return {"title": title.strip(), "question": question.strip()}
+
+
+def _resume(candor: Candor, run_id: str, *, progress: bool) -> Answer:
+    """Continue the run if its process was killed. Otherwise, start a report that reuses its researched sections."""
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.ask.run import resume_run, run_question
+    from api.services.research.report import continued
+    from multi_agent.storage.run_filter import RunState
+
+    run = candor.trace.run(run_id)
+    if run.status == RunState.INTERRUPTED:
+        return resume_run(candor.panel, candor.collections, run.run_id, progress=progress)
+    request = continued(candor.trace, run.run_id, LOCAL_CALLER)
+    return run_question(candor.panel, candor.collections, request, run.collection, progress=progress)
