@@ -132,6 +132,7 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/runs/{run_id}/cancel": Rule("admin", "/v1/runs/{run}/cancel"),
     "PUT /v1/runs/{run_id}/rating": Rule("write", "/v1/runs/{run}/rating", {"rating": "up"}),
     "GET /v1/runs/{run_id}/conversation": Rule("read", "/v1/runs/{run}/conversation"),
+    "GET /v1/reports/{run_id}/outline": Rule("read", "/v1/reports/{run}/outline", passes=422),  # no report
     "GET /v1/runs/{run_id}/journal": Rule("read", "/v1/runs/{run}/journal"),
     "GET /v1/runs/{run_id}/events": Rule("read", "/v1/runs/{run}/events?follow=false"),
     "GET /v1/runs/{run_id}/export": Rule("read", "/v1/runs/{run}/export?format=json"),

@@ -8,7 +8,7 @@ let open = null;
 /** Open the panel with {name, title, content, closed, key, still}. `key` handles keys that nothing else has handled. `still`: leave the focus. */
 export function openPanel(view) {
   const before = open;
-  view.opener = before && !view.still ? before.opener : document.activeElement;
+  view.opener = before && !before.still && !view.still ? before.opener : document.activeElement;
   open = view;
   if (before && before.name !== view.name) before.closed?.();
   draw(before?.name !== view.name);

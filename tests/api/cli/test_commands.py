@@ -43,8 +43,8 @@ def leaves() -> Iterator[tuple[str, Any]]:
 
 def test_commands_come_first_and_groups_after_them() -> None:
     assert list(COMMANDS) == [
-        "adopt", "ask", "chat", "compare", "demo", "doctor", "drop", "export", "fork", "ingest", "mcp", "move",
-        "rate", "replay", "search", "serve", "show", "trace", "worker", *GROUPS,
+        "adopt", "ask", "backup", "chat", "compare", "demo", "doctor", "drop", "export", "fork", "ingest", "mcp",
+        "move", "rate", "replay", "report", "restore", "search", "serve", "show", "trace", "worker", *GROUPS,
     ]  # fmt: skip
     assert GROUPS == [
         "agents", "approvals", "audit", "documents", "eval", "keys", "memories", "plans", "runs", "skills", "sources",

@@ -66,8 +66,8 @@ def test_the_answer_has_the_documented_keys(
     assert list(answer) == [
         "run_id", "status", "mode", "question", "completed_question", "answer", "claims", "evidence", "short",
         "nearest", "parts", "clarification", "records", "computations", "on_the_way", "confidence", "basis",
-        "reasoning", "checks", "looked_for", "found", "missing", "votes", "contradictions", "searched", "coverage",
-        "summary", "usage",
+        "reasoning", "checks", "looked_for", "found", "missing", "votes", "contradictions", "searched", "sections",
+        "coverage", "summary", "usage",
     ]  # fmt: skip
     assert list(answer["claims"][0]) == [
         "text", "evidence", "computations", "supported", "pictured", "verdict", "stands", "checked",

@@ -105,10 +105,10 @@ def test_two_processes_add_a_run_at_the_same_moment(postgres: str, make_candor: 
         nonlocal first
         if statement.startswith("INSERT INTO runs") and first:
             first = False
-            worker.create("run_both", "How?", "papers", "worker's")
+            worker.create("run_both", Request(question="How?"), "papers", "worker's")
 
     sql.event.listen(engine, "before_cursor_execute", add_first)
-    Trace(engine).create("run_both", "How?", "papers", "service's")
+    Trace(engine).create("run_both", Request(question="How?"), "papers", "service's")
     assert not first
     assert worker.run("run_both").model == "worker's"
 

@@ -104,7 +104,7 @@ def test_half_of_the_cores_embed_queries(monkeypatch: pytest.MonkeyPatch) -> Non
     embedder = BundledEmbedder(EmbeddingSettings())
     active, peak, together = set[str](), 0, threading.Event()
 
-    def embed(text: str) -> Vectors:
+    def attend(text: str) -> tuple[Vectors, None]:
         nonlocal peak
         active.add(text)
         peak = max(peak, len(active))
@@ -112,9 +112,9 @@ def test_half_of_the_cores_embed_queries(monkeypatch: pytest.MonkeyPatch) -> Non
             together.set()
         assert together.wait(LIMIT_S)
         active.discard(text)
-        return np.zeros(384, np.float32)
+        return np.zeros(384, np.float32), None
 
-    monkeypatch.setattr(embedder._model, "embed", embed)
+    monkeypatch.setattr(embedder._model, "attend", attend)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(embedder.embed_query, [f"query {number}" for number in range(8)]))
     assert peak == 2
