@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, names_in, select
 from vectorstore.qdrant_schema import rank
-from vectorstore.ranking import DEPTH, DIGITS, Scores, attended, rarity
+from vectorstore.ranking import DEPTH, DIGITS, Scores, rarity, with_attention
 from vectorstore.store import EVERYTHING, Query, Searchable, T
 from vectorstore.text.bm25 import Bm25Encoder, QueryWord
 
@@ -68,7 +68,7 @@ class JoinedCollections:
         best = max((hit.best_bm25 or 0.0 for hit in hits), default=0.0)
         passages = sum(self.languages(exact=False).values())
         scores = Scores(query.text)
-        scores.words = attended(words, query)
+        scores.words = with_attention(words, query)
         scores.cosines = {hit.chunk.id: hit.cosine for hit in hits if hit.cosine is not None}
         scores.add([(hit.chunk.id, _comparable(hit, best)) for hit in hits], 1)
         for word in words:

@@ -22,7 +22,7 @@ from vectorstore.qdrant_schema import (
     to_hits,
     validate_query,
 )
-from vectorstore.ranking import Nearest, Ranking, Speller, attended, score
+from vectorstore.ranking import Nearest, Ranking, Speller, score, with_attention
 from vectorstore.store import EVERYTHING, Collection, Query, Vectors
 from vectorstore.text.bm25 import Bm25Encoder
 
@@ -45,7 +45,7 @@ class QdrantCollection(Collection, Generic[SessionT]):
     def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
         validate_query(self._spec, mode, query.vector)
         languages = {} if mode is SearchMode.MEANING else self.languages(exact=False)
-        words = attended(self._bm25.words(query.text, languages) if languages else [], query)
+        words = with_attention(self._bm25.words(query.text, languages) if languages else [], query)
         with self._session("search") as session:
             speller = Speller(
                 lambda wanted: self._ask(session, wanted, EVERYTHING),

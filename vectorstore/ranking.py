@@ -159,7 +159,7 @@ class Scores:
         Only cosines must be outweighed: among the scores of a search by words, more than 0.2 costs quality.
         """
         names = {
-            " ".join(word.text for word in some).casefold(): _says(some)
+            " ".join(word.text for word in some).casefold(): _weight_of(some)
             for some in [*((word,) for word in self.words), *pairwise(self.words)]
         }
         return {name: EXACT_WEIGHT * (times if self.cosines else 1) for name, times in names.items()}
@@ -170,8 +170,8 @@ class Scores:
             yield chunk_id, round(sum(scores.get(chunk_id, others) for scores, others in self._parts), DIGITS)
 
 
-def _says(words: Sequence[QueryWord]) -> float:
-    """Return how much more than one word some neighbouring words say."""
+def _weight_of(words: Sequence[QueryWord]) -> float:
+    """Return the weight of neighbouring words. A single word in lower case that gets no attention has 1."""
     capitals = CAPITALS if all(word.text[:1].isupper() for word in words) else 1
     return len(words) * capitals * _emphasis(words)
 
@@ -244,8 +244,8 @@ def score(
     return scores
 
 
-def attended(words: Sequence[QueryWord], query: Query) -> Sequence[QueryWord]:
-    """Return the words with their shares of the model's attention, if it tells."""
+def with_attention(words: Sequence[QueryWord], query: Query) -> Sequence[QueryWord]:
+    """Return the words with their shares of the model's attention. Without attention, all shares stay 0."""
     if query.attention is None or len(words) < 2:
         return words
     found = [_attention(word.text, query.text, query.attention) for word in words]

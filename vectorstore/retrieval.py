@@ -146,7 +146,7 @@ class Retriever:
 
     def _rank(self, view: Searchable, query: str, limit: int, where: ChunkFilter, mode: SearchMode) -> list[Hit]:
         embedder = self._embedder if mode is not SearchMode.WORDS else None
-        asked = _embedded(embedder, query) if embedder else Query(query)
+        asked = _embedded(embedder, query, mode) if embedder else Query(query)
         hits = view.search(mode, asked, limit, where)
         if mode is not SearchMode.MEANING and any(quotes(hit.chunk.text) for hit in hits):
             hits = view.search(mode, asked, max(limit, DEPTH), where)
@@ -154,8 +154,9 @@ class Retriever:
         return sorted(hits, key=_sort_key)
 
 
-def _embedded(embedder: QueryEmbedder, text: str) -> Query:
-    return Query(text, embedder.embed_query(text), embedder.attention(text))
+def _embedded(embedder: QueryEmbedder, text: str, mode: SearchMode) -> Query:
+    attention = embedder.attention(text) if mode is SearchMode.HYBRID else None
+    return Query(text, embedder.embed_query(text), attention)
 
 
 def _finder(query: str, languages: Mapping[str, int]) -> Callable[[str], list[str]]:

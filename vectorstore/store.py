@@ -23,13 +23,13 @@ EVERYTHING = ChunkFilter()
 
 
 class Query(NamedTuple):
-    """A query of a search: its text, its vector, and how much the embedding model attends to each character."""
+    """A query of a search: its text, with the vector and the attention that the embedding model computes."""
 
     text: str
     vector: Vectors | None = None
     """Shape (dimension,)."""
     attention: Vectors | None = None
-    """Shares of the whole attention, of shape (len(text),). None if the model does not tell."""
+    """Each character's share of the model's attention, of shape (len(text),). None if unknown."""
 
 
 class Searchable(Protocol):

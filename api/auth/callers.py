@@ -1,6 +1,6 @@
-"""Who asks: the caller of a request, by an API key, by a session, or by the name that a trusted proxy sends.
+"""Finds the caller of a request by an API key, a session, or the user name that a trusted proxy sends.
 
-All of them end in a ``Caller`` with rights over collections, and nothing else decides what a request may do.
+Each gives a ``Caller`` with rights over collections. Nothing else decides what a request may do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from api.errors import KeyNotFound, Unauthorized, UserNotFound
 
 
 class Credentials(NamedTuple):
-    """What a request says about its caller. The first that is not empty counts."""
+    """The credentials of a request. The first one that is not empty is used."""
 
     key: str = ""
     user: str = ""
@@ -37,7 +37,7 @@ class Callers:
         return caller
 
     def is_current(self, sent: Credentials, caller: Caller) -> bool:
-        """Return whether these still make the same caller, with the same rights."""
+        """Return whether the credentials still give this caller, with the same rights."""
         try:
             return self._current(sent) == caller
         except Unauthorized:
@@ -53,7 +53,7 @@ class Callers:
             return self._of_user(self._users.get(holder))
 
     def any(self) -> bool:
-        """Return whether a valid key or a user exists who could sign in."""
+        """Return whether there is a valid key, or a user who is not disabled."""
         return self._keys.has_valid() or any(not user.disabled for user in self._users.list())
 
     def sign_in(self, name: str, password: str, address: str) -> User:

@@ -11,7 +11,7 @@ from pydantic import Field
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-MAX_LENGTH = 200  # characters; a longer one would cost time
+MAX_LENGTH = 200  # characters; hashing a longer one takes too long
 Password = Annotated[str, Field(min_length=10, max_length=MAX_LENGTH)]
 _HASHING = BoundedSemaphore(4)  # each hash takes 19 MiB of memory, also for strangers
 
@@ -25,7 +25,7 @@ def hasher() -> PasswordHasher:
 
 
 def matches(password: str, hashed: str | None) -> bool:
-    """Return whether the password has this hash. Without a hash, it takes the same time."""
+    """Return whether the password matches the hash. Takes the same time without a hash."""
     from argon2.exceptions import VerifyMismatchError
 
     with _HASHING:

@@ -67,10 +67,12 @@ class Sessions(SqlStore):
         found = self._select(query.where(_tokens.c.expires_at > datetime.now(UTC)))
         return found[0].user_id if found else None
 
-    def end(self, token: str) -> None:
-        """End the session with this token."""
+    def end(self, token: str, kind: TokenKind = TokenKind.SESSION) -> str | None:
+        """Delete the token and return the id of its user. None if it has ended, also if another call ended it."""
+        user = self.user(token, kind)
+        mine = sql.and_(_tokens.c.token_hash == hash_secret(token), _tokens.c.kind == kind.name)
         with self._engine.begin() as connection:
-            connection.execute(_tokens.delete().where(_tokens.c.token_hash == hash_secret(token)))
+            return user if connection.execute(_tokens.delete().where(mine)).rowcount else None
 
     @contextmanager
     def attempt(self, name: str, address: str) -> Iterator[None]:

@@ -1,7 +1,7 @@
-"""Users and groups in SQL: who may sign in, and their rights.
+"""Users and groups in SQL, with their rights.
 
-A user has the rights of their own and those of their groups. They are read at every request, so a change holds at
-once. Disabling a user, and a new password, end all sessions.
+A user has own rights and those of the user's groups. Every request reads them, so a change applies at once. A user who
+is disabled, or gets a new password, loses all sessions.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Users(SqlStore):
         self._update(user, end=True, password_hash=hasher().hash(password))
 
     def check_password(self, name: str, password: str) -> User:
-        """Return the user with this name and password. Raises SignInFailed, always after the same time."""
+        """Return the user with this name and password. Raises SignInFailed, after the same time in every case."""
         found = self._select(sql.select(_users).where(_users.c.login == login_of(name)))
         row = found[0] if found else None
         if not matches(password, row and row.password_hash) or row is None or row.disabled:
@@ -193,7 +193,7 @@ class Users(SqlStore):
         return changes | ({"email": change.email.lower()} if change.email else {})
 
     def _update(self, user: str, *, end: bool = False, **values: object) -> None:
-        """Change columns of a user. ``end`` also ends all sessions and invitations."""
+        """Update columns of a user. With ``end``, also end all sessions and invitations."""
         with self._engine.begin() as connection:
             connection.execute(_users.update().where(_users.c.id == user).values({"id": user, **values}))
             if end:

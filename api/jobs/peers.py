@@ -55,7 +55,7 @@ class Beat:
     alive: bool
     """False if other processes took over its jobs."""
     cancelled: Sequence[str] = ()
-    """Jobs of this process that somebody cancelled elsewhere."""
+    """Ids of this process's jobs that another process has cancelled."""
 
 
 class Processes:

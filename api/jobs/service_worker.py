@@ -34,7 +34,7 @@ class Order(FrozenModel):
 
 
 class News(FrozenModel):
-    """A report of the worker. Each message has one of the fields."""
+    """A message from the worker. It sets exactly one field."""
 
     ready: bool = Field(default=False, description="the worker takes jobs now")
     event: Event | None = Field(default=None, description="an event of a run, which is stored")

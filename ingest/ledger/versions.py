@@ -11,14 +11,13 @@ from base.counts import count
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary
 from vectorstore.errors import PassagesLost
-from vectorstore.models import Chunk, ChunkFilter, Counts, Hit, SearchMode
-from vectorstore.store import EVERYTHING, Collection, Query, T
-from vectorstore.wrapper import CollectionWrapper
+from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
+from vectorstore.store import EVERYTHING, Collection, Query, T, Vectors
 
 _DOCUMENTS = 1_000  # removed per transaction and request to the store
 
 
-class LiveCollection(CollectionWrapper):
+class LiveCollection(Collection):
     """Wraps a collection and leaves the hidden versions out of its searches, scans and counts.
 
     ``languages``, ``vectors`` and ``missing`` include hidden versions. A search or scan that finds nothing raises
@@ -26,8 +25,18 @@ class LiveCollection(CollectionWrapper):
     """
 
     def __init__(self, collection: Collection, ledger: Ledger) -> None:
-        super().__init__(collection)
+        self._collection = collection
         self._ledger = ledger
+
+    @property
+    def spec(self) -> CollectionSpec:
+        """The specification it was created with."""
+        return self._collection.spec
+
+    @property
+    def closed(self) -> bool:
+        """Whether calls raise CollectionClosed."""
+        return self._collection.closed
 
     def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
         """Return the best ``limit`` chunks of the live versions."""
@@ -56,6 +65,36 @@ class LiveCollection(CollectionWrapper):
             counter, hidden = current, tuple(sorted(self._ledger.hidden(name)))
             found = read(_Snapshot(self._collection, self._ledger, hidden))
         return found
+
+    def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
+        """Write chunks with their vectors."""
+        self._collection.upsert(chunks, vectors)
+
+    def delete(self, where: ChunkFilter) -> None:
+        """Delete the selected chunks."""
+        self._collection.delete(where)
+
+    def languages(self, *, exact: bool = True) -> dict[str, int]:
+        """Return the number of chunks per language."""
+        return self._collection.languages(exact=exact)
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the dense vectors of the given chunks that exist, by chunk id."""
+        return self._collection.vectors(ids)
+
+    def missing(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids that no chunk has."""
+        return self._collection.missing(ids)
+
+    def optimize(
+        self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Wait until the search index is built, if many chunks wait for it."""
+        self._collection.optimize(on_build, cancelled)
+
+    def close(self) -> None:
+        """Close the wrapped collection."""
+        self._collection.close()
 
     def _require_passages(self, where: ChunkFilter) -> None:
         """Raise PassagesLost if the ledger lists documents, but the store has no passage of them."""

@@ -22,11 +22,6 @@ from multi_agent.values.evidence_events import ContradictionFound, EvidenceRejec
 from multi_agent.values.tasks import TaskData
 
 AnalysisType = Literal["agreements", "conflicts", "gaps"]
-_SOUGHT: dict[AnalysisType, str] = {
-    "agreements": "`agreement`: what two sources say alike",
-    "conflicts": "`conflict`: what two sources say differently",
-    "gaps": "`gap`: what no source says",
-}
 
 
 class FindingsAnalystInputs(FrozenModel):
@@ -76,7 +71,7 @@ def is_conflict(text: str) -> bool:
 
 
 class FindingsAnalyst:
-    """Compares findings. Keeps an agreement or conflict only with a quote on each side that bears it out."""
+    """Compares findings. Keeps an agreement or conflict only with a quote on each side that supports it."""
 
     card: ClassVar[AgentCard] = AgentCard(
         name="FindingsAnalyst",
@@ -102,7 +97,7 @@ class FindingsAnalyst:
         inputs = FindingsAnalystInputs.model_validate(task.inputs.model_dump())
         context = _only_of(context, inputs.sources)
         messages = self._kit.require_prompt().render(
-            types="; ".join(_SOUGHT[each] for each in inputs.analysis_types),
+            types=", ".join(f"`{each.removesuffix('s')}`" for each in inputs.analysis_types),
             today=show_today(context),
             evidence=show_evidence(context, context.evidence),
             computations=show_computations(context),

@@ -107,7 +107,7 @@ class MergeOrder:
         self._order = [step for step, _ in groupby(longest)]  # each agent of a step publishes StepFinished
 
     def first_of(self, steps: Collection[str]) -> str | None:
-        """Return the step that finished first before; None if none of them had finished."""
+        """Return the step that finished first in the earlier attempt. None if none of them finished there."""
         return next((step for step in self._order if step in steps), None)
 
     def remove(self, step: str) -> None:

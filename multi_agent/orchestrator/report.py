@@ -7,16 +7,13 @@ from typing import Any
 
 from multi_agent.model import Usage
 from multi_agent.orchestrator.sections import ResearchedSection
+from multi_agent.prompt import Prompt
 from multi_agent.values.answer import Answer, Computed, Quote, Status
 from multi_agent.values.context import AnswerPart, Claim, ResearchContext
 from multi_agent.values.plan import Plan, Step
 from multi_agent.values.report import PlannedSection, ReportFormat, ReportSection
 
 _ANALYSIS = "analysis"
-_SUMMARY = (
-    "Write the summary of a report whose sections were answered on the way: at most seven claims, the most important "
-    "first, none of them twice. Say where sources contradict each other, and what no source says."
-)
 
 
 def closing_plan(question: str, form: ReportFormat) -> Plan:
@@ -28,7 +25,13 @@ def closing_plan(question: str, form: ReportFormat) -> Plan:
         mode="direct",
         steps=(
             Step(id=_ANALYSIS, agents=("FindingsAnalyst",), instruction="", inputs=inputs),
-            Step(id="summary", agents=("Synthesizer",), instruction=_SUMMARY, needs=(_ANALYSIS,), inputs=layout),
+            Step(
+                id="summary",
+                agents=("Synthesizer",),
+                instruction=Prompt.part("report_summary"),
+                needs=(_ANALYSIS,),
+                inputs=layout,
+            ),
         ),
     )
 

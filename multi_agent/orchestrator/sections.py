@@ -1,4 +1,4 @@
-"""The sections of a report. Each is researched by a run of its own, whose answer the run of the report draws on."""
+"""The sections of a report. A run of its own researches each, and the run of the report uses its answer."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ class Outline(BaseModel):
 
 async def propose_outline(llm: LLM, question: str, documents: str, today: str) -> tuple[PlannedSection, ...]:
     """Return the outline that the model proposes. Raises LLMError."""
-    messages = Prompt.shipped("outline").render(
-        question=question, documents=documents or "None are searched.", today=f"Today is {today}."
-    )
+    messages = Prompt.shipped("outline").render(question=question, documents=documents, today=today)
     outline = (await llm.complete(messages, Outline)).value
     return tuple(PlannedSection(title=each.title, question=each.question) for each in outline.sections)
 

@@ -1,4 +1,4 @@
-"""The message bus of a run: numbers and timestamps events, gives them their place, and delivers them to subscribers.
+"""The message bus of a run. It numbers events, sets their time, level and parent, and delivers them to subscribers.
 
 The levels of the hierarchy are supervisor, planner, workers and tools.
 """

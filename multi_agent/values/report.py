@@ -35,7 +35,7 @@ class ReportOptions(FrozenModel):
 
 
 class ReportSection(FrozenModel):
-    """A section of a report. Its claims follow those of the section before in the claims of the answer."""
+    """A section of a report. Its claims follow those of the previous section in the answer's claims."""
 
     title: str
     claims: int = Field(description="number of its claims")

@@ -31,7 +31,7 @@ class QueryEmbedder(Protocol):
         ...
 
     def attention(self, text: str) -> Vectors | None:
-        """Return each character's share of the model's attention, of shape (len(text),). None if it does not tell."""
+        """Return each character's share of the model's attention, of shape (len(text),). None if unknown."""
         ...
 
 

@@ -78,7 +78,7 @@ class RemoteStore:
         return np.frombuffer(self._call(Embed(text=text)), dtype=np.float32)
 
     def attention(self, text: str) -> Vectors | None:
-        """Return the attention to each character of a query. None if the model does not tell."""
+        """Return the attention to each character of a query. None if unknown."""
         found = np.frombuffer(self._call(Embed(text=text, attention=True)), dtype=np.float32)
         return found if len(found) else None
 

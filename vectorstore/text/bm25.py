@@ -63,7 +63,7 @@ class QueryWord(NamedTuple):
     folded: frozenset[int] = frozenset()
     """The ``terms`` with other letters, such as u for ü. They count less than the word as it is written."""
     share: float = 0.0
-    """Of the model's attention to the words of the query."""
+    """The word's share of the model's attention to the query."""
 
 
 class Bm25Encoder:

@@ -49,7 +49,7 @@ def add(
 
 @app.command("invite")
 def invite(name: Name, as_json: Json = False, home: Home = None) -> None:
-    """Print a link with which a user chooses a password, once, within 7 days. Also for a forgotten password.
+    """Print a link with which a user chooses a password, once, within 7 days. Use it for a forgotten password, too.
 
     Example: candor users invite ada
     """
@@ -88,7 +88,7 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
 def change(
     name: Name, right: Rights = None, group: Groups = None, email: Email = "", as_json: Json = False, home: Home = None
 ) -> None:
-    """Replace a user's own rights, groups or e-mail address. What is not given stays.
+    """Replace a user's own rights, groups or e-mail address. Options that are not given change nothing.
 
     Example: candor users set ada --right papers=read --group Readers
     """

@@ -80,7 +80,7 @@ def sign_out(candor: CandorDep, request: Request, response: Response) -> None:
 @router.post("/invitation", responses=problem_responses(401, 422, 503, anonymous=True))
 def accept(candor: CandorDep, sent: AcceptedInvitation, request: Request, response: Response) -> Me:
     """Choose a password with an invitation, and sign in. The invitation is then used."""
-    found = candor.callers.sessions.user(sent.token, TokenKind.INVITATION)
+    found = candor.callers.sessions.end(sent.token, TokenKind.INVITATION)
     user = candor.users.get(found) if found else None
     if user is None or user.disabled:
         raise SignInFailed("This invitation is not valid. It is wrong, used or expired.")

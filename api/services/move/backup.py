@@ -81,6 +81,7 @@ def back_up(
             locks.enter_context(ingest_lock(engine, name))
         _copy_databases(home, copies)
         collections = _copy_collections(specs, store, make_store(copies), on_collection)
+        part.touch(0o600)  # it has the documents and the hashes of passwords
         copied = [path for each in ("*.db", f"{_COLLECTIONS}/*/**/*") for path in copies.glob(each) if path.is_file()]
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             files = dict(_add(archive, copies, copied))

@@ -84,7 +84,7 @@ def mime_type_of_name(path: PurePath) -> str | None:
 
 
 def _data_type(data: bytes) -> str | None:
-    """Return the type of JSON in a file that is called text. A lone list, such as ``[1]``, is text."""
+    """Return the JSON type of a text file that contains JSON. A list of plain values, such as ``[1]``, is text."""
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         return None
     source = data.decode("utf-8-sig", errors="replace").strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -237,6 +238,15 @@ class TestRights:
         assert intersection({"*": write}, {"a": admin, "b": read}) == {"a": write, "b": read}
         assert intersection({"*": read, "a": admin}, {"*": admin}) == {"*": read, "a": admin}
         assert intersection({"a": read}, {"b": read}) == {}
+
+
+def test_an_invitation_is_taken_by_one_of_many(candor: Candor, ada: User) -> None:
+    sessions = candor.callers.sessions
+    token = sessions.start(ada.id, TokenKind.INVITATION)
+    assert sessions.end(token) is None, "it is no session"
+    with ThreadPoolExecutor(8) as threads:
+        taken = list(threads.map(lambda _: sessions.end(token, TokenKind.INVITATION), range(8)))
+    assert sorted(filter(None, taken)) == [ada.id]
 
 
 class TestOwner:

@@ -74,6 +74,7 @@ def test_a_restored_folder_searches_answers_and_opens_citations(
     tmp_path: Path,
 ) -> None:  # fmt: skip
     use_model(endpoint.settings("openai"))
+    assert archive.stat().st_mode & 0o777 == 0o600
     home = tmp_path / "second"
     restored = run("restore", archive, "--home", home)
     assert (restored.code, restored.err) == (0, f"Restored into {str(home)!r}: 1 collection with 1 passage.\n")

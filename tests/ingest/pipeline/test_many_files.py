@@ -16,7 +16,7 @@ from ingest.pipeline.file import IngestFile
 from ingest.pipeline.read_ahead import ReadAhead
 from support.workplace import CountingEmbedder, CountingParser, Workplace, write_zip
 from vectorstore.models import ChunkFilter
-from vectorstore.wrapper import CollectionWrapper
+from vectorstore.store import Collection
 
 MANY = 100
 
@@ -81,7 +81,7 @@ def test_removed_and_changed_files_are_deleted_from_the_store_together(
         kind = type(collection)
     delete = kind.delete
 
-    def record(self: CollectionWrapper, where: ChunkFilter) -> None:
+    def record(self: Collection, where: ChunkFilter) -> None:
         deletes.append(where)
         delete(self, where)
 
