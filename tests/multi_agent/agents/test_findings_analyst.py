@@ -108,8 +108,8 @@ async def test_only_the_named_steps_and_types_are_analysed(serve: Serve) -> None
     bench, request = await analyse(serve, AGREEMENT, GAP, **inputs)
     assert bench.context.findings[-1].synthesis.missing == (), "gaps were not asked for"
     assert "16 kg" not in request.prompt
-    assert "what two sources say alike" in request.prompt
-    assert "`gap`: what no source says" not in request.prompt
+    assert "first: `agreement`." in request.prompt
+    assert "`gap`" not in request.prompt
 
 
 async def test_a_step_without_findings_is_an_error_that_names_those_with_some(serve: Serve) -> None:
