@@ -104,10 +104,11 @@ class AskView {
       thread.update(live);
       replace(work, workView(live));
       if (live.answer && shown !== live.answer) {
+        const first = !shown; // the answer may arrive twice, and the person may have closed its quote
         shown = live.answer;
         replace(answer, answerView(live.answer, live.collection, addressOf(runId), (candidate) => choose(live, candidate)), whyFold(live));
-        if (number) this.openNumber(Number(number));
-        else this.openFirst();
+        if (first && number) this.openNumber(Number(number));
+        else if (first) this.openFirst();
       }
       if (live.answer) return;
       const {drafts, computations} = live.model;

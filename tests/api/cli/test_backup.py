@@ -119,7 +119,11 @@ def test_the_archive_is_consistent_while_runs_are_written(
     for number in range(2):
         home = tmp_path / f"home{number}"
         assert run("restore", tmp_path / f"{number}.zip", "--home", home).code == 0
-        assert {each["status"] for each in run("runs", "--home", home, "--json").json} <= {"answered", "running"}
+        assert {each["status"] for each in run("runs", "--home", home, "--json").json} <= {
+            "answered",
+            "running",
+            "waiting",
+        }
 
 
 def test_a_folder_with_files_is_refused(archive: Path, run: Callable, tmp_path: Path) -> None:
