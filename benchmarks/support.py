@@ -27,7 +27,8 @@ from multi_agent.prompts.show_passages import number_units
 from vectorstore.models import Chunk, ChunkKind
 
 _FOLDER = Path(__file__).parent
-_HALVES = ("tuning", "untouched", "joined", "joined untouched", "third", "third untouched")
+_HALVES = ("tuning", "untouched", "joined", "joined untouched", "third", "third untouched", "answers")
+_NOT_CITED = "not cited"
 _LONG = 10_000  # characters between the places of two quotes
 
 
@@ -71,26 +72,47 @@ def joined() -> Iterator[Pair]:
 
 def third() -> Iterator[Pair]:
     """Yield the claims whose authors had not seen the rules."""
-    for line in (_FOLDER / "support_third.tsv").read_text(encoding="utf-8").splitlines():
+    for pair in _tabular("support_third.tsv"):
+        yield pair._replace(tuned=hashlib.sha256(" @ ".join(pair.quotes).encode()).digest()[0] % 2 == 1)
+
+
+def answers() -> Iterator[Pair]:
+    """Yield claims as answers and reports state them, all of which the rules may be tuned with."""
+    return _tabular("support_answers.tsv")
+
+
+def _tabular(name: str) -> Iterator[Pair]:
+    for line in (_FOLDER / name).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             verdict, kind, claim, quotes = line.split("\t")
-            tuned = hashlib.sha256(quotes.encode()).digest()[0] % 2 == 1
-            yield Pair(kind, verdict == "S", claim, tuple(quotes.split(" @ ")), tuned=tuned)
+            yield Pair(kind, verdict == "S", claim, tuple(quotes.split(" @ ")), tuned=True)
 
 
 def judge(pair: Pair) -> Judged:
     """Judge the claim as an answer would, with each quote as a passage of its own."""
-    chunks = [_chunk(at, at if pair.of_pages else 0, quote) for at, quote in enumerate(pair.quotes)]
+    table = all(" :: |" in quote for quote in pair.quotes)
+    quotes = [_table(pair.quotes)] if table else pair.quotes
+    kind = ChunkKind.TABLE if table else ChunkKind.PROSE
+    chunks = [_chunk(at, at if pair.of_pages else 0, quote, kind) for at, quote in enumerate(quotes)]
     units = number_units(chunks)
-    evidence = cite((unit.number for unit in units), units).evidence
+    evidence = cite((unit.number for unit in units if _NOT_CITED not in unit.text), units).evidence
     return SupportRules(pair.question or "What is said?", evidence, chunks).judge(Statement(pair.claim, evidence))
 
 
-def _chunk(at: int, page: int, quote: str) -> Chunk:
+def _table(rows: tuple[str, ...]) -> str:
+    """Return the passage of a table whose head is the first row. A row that is not cited stands between them."""
+    title, _, head = rows[0].partition(" :: ")
+    rule = "|" + " --- |" * (head.count("|") - 1)
+    return f"{title} :: " + "\n".join(
+        (head, rule, f"| {_NOT_CITED} |", *(row.partition(" :: ")[2] for row in rows[1:]))
+    )
+
+
+def _chunk(at: int, page: int, quote: str, kind: ChunkKind) -> Chunk:
     title, _, text = quote.rpartition(" :: ")
     return Chunk(
         id=f"{at}", document_id=f"{page}", document=f"/{page}", name="page", title=title, version="1", index=0,
-        text=text, kind=ChunkKind.PROSE, start=at * _LONG, end=at * _LONG + len(text),
+        text=text.replace(" ¶ ", "\n"), kind=kind, start=at * _LONG, end=at * _LONG + len(text),
     )  # fmt: skip
 
 
@@ -102,7 +124,7 @@ def main() -> None:
     given = options.parse_args()
     for half in given.half or _HALVES:
         chosen = [pair for pair in pairs() if pair.untouched == (half == "untouched")]
-        for name, source in (("joined", joined), ("third", third)):
+        for name, source in (("joined", joined), ("third", third), ("answers", answers)):
             if half.startswith(name):
                 chosen = [pair for pair in source() if pair.tuned == (half == name)]
         _report(half, chosen, show=given.show)

@@ -111,7 +111,7 @@ class FindingsAnalyst:
         synthesis = _synthesis(judged, gaps, context, inputs.focus)
         self._reasoning = f"{inputs.focus} {synthesis.short}"
         finding = Finding(step=task.step, question=inputs.focus, synthesis=synthesis)
-        notes = tuple(Note(agent=self.card.name, text=f"No source says: {gap}") for gap in gaps)
+        notes = tuple(Note(agent=self.card.name, text=f"Gap: {gap}") for gap in gaps)
         return ContextUpdate(findings=(finding,), notes=notes)
 
     def explain_reasoning(self) -> str:

@@ -176,9 +176,16 @@ class SupportRules:
         evidence = self._evidence_index(statement)
         said = [term for term in find_terms(statement.text) if term in evidence and term not in self._asked]
         words = find_terms(statement.text, _MIN_COMPARISON)
-        if _compares(statement, said) and any(term not in evidence for term in words):
+        if self._compares(statement, said) and any(term not in evidence for term in words):
             return "It compares figures."
         return f"{found.doubts[0]}." if found.doubts else ""
+
+    def _compares(self, statement: Statement, found: Sequence[Term]) -> bool:
+        """Return whether a statement combines figures of several sentences or rows. A row has those of its head."""
+        figures = {term.text: term for term in found if term.kind == "figure"}
+        heads = [(self._header(item), item.quote.splitlines()) for item in statement.evidence]
+        lines = [TermIndex(f"{head}\n{line}") for head, quoted in heads for line in quoted]
+        return len(figures) > 1 and not any(all(each in line for each in figures.values()) for line in lines)
 
     def _follows_by_clauses(self, statement: Statement) -> bool:
         """Return whether the quotes of one document state each clause of the statement."""
@@ -396,9 +403,3 @@ def _cell(value: Scalar | None) -> str:
 
 def _show(quotes: Sequence[Evidence]) -> str:
     return ", ".join(repr(item.quote) for item in quotes)
-
-
-def _compares(statement: Statement, found: Sequence[Term]) -> bool:
-    """Return whether a statement combines figures from several sentences or rows."""
-    figures = {term.text for term in found if term.kind == "figure"}
-    return len(figures) > 1 and (len(statement.evidence) > 1 or any("\n" in item.quote for item in statement.evidence))

@@ -62,7 +62,8 @@ def follows_by_clauses(claim: str, documents: Sequence[tuple[Sequence[str], str]
     texts = [claim, *quoted, *places]
     said, *others = _named([read(_shorten(each, short), lexicon) for each in texts])
     stated = list(zip(others[: len(quoted)], others[len(quoted) :], strict=True))
-    return all(any(_states(clause, *each, lexicon) for each in stated) for clause in split(said, lexicon))
+    clauses = split(said, lexicon)  # none in a claim of names without a verb
+    return bool(clauses) and all(any(_states(clause, *each, lexicon) for each in stated) for clause in clauses)
 
 
 def _states(clause: Sequence[Token], quote: Sequence[Token], context: Sequence[Token], lexicon: Lexicon) -> bool:

@@ -7,7 +7,7 @@ contradicted if one sentence has an incompatible token or operator in the same p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, groupby, pairwise
 from typing import NamedTuple
 
 from multi_agent.grounding.meaning.lexicon import Lexicon
@@ -73,11 +73,17 @@ class _Comparing:
         differences = list(self._doubts())
         sentences = {pair.quote.sentence for pair in self._pairs}
         # A claim that says something else too may mean another thing, and one that joins sentences has its own order.
-        decides = len(sentences) == 1 and (replaced or not missing)
+        # The head of a table is no sentence of its own.
+        own = {
+            pair.quote.sentence
+            for pair in self._pairs
+            if not (pair.quote.in_row and self._matcher.in_context(pair.claim))
+        }
+        decides = len(own or sentences) == 1 and (replaced or not missing)
         decided = [each.reason for each in differences if each.conflict and decides]
         doubts = [each.reason for each in differences if each.reason not in decided]
         return Comparison(
-            (*replaced, *decided), tuple(doubts), tuple(missing), len(sentences), stated=len(self._pairs)
+            (*replaced, *decided), tuple(doubts), tuple(missing), len(own or sentences), stated=len(self._pairs)
         )  # fmt: skip
 
     def _doubts(self) -> Iterator[Doubt]:
@@ -220,7 +226,8 @@ class _Comparing:
     def _is_turned(self, pair: Aligned) -> bool:
         """Return whether the pair is a verb in the passive on one side only: "delivered", "was delivered"."""
         is_participle = pair.claim.text.endswith("ed") or pair.claim.text in self._lexicon.forms
-        return is_participle and pair.claim.predicate != pair.quote.predicate
+        is_active = pair.quote.text.endswith("ing") and not pair.claim.text.endswith("ing")  # "is qualifying"
+        return is_participle and (is_active or pair.claim.predicate != pair.quote.predicate)
 
     def _is_reduced(self, one: Aligned, other: Aligned) -> bool:
         """Return whether the quote's verb is a participle without "was", and has no object: "a film made by Ann"."""
@@ -303,7 +310,7 @@ class _Comparing:
         """Yield a doubt if a clause of the claim combines sentences without a common word."""
         clauses: dict[int, dict[int, list[Token]]] = {}
         for pair in self._pairs:
-            if not pair.quote.in_row or pair.claim.kind == "figure":
+            if not pair.quote.in_row or (pair.claim.kind == "figure" and not self._matcher.in_context(pair.claim)):
                 clauses.setdefault(pair.claim.segment, {}).setdefault(pair.quote.sentence, []).append(pair.claim)
         for parts in clauses.values():
             figures = sum(any(token.kind == "figure" for token in tokens) for tokens in parts.values())
@@ -325,15 +332,44 @@ class _Comparing:
         return any(sentence in found and found & (parts.keys() - {sentence}) for found in stating)
 
     def _columns(self) -> Iterator[Doubt]:
-        """Yield a doubt if a table value is not in the column that the claim names."""
-        heads = [token for token in self._matcher.context if token.in_row]
-        if len({head.sentence for head in heads}) != 1:
+        """Yield a doubt if a table value is not in the column that its clause names, or else the claim."""
+        rows = groupby((token for token in self._matcher.context if token.in_row), key=lambda token: token.sentence)
+        found = {tuple((each.text, each.segment) for each in row): row for row in (list(row) for _, row in rows)}
+        if len(found) != 1:
             return
-        named = {head.segment for head in heads if any(self._matcher.same(token, head) for token in self._claim)}
-        for pair in self._pairs:
-            elsewhere = pair.quote.in_row and pair.quote.values and named and pair.quote.segment not in named
-            if elsewhere and any(self._rival(pair, column) for column in named):
-                yield Doubt(f"“{pair.claim.text}” is in another column", conflict=False)
+        heads = next(iter(found.values()))
+        named = {at: self._columns_of(token, heads) for at, token in enumerate(self._claim)}
+        values = [pair for pair in self._pairs if pair.quote.in_row and pair.quote.values and not self._in_label(pair)]
+        clauses = {pair.at: _telling(named[at] for at in named if self._are_joined(at, pair.at)) for pair in values}
+        each_has_one = all(len(set(columns)) == 1 for columns in clauses.values())
+        for pair in values:
+            column, told = pair.quote.segment, clauses[pair.at]
+            wrong = [each for each in told or set().union(*named.values()) if self._rival(pair, each)]
+            if wrong and column not in (told or set().union(*named.values())):
+                conflict = bool(told) and each_has_one and len(values) > 1
+                yield Doubt(f"“{pair.claim.text}” is in another column", conflict)
+            order = [clauses[other.at] for other in values if self._are_joined(other.at, pair.at)]
+            mine = [other.quote.segment for other in values if self._are_joined(other.at, pair.at)]
+            if len(mine) > 1 and len(set(told)) == len(mine) and order[0] != mine:
+                yield Doubt("its figures and columns have another order", conflict=False)
+
+    def _columns_of(self, token: Token, heads: Sequence[Token]) -> set[int]:
+        return {head.segment for head in heads if self._matcher.same(token, head)}
+
+    def _are_joined(self, one: int, other: int) -> bool:
+        return (self._claim[one].sentence, self._claim[one].segment) == (
+            self._claim[other].sentence,
+            self._claim[other].segment,
+        )
+
+    def _in_label(self, pair: Aligned) -> bool:
+        """Return whether the figure is a part of a name in its cell: "Fjord 14"."""
+        return any(each.kind in ("word", "name") and self._uses(each) for each in self._in_segment(pair.quote))
+
+
+def _telling(named: Iterable[set[int]]) -> list[int]:
+    """Return the columns that a word tells apart from all others, in the order of the words."""
+    return list(dict.fromkeys(next(iter(columns)) for columns in named if len(columns) == 1))
 
 
 def _joined_names(tokens: Sequence[Token]) -> list[Token]:

@@ -84,7 +84,8 @@ def _only_on_one_side(mine: Token, quoted: Token, around: Set[str], said: Set[st
     added = mine.governs - quoted.governs - _HARMLESS_ADD
     added = frozenset(each for each in added if each not in around or _kind(each) not in _WEAKER)
     spread = frozenset(each for each in quoted.within - mine.within - said if _kind(each) in _WEAKER)
-    dropped = (quoted.governs - mine.governs - _HARMLESS_DROP) | spread
+    dropped = quoted.governs - mine.governs - _HARMLESS_DROP
+    dropped = frozenset(each for each in dropped if each not in said or _kind(each) not in _WEAKER) | spread
     for operator in sorted((added | dropped) - {_NOT}):
         # "over" and "under" are plain prepositions of words
         if mine.kind in ("figure", "date") or _kind(operator) not in _PLACES:

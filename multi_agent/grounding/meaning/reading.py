@@ -114,6 +114,7 @@ class _Sentence:
         self._raw = _TOKEN.findall(normalized(text))
         self._words = [word.casefold() for word in self._raw]
         self._number, self._lexicon = number, lexicon
+        self._in_row = text.startswith("|")
         self._at = self._segment = 0
         self._pending: set[str] = set()
         self._within: set[str] = set()
@@ -223,20 +224,21 @@ class _Sentence:
                 self._tokens[-1] = last._replace(governs=last.governs | {operator})
             elif operator != "plain":
                 self._govern(operator)
-            if length == 1 and phrase[0] in lexicon.conjunctions:
+            if length == 1 and phrase[0] in lexicon.conjunctions and not self._in_row:
                 self._break(phrase[0])
             return length
         return 0
 
     def _grammar(self) -> int:
         word, lexicon = self._words[self._at], self._lexicon
-        if word in _BREAKS or word in lexicon.conjunctions or word in lexicon.relative:
+        breaks = word in _BREAKS or word in lexicon.conjunctions or word in lexicon.relative
+        if word == "|" or (breaks and not self._in_row):  # a cell is one segment
             self._break(word)
         if word in lexicon.negation:
             self._govern("not")
         elif word in lexicon.roles:
             self._marker = word
-        elif word not in lexicon.function and word[0].isalnum():
+        elif word not in lexicon.function and (word[0].isalnum() or self._is_sign()):
             return 0
         if word in lexicon.pronouns or word in lexicon.articles:
             opens = self._at == 0 or self._words[self._at - 1] in self._joints
@@ -246,6 +248,11 @@ class _Sentence:
         self._linked = self._linked or word in lexicon.copulas
         self._adjacent = False
         return 1
+
+    def _is_sign(self) -> bool:
+        """Return whether a sign in a row is the unit of other cells: "(€ thousand)"."""
+        after = "".join(self._raw[self._at + 1 : self._at + 2])
+        return self._in_row and not after[:1].isdigit() and bool(quantities().unit([self._raw[self._at]])[0])
 
     def _content(self) -> int:
         raw, word = self._raw[self._at], self._words[self._at]
@@ -281,7 +288,7 @@ class _Sentence:
             Token(
                 text, self._number, self._segment, frozenset(self._pending), frozenset(self._within), self._marker,
                 predicate=self._copula, linked=self._linked, leads=leads, joints=self._joints,
-                in_row=self._raw[0] == "|", written=written, **fields,  # type: ignore[arg-type]
+                in_row=self._in_row, written=written, **fields,  # type: ignore[arg-type]
             )
         )  # fmt: skip
         self._within |= {each for each in self._pending if each.split(":")[0] in _SPREADING}

@@ -87,7 +87,7 @@ async def test_a_conflict_between_a_document_and_the_web_has_quotes_of_both(serv
     assert analysis.missing == (GAP["text"],)
     [contradiction] = bench.of_type("contradiction_found")
     assert contradiction.sides == (f"“{TEXTS['a.md'][0]}” (a.md)", f"“{TEXTS['example.org'][0]}” (example.org)")
-    assert bench.context.notes[0].text == f"No source says: {GAP['text']}"
+    assert bench.context.notes[0].text == f"Gap: {GAP['text']}"
 
 
 async def test_a_point_without_quotes_of_its_own_on_both_sides_is_dropped(serve: Serve) -> None:

@@ -56,6 +56,59 @@ def judge(question: str, claim: str, *texts: str) -> Judged:
     return SupportRules(question, evidence, chunks).judge(Statement(claim, evidence))
 
 
+SEGMENTS = (
+    "| Segment | Q3 2024 (€ thousand) | Q3 2023 (€ thousand) |",
+    "| Heat pumps | 41,870 | 37,940 |",
+)
+NOISE = (
+    "| Model | Sound power at nominal load (dB(A)) | Sound power in night mode (dB(A)) |",
+    "| Tundra 9 | 50 | 45 |",
+)
+INCOME = ("| (in millions) | 2023 | 2022 |", "| Net income | $ 1.2 | $ 0.8 |")
+
+
+def judge_row(claim: str, head: str, row: str) -> Judged:
+    other = "| Other |" + " – |" * (head.count("|") - 2)
+    chunk = make_chunk(f"{head}\n|{' --- |' * (head.count('|') - 1)}\n{other}\n{row}", kind=ChunkKind.TABLE)
+    units = number_units([chunk])
+    evidence = cite((unit.number for unit in units if "Other" not in unit.text), units).evidence
+    return SupportRules("What is said?", evidence, [chunk]).judge(Statement(claim, evidence))
+
+
+@pytest.mark.parametrize(
+    ("claim", "table"),
+    [
+        ("Heat pumps had 41,870 thousand euros in Q3 2024 and 37,940 thousand euros in Q3 2023.", SEGMENTS),
+        ("In night mode the Tundra 9 has a sound power of 45 dB(A), at nominal load 50 dB(A).", NOISE),
+        ("Net income was $1.2 million in 2023 and $0.8 million in 2022.", INCOME),
+    ],
+)
+def test_figures_of_one_row_stand_in_the_columns_that_the_claim_names(claim: str, table: tuple[str, str]) -> None:
+    assert judge_row(claim, *table).supported
+
+
+@pytest.mark.parametrize(
+    ("claim", "table"),
+    [
+        ("Heat pumps had 37,940 thousand euros in Q3 2024 and 41,870 thousand euros in Q3 2023.", SEGMENTS),
+        ("In night mode the Tundra 9 has a sound power of 50 dB(A), at nominal load 45 dB(A).", NOISE),
+        ("Net income was $0.8 million in 2023 and $1.2 million in 2022.", INCOME),
+    ],
+)
+def test_figures_of_exchanged_columns_are_contradicted(claim: str, table: tuple[str, str]) -> None:
+    assert judge_row(claim, *table).contradicted
+
+
+def test_figures_that_are_named_before_their_columns_are_not_contradicted() -> None:
+    judged = judge_row("Net income was $1.2 million and $0.8 million in 2023 and 2022.", *INCOME)
+    assert not judged.contradicted
+
+
+def test_a_claim_of_names_needs_all_of_them() -> None:
+    claim = "The auditor is Marlow & Grant LLP."
+    assert not judge("Who audits?", claim, "We have been the auditor since 2015.", "Marlow & Finch LLP").supported
+
+
 @pytest.mark.parametrize(
     ("claim", "quote"),
     [

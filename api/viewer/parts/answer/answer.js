@@ -80,8 +80,14 @@ export class DraftView {
 }
 
 function claims(answer, layout, collection, base) {
-  if (!answer.claims.length) return null;
-  return h(TAGS[layout], {class: "claims"}, answer.claims.map((claim, at) => claimView(claim, at, layout, answer, collection, base)));
+  const views = answer.claims.map((claim, at) => claimView(claim, at, layout, answer, collection, base));
+  const body = (own) => own.length > 0 && h(TAGS[layout], {class: "claims"}, own);
+  if (!answer.sections?.length) return body(views);
+  return answer.sections.map((section) => h("section", {"aria-label": section.title},
+    h("h3", {}, section.title),
+    body(views.splice(0, section.claims)),
+    section.notes.map((note) => h("p", {class: "text"}, note)),
+    section.run && h("p", {class: "facts"}, h("a", {href: `#/runs/${encodeURIComponent(section.run)}`}, "How this section was researched"))));
 }
 
 function claimView(claim, at, layout, answer, collection, base) {

@@ -24,14 +24,16 @@ function asText(answer) {
 
 function asHtml(answer) {
   const entries = answer.claims.map((claim) => [claim.text, " ", ...marks(claim, answer.run_id), " "]);
-  const text = {
-    prose: () => h("p", {}, entries),
-    list: () => h("ul", {}, entries.map((each) => h("li", {}, each))),
-    numbered_list: () => h("ol", {}, entries.map((each) => h("li", {}, each))),
-  }[layoutOf(answer)]();
+  const laidOut = (own) => ({
+    prose: () => h("p", {}, own),
+    list: () => h("ul", {}, own.map((each) => h("li", {}, each))),
+    numbered_list: () => h("ol", {}, own.map((each) => h("li", {}, each))),
+  })[layoutOf(answer)]();
+  const text = !answer.sections?.length ? laidOut(entries) : answer.sections.map((section) =>
+    [h("h2", {}, section.title), laidOut(entries.splice(0, section.claims)), section.notes.map((note) => h("p", {}, note))]);
   const sources = [...cited(answer).map((quote) => h("p", {}, link(`[${quote.number}]`, answer.run_id, quote.number), ` ${place(quote)}: ${words(quote)}`)),
     ...answer.computations.map((each) => h("p", {}, `[C${each.number}] ${each.purpose}`))];
-  return h("div", {}, entries.length ? text : h("p", {}, answer.short || answer.reasoning),
+  return h("div", {}, answer.claims.length ? text : h("p", {}, answer.short || answer.reasoning),
     sources.length > 0 && [h("p", {}, h("strong", {}, "Sources")), sources]).innerHTML;
 }
 
@@ -60,7 +62,8 @@ function words({quote, picture}) {
 }
 
 /** Return the layout of the claims, detected from the text of the answer. */
-export function layoutOf({answer}) {
+export function layoutOf({answer, sections}) {
+  if (sections?.length) return answer.includes("\n- ") ? "list" : "prose"; // a report begins with a heading
   if (answer.startsWith("1. ")) return "numbered_list";
   return answer.startsWith("- ") ? "list" : "prose";
 }
