@@ -94,7 +94,7 @@ class TestCommandLine:
         return lambda *options: run("ask", QUESTION, *options)
 
     def test_picture_evidence_is_marked(self, ask: Callable[..., Any], run: Callable, model: Model) -> None:
-        shown = ask()
+        shown = ask("-v")
         assert shown.code == 0
         said = " ".join(shown.out.split())
         assert "42 thousand in the second quarter. [1]" in said
