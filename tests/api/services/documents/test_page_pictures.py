@@ -98,7 +98,7 @@ class TestCommandLine:
         assert shown.code == 0
         said = " ".join(shown.out.split())
         assert "42 thousand in the second quarter. [1]" in said
-        assert "read from the picture of page 1, not verified: Q2: 42" in said
+        assert "read from the picture of page 1, not verified Q2: 42" in said
         assert "“" not in shown.out, "picture evidence is not a quote"
         assert "no rule can verify" in said
         assert len(model.pictures) == 1
