@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 MODELS ?= .models
+# For example https://download.pytorch.org/whl/cpu. Empty: the index that pip uses.
+TORCH_INDEX ?=
 # --no-compile: compiling all modules of all packages takes 80 s. Python compiles modules at their first import.
 # Some containers set the variable, so that Python stores no bytecode. Importing the service then takes 5 s, not 2 s.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,6 +16,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 
 help:
 	@echo "make demo         set up, ingest the sample documents, answer three questions"
+	@echo "                  TORCH_INDEX=https://download.pytorch.org/whl/cpu fetches 2.5 GB less on Linux"
 	@echo "make demo-live    fetch a small language model (1.1 GB), let it answer one question"
 	@echo "make test         set up with the test dependencies, run the tests"
 	@echo "make check        check format, lint, types and import rules, also of the viewer (needs npm)"
@@ -50,11 +53,11 @@ check: $(VENV)/.dev
 check-demo: $(VENV)/.run
 	$(BIN)/candor demo --json | $(BIN)/python -c 'import json, sys; sys.exit(bool(json.load(sys.stdin)["drifted"]))'
 
-# Install torch first and alone: as a dependency, pip may choose a build that brings CUDA packages.
+# torch first and alone, from the index of the builds for this machine. The build on PyPI for Linux brings 2.2 GB of CUDA packages.
 $(VENV)/.run: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Candor needs Python 3.11 or newer; set PYTHON=")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) torch
+	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch
 	$(PIP) -e .
 	touch $@
 
@@ -90,7 +93,7 @@ $(VENV)/.audit:
 constraints:
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e '.[dev,docs,local,unstructured]'
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sed 's/^\(torch==[^+]*\).*/\1/') > constraints.new
 	mv constraints.new constraints.txt

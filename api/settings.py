@@ -407,7 +407,13 @@ def _reject_unknown_variables() -> None:
         name for name in os.environ if name.startswith(PREFIX) and name.upper().split("__")[0] not in known
     )
     if unknown:
-        raise SettingsError(f"Unknown variables {', '.join(unknown)}. Known: {', '.join(sorted(known))} (and …__…).")
+        meant = {
+            f"{each}__{unknown[0].upper()[len(each) + 1 :]}" for each in known if unknown[0].startswith(f"{each}_")
+        }
+        hint = f" Did you mean {min(meant)}? Two underscores lead from a table to its key." if meant else ""
+        raise SettingsError(
+            f"Unknown variables {', '.join(unknown)}.{hint} Known: {', '.join(sorted(known))} (and …__…)."
+        )
 
 
 def _setting_name(location: tuple[int | str, ...]) -> str:

@@ -18,6 +18,7 @@ StoreError
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,7 +36,9 @@ class CollectionNotFound(StoreError):
         self.name = name
         super().__init__(f"There is no collection {name!r}.")
         if known is not None:
-            existing = f"Existing collections: {', '.join(known)}." if known else "No collection exists yet."
+            near = difflib.get_close_matches(name, known)
+            meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+            existing = f"{meant}Existing collections: {', '.join(known)}." if known else "No collection exists yet."
             self.command = f"{existing} Create it with `candor ingest FOLDER --collection {name}`."
 
 

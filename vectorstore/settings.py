@@ -116,7 +116,7 @@ class EmbeddingSettings(ModelSettings):
     backend: Literal["auto", "torch", "openvino"] = Field(
         default="auto",
         description="library that computes the model; auto is OpenVINO on an x86-64 CPU if it is installed "
-        "(`pip install 'candor[openvino]'`) and can compute the model, otherwise PyTorch; "
+        "(extra `openvino`) and can compute the model, otherwise PyTorch; "
         "with the bundled model, NumPy embeds the first 128 passages of a process, because the others start slowly",
     )
     device: str = Field(

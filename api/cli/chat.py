@@ -15,6 +15,7 @@ from api.cli.ask.run import make_budgeted, run_question
 from api.cli.common import make_console, print_json, print_message
 from api.cli.render.answers import show_answer, show_sources
 from api.errors import UsageError, command_message
+from api.services.exports.export import Report
 from multi_agent.errors import AgentError
 from multi_agent.values.answer import Answer
 from multi_agent.values.context import Candidate
@@ -73,7 +74,7 @@ class Chat:
 
     def _show_sources(self) -> None:
         if self._last and (self._last.cited or self._last.computations):
-            show_sources(make_console(), self._last)
+            show_sources(make_console(), Report.of(None, self._last))
         else:
             print_message("There is no answer with sources yet." if not self._last else "The answer has no sources.")
 
@@ -100,7 +101,7 @@ class Chat:
         if self._as_json:
             print_json(answer.model_dump(mode="json"), indent=None)
         else:
-            show_answer(make_console(), answer, self._home)
+            show_answer(make_console(), answer, self._home, full=False)
 
 
 def _new_session() -> str:

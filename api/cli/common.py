@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from api.bootstrap import Candor
     from multi_agent.catalog.store import EntryT
 
+INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
 _RUNS = 50
 _QUESTION_LENGTH = 60
 _BUSY_TIMEOUT_S = 0.5
@@ -168,19 +169,20 @@ def valid_request(kind: type[ModelT], **values: Any) -> ModelT:
         raise UsageError(f"Invalid input: {fault_list(error)}.") from error
 
 
-def edit_entry(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
-    """Read the changed entry from ``file`` or, if None, from the user's editor. Raises AgentError, UsageError."""
+def edit_text(text: str, suffix: str) -> str:
+    """Return the text that the user saved in their editor. Raises UsageError."""
     import click
 
+    if (changed := click.edit(text, extension=suffix)) is None:
+        raise UsageError("The editor was closed without saving. Nothing was changed.")
+    return changed
+
+
+def edit_entry(entry: EntryT, file: Path | None, kind: type[EntryT]) -> EntryT:
+    """Read the changed entry from ``file`` or, if None, from the user's editor. Raises AgentError, UsageError."""
     from multi_agent.catalog.store import as_toml, read_file, read_toml
 
-    if file:
-        changed = read_file(file, kind)
-    else:
-        text = click.edit(as_toml(entry), extension=".toml")
-        if text is None:
-            raise UsageError("The editor was closed without saving. Nothing was changed.")
-        changed = read_toml(text, kind, "The edited text")
+    changed = read_file(file, kind) if file else read_toml(edit_text(as_toml(entry), ".toml"), kind, "The edited text")
     if changed.name != entry.name:
         raise UsageError(f"The file describes {changed.name!r}, not {entry.name!r}. An entry cannot be renamed.")
     return changed

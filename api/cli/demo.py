@@ -75,7 +75,8 @@ def run_demo(
         print_message(REPLAYED)
         answers, drifted = _replay(candor, only, progress=progress)
     if record:
-        _save(candor, answers, record)
+        entries = [entry for answer in answers for entry in candor.trace.journal_entries(answer.run_id)]
+        RecordedJournal(entries).dump(record)
     return DemoResult(
         home=str(candor.settings.home), collection=COLLECTION, answers=tuple(answers), drifted=tuple(drifted)
     )
@@ -92,7 +93,9 @@ def _copy_documents(home: Path) -> Path:
 
 
 def _replay(candor: Candor, only: int | None, *, progress: bool) -> tuple[list[Answer], list[DriftedCall]]:
-    entries, questions = _load_recording().entries, demo_questions()
+    with as_file(files("sample_docs") / RECORDING) as path:
+        entries = RecordedJournal.load(path).entries
+    questions = demo_questions()
     model = entries[0].model if entries else ""
     answers, drifted = list[Answer](), list[DriftedCall]()
     runs = list(zip(questions, split_by_question(entries, questions), strict=True))
@@ -118,14 +121,11 @@ def split_by_question(entries: Sequence[JournalEntry], questions: Sequence[str])
     current = 0
     for entry in entries:
         following = questions[current + 1 :]
-        asked = (number for number, question in enumerate(following, current + 1) if _mentions(entry, question))
+        prompt = "\n".join(message.content for message in entry.messages)
+        asked = (number for number, question in enumerate(following, current + 1) if question in prompt)
         current = next(asked, current)
         runs[current].append(entry)
     return runs
-
-
-def _mentions(entry: JournalEntry, question: str) -> bool:
-    return any(question in message.content for message in entry.messages)
 
 
 def drift_warning(drifted: Sequence[DriftedCall], recorded: int) -> str:
@@ -175,20 +175,12 @@ def _answer(candor: Candor, question: str, models: Models | None, *, progress: b
     if progress:
         print_text(f"\n▸ {question}")
     request = Request(question=question, today=_TODAY)
-    answer = run_question(candor.panel, candor.collections, request, COLLECTION, progress=progress, models=models)
+    answer = run_question(
+        candor.panel, candor.collections, request, COLLECTION, progress=progress, steps=progress, models=models
+    )
     if progress:
         from api.cli.render.answers import show_answer
         from api.cli.render.text import SafeConsole
 
         show_answer(SafeConsole(highlight=False), answer, candor.settings.home)
     return answer
-
-
-def _load_recording() -> RecordedJournal:
-    with as_file(files("sample_docs") / RECORDING) as path:
-        return RecordedJournal.load(path)
-
-
-def _save(candor: Candor, answers: list[Answer], path: Path) -> None:
-    entries = [entry for answer in answers for entry in candor.trace.journal_entries(answer.run_id)]
-    RecordedJournal(entries).dump(path)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from api.bootstrap import Candor
-from api.cli.common import print_message
+from api.cli.common import INTERRUPTED, print_message
 from base.counts import count
 from ingest.ledger.interrupts import INTERRUPTS
 from ingest.pipeline.plan import IngestRequest
@@ -35,7 +35,6 @@ _GROUPED = 4  # files with the same reason that share a line
 _NAMED = 3  # files that such a line names
 _SLOW_SECONDS = 1.0  # faster files are not listed as slow
 _STOPPING = b"\nStopping. The next ingest reads the files that are left. Press Ctrl-C again to stop at once.\n"
-INTERRUPTED = 130  # the exit code of a command that Ctrl-C has ended
 
 
 def run_ingest(
@@ -66,7 +65,6 @@ def run_request(
     ``details`` lists each file that failed or was left out. ``stop`` is an event that an existing handler sets on
     Ctrl-C. Raises IngestError, StoreError, UsageError, and Exit after a second Ctrl-C.
     """
-    collection = request.collection
     try:
         with _until_interrupted(stop) as stopped, _bar(shown=progress) as show:
             report = candor.ingest.ingest(
@@ -74,15 +72,13 @@ def run_request(
                 cancelled=stopped.is_set,
             )  # fmt: skip
     except KeyboardInterrupt:
-        print_message(
-            _interruption(f"collection {collection!r} has {_count_indexed(candor, collection)} complete documents")
-        )
+        print_message(_interruption("what is complete stays"))
         raise typer.Exit(INTERRUPTED) from None
     if progress:
         for line in summary(report, details=details):
             print_message(line)
     if report.cancelled:
-        done = f"{report.indexed + report.unchanged} of {report.files} files are in collection {collection!r}"
+        done = f"{report.indexed + report.unchanged} of {report.files} files are in collection {request.collection!r}"
         print_message(_interruption(done if report.files else "no file was read"))
     return report
 
@@ -92,24 +88,8 @@ def exit_code(report: IngestReport) -> int:
     return INTERRUPTED if report.cancelled else int(bool(report.failed))
 
 
-def _count_indexed(candor: Candor, collection: str) -> int:
-    from ingest.ledger.records import DocumentState
-
-    counted = candor.ledger.counts().get(collection, {}).get(DocumentState.INDEXED)
-    return counted.documents if counted else 0
-
-
 def _interruption(done: str) -> str:
     return f"Interrupted: {done}. Run the same command again to continue."
-
-
-def run_dry(candor: Candor, request: IngestRequest, *, progress: bool, details: bool = False) -> Plan:
-    """Print the plan of an ingest without executing it. Raises IngestError, UsageError."""
-    plan = candor.ingest.plan(request)
-    if progress:
-        for line in planned(plan, details=details):
-            print_message(line)
-    return plan
 
 
 def run_watch(candor: Candor, request: IngestRequest, *, details: bool = False) -> None:
@@ -135,6 +115,7 @@ def run_watch(candor: Candor, request: IngestRequest, *, details: bool = False) 
             if first:
                 print_message(f"Watching {', '.join(map(str, request.paths))}; end with Ctrl-C.")
                 first = False
+    raise typer.Exit(INTERRUPTED)
 
 
 @contextmanager
@@ -166,9 +147,10 @@ def _until_interrupted(given: threading.Event | None = None) -> Iterator[threadi
 def summary(report: IngestReport, *, details: bool = False) -> list[str]:
     """Return the lines of the summary: counts, slow files, and failures with their reasons."""
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report.stage_seconds.items())
+    warned = f" ({len(report.warned)} with warnings)" if report.warned else ""
     rate = f", {report.tokens / report.seconds:,.0f} tokens/s" if report.chunks else ""
     lines = [
-        f"{report.collection}: {report.indexed} indexed{_warned(report)}, {report.unchanged} unchanged, "
+        f"{report.collection}: {report.indexed} indexed{warned}, {report.unchanged} unchanged, "
         f"{len(report.failed)} failed, "
         f"{len(report.left_out)} left out, {len(report.removed)} removed; {count(report.chunks, 'passage')} "
         f"({report.embedded} embedded), {count(report.pages, 'page')}, {count(report.tokens, 'token')} in "
@@ -194,15 +176,11 @@ def summary(report: IngestReport, *, details: bool = False) -> list[str]:
         lines.append(f"{report.failed_before} of these failed before and are unchanged: --retry-failed tries again.")
     lines += _left_out(report.left_out, details)
     lines += [f"removed: {name}" for name in report.removed]
-    warned = [f"warning: {each.name}: {warning}" for each in report.warned for warning in each.warnings]
-    lines += warned[:_SHOWN]
-    if len(warned) > _SHOWN:
-        lines.append(f"… and {len(warned) - _SHOWN} more warnings: `candor documents --warnings` lists them.")
+    warnings = [f"warning: {each.name}: {warning}" for each in report.warned for warning in each.warnings]
+    lines += warnings[:_SHOWN]
+    if len(warnings) > _SHOWN:
+        lines.append(f"… and {len(warnings) - _SHOWN} more warnings: `candor documents --warnings` lists them.")
     return lines
-
-
-def _warned(report: IngestReport) -> str:
-    return f" ({len(report.warned)} with warnings)" if report.warned else ""
 
 
 class _Entry(NamedTuple):
@@ -280,25 +258,28 @@ def _print_indexing() -> None:
 @contextmanager
 def _bar(*, shown: bool) -> Iterator[Callable[[Progress], None]]:
     """Show a progress bar on standard error if that is a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
     from api.cli.render.text import SafeConsole
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    columns = (BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     console = SafeConsole(file=sys.stderr, highlight=False)
     with Bar(*columns, console=console, transient=True, disable=not (shown and console.is_terminal)) as bar:
         task = bar.add_task("")
 
         def show(progress: Progress) -> None:
-            bar.update(task, completed=progress.files_done, total=progress.files_total, description=describe(progress))
+            done, total = progress.bytes_done, progress.bytes_total or None
+            bar.update(task, completed=min(done, total or done), total=total, description=describe(progress))
 
         yield show
 
 
 def describe(progress: Progress) -> str:
-    """Return the text next to the bar: time left, passages, speed, failures, and the current file."""
-    parts = [_time_left(progress), count(progress.chunks, "passage")]
+    """Return the text next to the bar: time left, files, pages, passages, speed, failures, and the current file."""
+    parts = [_time_left(progress), f"{progress.files_done} of {count(progress.files_total, 'file')}"]
+    parts += [count(progress.pages, "page")] if progress.pages else []
+    parts.append(count(progress.chunks, "passage"))
     if progress.tokens:
         parts.append(f"{progress.tokens / progress.seconds:,.0f} tokens/s")
     if progress.failed:

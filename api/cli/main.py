@@ -16,7 +16,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
@@ -25,13 +24,14 @@ import typer
 from typer.main import get_command
 
 from api.cli import commands
-from api.cli.common import command_group, print_json, print_message, print_text
+from api.cli.common import INTERRUPTED, command_group, print_json, print_message, print_text
 from api.errors import FileNotThere, HomeError, KeyNotFound, NotOurs, UsageError, command_message
+from base.installation import own_version
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print_text(f"candor {version('candor')}")
+        print_text(f"candor {own_version()}")
         raise typer.Exit
 
 
@@ -89,7 +89,7 @@ _command = cache(get_command)  # takes 0.1 s, which counts for tests that call `
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 success, 1 failure, 2 wrong usage. Print expected errors as one paragraph."""
+    """Run the command line. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 Ctrl-C. Print errors as text."""
     os.umask(0o077)  # files of the data folder, exports and logs contain documents
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that is not UTF-8 gets its unknown characters escaped
@@ -100,6 +100,8 @@ def main() -> None:
             warnings.simplefilter("default", FutureWarning)  # renamed settings
             warnings.showwarning = _print_warning
             _command(app)(prog_name="candor")
+    except SystemExit as error:
+        raise SystemExit(INTERRUPTED if error.code and _is_interrupted(error) else error.code) from None
     except UsageError as error:
         _fail(command_message(error), type(error).__name__, as_json, 2)
     except BrokenPipeError:
@@ -108,6 +110,11 @@ def main() -> None:
         if not isinstance(error, _expected()):
             raise
         _fail(command_message(error), type(error).__name__, as_json, 1)
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Return whether Ctrl-C is the cause, which click makes an Abort while it asks for a confirmation."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupted(error.__context__))
 
 
 def _print_warning(message: Warning | str, *_: object, **__: object) -> None:

@@ -6,7 +6,6 @@ import importlib
 import pkgutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
@@ -26,6 +25,7 @@ from api.http.openapi import ABOUT, customize_openapi
 from api.http.routes import docs, viewer
 from api.jobs.assembly import ServiceParts, start_service
 from api.mcp import transports as mcp_transports
+from base.installation import own_version
 
 
 def make_app(candor: Candor) -> FastAPI:
@@ -42,7 +42,7 @@ def make_app(candor: Candor) -> FastAPI:
 
     app = FastAPI(
         title="Candor",
-        version=version("candor"),
+        version=own_version(),
         description=ABOUT,
         docs_url=None,  # these pages load scripts from other hosts; routes/docs.py replaces them
         redoc_url=None,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Awaitable, Callable
-from importlib.metadata import version
 from typing import Annotated, Any, Literal, ParamSpec, Protocol, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -28,6 +27,7 @@ from api.services.exports.export import Report, contradictions_of
 from api.services.research.event_text import progress
 from api.services.research.execution_summary import execution_facts
 from api.services.research.runs import find_run, list_runs
+from base.installation import own_version
 from base.models import FrozenModel
 from multi_agent.settings.research import Source
 from multi_agent.storage.run_filter import RunFilter, RunState
@@ -181,7 +181,7 @@ _ADDS = ToolAnnotations(destructive_hint=False, open_world_hint=False)
 def make_server(tools: Tools) -> MCPServer[Any]:
     """Return an MCP server with all tools."""
     server: MCPServer[Any] = MCPServer(
-        "candor", title="Candor", instructions=_INSTRUCTIONS, version=version("candor"), log_level="WARNING"
+        "candor", title="Candor", instructions=_INSTRUCTIONS, version=own_version(), log_level="WARNING"
     )
     server.tool(annotations=_READS)(_with_tool_errors(tools.collections))
     server.tool(annotations=_READS)(_with_tool_errors(tools.search))

@@ -14,6 +14,7 @@ from pydantic import Field, SecretStr
 
 from api.errors import HomeError
 from api.settings import FILE, Settings
+from base.installation import extra_command
 from base.models import FrozenModel
 from ingest.errors import IngestError
 from multi_agent.llm.probe import Check, check, check_offered
@@ -61,6 +62,7 @@ class Setup(FrozenModel):
     checks: tuple[Check, ...] = Field(description="whether the endpoint answers and offers the model")
     collections: int = Field(description="number of collections")
     settings_file: str = Field(description="path of the candor.toml in the data folder")
+    install_local: str = Field(description="command that installs the engines for GGUF files")
 
     @property
     def reachable(self) -> bool:
@@ -108,6 +110,7 @@ class Doctor:
             checks=await self.check_model(),
             collections=len(names),
             settings_file=str(self.settings.home / FILE),
+            install_local=extra_command("local"),
         )
 
     async def check_model(self) -> tuple[Check, ...]:

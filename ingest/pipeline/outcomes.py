@@ -68,13 +68,15 @@ class Outcomes:
         """Embed and store the chunks of the files. Searches see each document when its last chunk is stored."""
         self.advance(files, DocumentState.EMBEDDING, Stage.EMBEDDING)
         by_id = {each.id: each for each in files}
+        chunks = sum(len(each.chunks) for each in files)
+        self._tally.bytes_per_chunk = sum(each.size for each in files) / max(1, chunks)
         for published in self._publisher.publish([each.publication(self._name) for each in files]):
             for document in published:
                 self._tally.count_indexed(document)
                 self._end(by_id[document.record.id], Stage.STORING)
 
     def _end(self, file: IngestFile, stage: Stage) -> None:
-        self._tally.bytes_done += file.size
+        self._tally.end_file(file.size)
         self._tally.report_progress(file.found.name, stage)
         if file.holder:
             file.holder.unfinished -= 1

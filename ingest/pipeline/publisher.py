@@ -137,7 +137,7 @@ class Publisher:
                 embedded = self._embed_patiently(texts)
             except EndpointError as error:
                 embedded, failure = error.embedded, error
-            self._tally.embedded += len(embedded)
+            self._tally.count_embedded(chunks[0].name, len(embedded))
             vectors.update((identity, row) for text, row in embedded.items() for identity in missing[text])
             if failure:
                 raise failure

@@ -26,7 +26,8 @@ class Progress(FrozenModel):
     chunks: int
     tokens: int = Field(description="tokens of the chunks stored so far")
     seconds: float = Field(description="seconds since the start")
-    bytes_done: int = Field(description="bytes read, of the files that have to be read")
+    pages: int = Field(default=0, description="pages of the documents that are complete")
+    bytes_done: int = Field(description="bytes done, of the files that have to be read; counts within a file, too")
     bytes_total: int
 
 
@@ -91,7 +92,9 @@ class Tally:
     chunks: int = 0
     embedded: int = 0
     tokens: int = 0
-    bytes_done: int = 0
+    bytes_done: float = 0
+    bytes_ahead: float = 0  # in files that are not complete
+    bytes_per_chunk: float = 0  # of the files that are being embedded
     stage_seconds: dict[str, float] = field(default_factory=dict)
     was_cancelled: bool = False
 
@@ -121,6 +124,17 @@ class Tally:
         self.files -= 1
         self.left_out.append(SkippedFile(path=record.path, name=record.name, reason=reason))
 
+    def count_embedded(self, name: str, texts: int) -> None:
+        """Count texts that were embedded, also as a share of the bytes of their files."""
+        self.embedded += texts
+        self.bytes_ahead += texts * self.bytes_per_chunk
+        self.report_progress(name, Stage.EMBEDDING)
+
+    def end_file(self, size: int) -> None:
+        """Count the bytes of a file that is complete."""
+        self.bytes_done += size
+        self.bytes_ahead = max(0.0, self.bytes_ahead - size)
+
     def report_progress(self, name: str, stage: Stage) -> None:
         """Call the progress callback."""
         self.progress(
@@ -133,7 +147,8 @@ class Tally:
                 chunks=self.chunks,
                 tokens=self.tokens,
                 seconds=self.seconds,
-                bytes_done=self.bytes_done,
+                pages=self.pages,
+                bytes_done=round(self.bytes_done + self.bytes_ahead),
                 bytes_total=self.bytes_total,
             )
         )

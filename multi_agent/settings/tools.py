@@ -84,7 +84,7 @@ class ToolSettings(SettingsGroup):
     web_bytes: int = Field(default=5_000_000, ge=1, description="maximum size of a web page")
     browser: Literal["auto", "off"] = Field(
         default="auto", description="read pages that need JavaScript with headless Chromium, if Playwright is "
-        "installed (`pip install 'candor[browser]'`)")  # fmt: skip
+        "installed (extra `browser`)")  # fmt: skip
     browser_path: Path | None = Field(
         default=None, description="path of Chromium or Chrome, such as '/usr/bin/chromium'; by default Playwright's"
     )

@@ -1,4 +1,4 @@
-"""Exports runs as OpenTelemetry traces. Needs the packages of the extra ``candor[otel]``."""
+"""Exports runs as OpenTelemetry traces. Needs the packages of the extra ``otel``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from base.installation import extra_command
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 
@@ -37,7 +38,8 @@ def make_export(
     if not all(map(_is_installed, _PACKAGES)):
         log.warning(
             "Runs are not exported to OpenTelemetry, because its packages are not installed. Install them with "
-            "`pip install 'candor[otel]'`, or unset OTEL_EXPORTER_OTLP_ENDPOINT."
+            "`%s`, or unset OTEL_EXPORTER_OTLP_ENDPOINT.",
+            extra_command("otel"),
         )
         return None
     from multi_agent.telemetry.otlp import SpanExport

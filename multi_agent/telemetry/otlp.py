@@ -10,7 +10,6 @@ import logging
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 
 from opentelemetry.exporter.otlp.proto.http import trace_exporter
 from opentelemetry.sdk import _shared_internal
@@ -18,6 +17,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
+from base.installation import own_version
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.trace import Trace
 from multi_agent.telemetry.attributes import Content
@@ -42,7 +42,7 @@ class SpanExport:
     ) -> None:
         os.environ.update(variables)
         ids = RunIds()
-        resource = Resource.create({"service.version": version("candor")} | _service_name(variables))
+        resource = Resource.create({"service.version": own_version()} | _service_name(variables))
         provider = TracerProvider(resource=resource, id_generator=ids, shutdown_on_exit=False)
         delay_ms = None if "OTEL_BSP_SCHEDULE_DELAY" in variables else _DELAY_MS
         self._processor = BatchSpanProcessor(_LoggedExporter(), schedule_delay_millis=delay_ms)

@@ -27,6 +27,7 @@ import httpx
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from base import web
+from base.installation import extra_command
 from base.models import FrozenModel
 from base.process import child_environment
 from base.web import Fetched
@@ -75,7 +76,7 @@ async def rendered(page: Fetched, settings: ToolSettings) -> Fetched:
     try:
         from playwright.async_api import Error, async_playwright
     except ImportError as error:
-        raise BrowserUnavailable("Playwright is not installed: pip install 'candor[browser]'.") from error
+        raise BrowserUnavailable(f"Playwright is not installed: {extra_command('browser')}.") from error
     async with async_playwright() as playwright:
         try:
             browser = await _launch(playwright, settings)

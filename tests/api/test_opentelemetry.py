@@ -171,4 +171,4 @@ class TestSettings:
         monkeypatch.setattr(telemetry, "find_spec", lambda _: None)
         assert telemetry.make_export({}, "", (), None, content=False) is None  # type: ignore[arg-type]
         assert caplog.record_tuples == [("multi_agent.telemetry", logging.WARNING, caplog.messages[0])]
-        assert "pip install 'candor[otel]'" in caplog.text
+        assert "pip install 'opentelemetry-exporter-otlp-proto-http>=" in caplog.text

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from api.cli.ingest import run_ingest
+from base.installation import extra_command
 from multi_agent.llm.settings import EndpointSettings
 from support.replies import always
 from support.viewer import OpenPage, Site
@@ -71,6 +72,7 @@ def test_an_unreachable_model_is_explained_with_lines_to_copy(
     expect(ollama).to_contain_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == "ollama serve &\nollama pull qwen3:8b"
     expect(setup).to_contain_text(str(site.candor.settings.home / "candor.toml"))
+    expect(setup.locator("pre").filter(has_text="xllamacpp")).to_have_text(extra_command("local"))
     setup.get_by_role("button", name="Try it").click()
     expect(setup).to_contain_text("The model does not work yet: 1 check in")
     for width in (1280, 768, 390):

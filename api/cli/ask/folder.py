@@ -37,7 +37,7 @@ def ingest_paths(
                 f"There is no file or folder {str(path)!r}. Write the question in quotation marks, then name the files "
                 "and folders to read."
             )
-    name = collection or collection_name(roots[0])
+    name = collection or (choose_collection(candor, roots) if roots[0].is_dir() else collection_name(roots[0]))
     if not collection:
         _require_own(candor, name, roots)
     _require_model(candor, model, roots[0])
@@ -74,12 +74,33 @@ def collection_name(path: Path) -> str:
     return name
 
 
-def _require_own(candor: Candor, name: str, roots: Sequence[Path]) -> None:
-    """Raise UsageError if the collection contains documents that are not below the paths."""
+def choose_collection(candor: Candor, paths: Sequence[Path]) -> str:
+    """Return the collection for paths if none is named; without paths, the only one.
+
+    That of a folder has its documents and no others, or it is named after it. Other paths go to ``documents``.
+    Raises UsageError.
+    """
+    if not paths:
+        return candor.collections.resolve(None)
+    if not (root := paths[0].expanduser().absolute()).is_dir():
+        return "documents"
+    known = {each: _documents(candor, each) for each in candor.ledger.counts()}
+    own = [name for name, documents in known.items() if root in {each.parent for each in documents}
+           and all(each.is_relative_to(root) for each in documents)]  # fmt: skip
+    return own[0] if len(own) == 1 else collection_name(root)
+
+
+def _documents(candor: Candor, name: str) -> list[Path]:
+    """Return the paths of the documents of a collection."""
     from ingest.ledger.records import DocumentState
 
     settled = (DocumentState.REMOVED, DocumentState.SKIPPED)
-    known = (Path(each.path) for each in candor.ledger.snapshot(name).values() if each.state not in settled)
+    return [Path(each.path) for each in candor.ledger.snapshot(name).values() if each.state not in settled]
+
+
+def _require_own(candor: Candor, name: str, roots: Sequence[Path]) -> None:
+    """Raise UsageError if the collection contains documents that are not below the paths."""
+    known = _documents(candor, name)
     if foreign := next((path for path in known if not any(path.is_relative_to(root) for root in roots)), None):
         raise UsageError(
             f"The collection {name!r} also contains documents from other folders, such as {str(foreign)!r}. Name "

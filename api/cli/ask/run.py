@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from api.auth.permissions import LOCAL_CALLER
-from api.cli.common import make_console, print_json, print_message
+from api.cli.common import INTERRUPTED, make_console, print_json, print_message, print_text
 from api.errors import UsageError
 from api.services.documents.collections import Collections
 from api.services.research.conversation import collection_to_ask, with_conversation
+from api.services.research.event_text import format_arguments
 from api.services.research.research import PanelFactory, make_request
 from multi_agent.errors import ApprovalClosed, ToolError
 from multi_agent.orchestrator.orchestrator import new_run_id
 from multi_agent.settings.research import Budget
 from multi_agent.storage.run_filter import RunState
 from multi_agent.toolbox.approvals import Approvals, Choice
-from multi_agent.values.answer import Answer
+from multi_agent.values.answer import Answer, Status
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import ApprovalRequested, Event
 from multi_agent.values.request import Request
@@ -39,16 +40,19 @@ def run_question(
     collection: str | None,
     *,
     progress: bool,
+    steps: bool = False,
     models: Models | None = None,
 ) -> Answer:
     """Research the question and return the answer. A cancelled run has one, too.
+
+    ``progress`` shows one line while it works, ``steps`` each step.
 
     Raises UsageError, StoreError or AgentError if the run cannot start.
     """
     named = collection_to_ask(panel.trace, request, collection, LOCAL_CALLER)
     name = collections.resolve(named)
     request = with_conversation(panel.trace, request, name, LOCAL_CALLER)
-    return _research(panel, collections, request, name, new_run_id(), progress=progress, models=models)
+    return _research(panel, collections, request, name, new_run_id(), progress=progress, steps=steps, models=models)
 
 
 def resume_run(panel: PanelFactory, collections: Collections, run_id: str, *, progress: bool) -> Answer:
@@ -73,6 +77,7 @@ def _research(
     run_id: str,
     *,
     progress: bool,
+    steps: bool = False,
     models: Models | None = None,
 ) -> Answer:
     listeners: list[Subscriber] = [TerminalApprovals(panel.tools.approvals).listen]
@@ -80,24 +85,28 @@ def _research(
         if progress:
             from api.cli.render.run_events import live_progress
 
-            listeners.insert(0, stack.enter_context(live_progress(name)))
+            listeners.insert(0, stack.enter_context(live_progress(name, steps=steps)))
         library = stack.enter_context(collections.open_library(name))
         research = panel.orchestrator(library, models).research(request, *listeners, run_id=run_id)
         return panel.command_runs.run(run_id, research, panel.trace)
 
 
-def show_and_end(answer: Answer, home: Path | None, *, as_json: bool, note: str = "") -> None:
-    """Print the answer, then a note for people. Raises Exit with code 1 if the run failed or was cancelled."""
+def show_and_end(
+    answer: Answer, home: Path | None, *, as_json: bool, note: str = "", verbose: bool = False, quiet: bool = False
+) -> None:
+    """Print the answer, then a note for people. Raises Exit if the run failed (1) or was cancelled (130)."""
     if as_json:
         print_json(answer)
+    elif quiet:
+        print_text(answer.answer or answer.reasoning)
     else:
         from api.cli.render.answers import show_answer
 
-        show_answer(make_console(), answer, home)
+        show_answer(make_console(), answer, home, full=verbose)
         if note:
             print_message(note)
-    if answer.status.value in ("failed", "cancelled"):
-        raise typer.Exit(1)
+    if answer.status in (Status.FAILED, Status.CANCELLED):
+        raise typer.Exit(1 if answer.status is Status.FAILED else INTERRUPTED)
 
 
 def parse_inputs(given: Sequence[str]) -> dict[str, str]:
@@ -147,7 +156,9 @@ class TerminalApprovals:
     def _prompt(self, requested: ApprovalRequested) -> None:
         with self._prompt_lock:
             # The user approves the arguments. The reason is text of the model, so it is one line in quotation marks.
-            print_message(f"\n{requested.agent} wants to call {requested.tool} with {_json(requested.arguments)}")
+            print_message(
+                f"\n{requested.agent} wants to call {requested.tool} with {format_arguments(requested.arguments)}"
+            )
             print_message(f"  The model's reason: “{' '.join(requested.reason.split())}”")
             while not self._decide(requested):
                 pass
@@ -165,10 +176,6 @@ class TerminalApprovals:
         except ApprovalClosed as error:
             print_message(str(error))
         return True
-
-
-def _json(arguments: dict[str, Any]) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _read(question: str) -> str:

@@ -90,7 +90,9 @@ def report(
         }
         limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
         request = make_budgeted(require_text(question, "question"), options, limits, candor.settings.research.budget)
-        answer = run_question(candor.panel, candor.collections, request, selection(collection), progress=not as_json)
+        answer = run_question(
+            candor.panel, candor.collections, request, selection(collection), progress=not as_json, steps=True
+        )
     if outline_only and answer.sections and not as_json:
         for each in answer.sections:
             print_text(f"--section {shlex.quote(f'{each.title}={each.question}')}")
@@ -98,7 +100,7 @@ def report(
         return
     if out:
         write_file(out, export_run(candor.trace, answer.run_id, LOCAL_CALLER, choose_format(None, out.name)).content)
-    show_and_end(answer, home, as_json=as_json, note=f"Wrote {out}." if out else "")
+    show_and_end(answer, home, as_json=as_json, note=f"Wrote {out}." if out else "", verbose=True)
 
 
 def _section(written: str) -> dict[str, str]:

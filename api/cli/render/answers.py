@@ -8,26 +8,53 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import INDENT, show_list, show_paragraph, show_table
-from api.services.exports.export import OTHER_VALUES, basis_of, checks_of, contradictions_of, gaps_heading
-from api.services.research.event_text import vote_lines
-from api.services.research.execution_summary import describe_place, execution_facts
+from api.cli.render.text import INDENT, excerpt, show_list, show_paragraph, show_table
+from api.services.exports.export import OTHER_VALUES, Report, basis_of
 from api.services.research.kept_text import KeptText
 from base.counts import count
 from multi_agent.prompts.show_passages import show_pages
-from multi_agent.values.answer import Answer, Computed, Quote, Status
-from multi_agent.values.context import PictureSource
+from multi_agent.values.answer import Answer, Status
 from multi_agent.values.sources import describe_origin
-from vectorstore.models import GivenPassage, WebPage
+from vectorstore.models import WebPage
 
 MAX_ROWS = 20
+_IN_OUTCOME = ("In short", "Closest", "Asked back")
+_IN_SHORT = ("Parts", "Looked for", "Missing", "Left open", OTHER_VALUES)
 _AROUND = 1500  # characters shown before and after a quote
 _MOVED = "The text of the source has changed since the answer; the quote is now at another place."
 _STATUS_STYLE = {Status.ANSWERED: "bold green", Status.FAILED: "bold red", Status.CANCELLED: "bold red"}
 
 
-def show_answer(console: Console, answer: Answer, home: Path | None = None) -> None:
-    """Print the answer, its evidence and a summary of the run. ``home`` is the value of ``--home``."""
+def show_answer(console: Console, answer: Answer, home: Path | None = None, *, full: bool = True) -> None:
+    """Print the answer and what it rests on, with all its evidence, or a line for each source.
+
+    ``home`` is the value of ``--home``.
+    """
+    report = Report.of(None, answer)
+    _show_outcome(console, answer)
+    option = f" --home {shlex.quote(str(home))}" if home else ""
+    footer = f"All steps: candor trace {answer.run_id}{option}"
+    if full:
+        show_sources(console, report)
+        for part in report.parts:
+            if part.heading not in _IN_OUTCOME:
+                show_list(console, part.heading, part.lines)
+        footer = "\n".join(["", *(f"{name}: {value}" for name, value in report.facts), footer])
+    else:
+        for source in report.sources:
+            _show_line(console, f"[{source.mark}] {source.where}: {excerpt(source.shown)}")
+        for each in report.calculations:
+            _show_line(console, f"[{each.mark}] {'. '.join((each.purpose, *each.notes))}")
+        for part in report.parts:
+            if part.heading in _IN_SHORT:
+                console.print(Text(f"{part.heading}: {'; '.join(part.lines)}"), soft_wrap=True)
+        if report.sources:
+            footer = f"A quote on its page: candor show {answer.run_id} 1{option} · {footer}"
+    console.print(Text(footer, style="dim"), soft_wrap=True)
+
+
+def _show_outcome(console: Console, answer: Answer) -> None:
+    """Print the status, what the answer rests on, and the answer or the reason why there is none."""
     console.print(Text(answer.outcome, style=_STATUS_STYLE.get(answer.status, "bold yellow")), end="")
     console.print(
         Text(basis_of(answer), style="yellow" if answer.imported or answer.basis.startswith("Weak") else "dim")
@@ -39,83 +66,43 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
     if answer.clarification:
         show_paragraph(console, answer.clarification.question)
     show_paragraph(console, answer.answer or answer.reasoning)
-    show_sources(console, answer)
-    if answer.on_the_way:
-        lines = [
-            f"{each.question} → {'' if each.sufficient else 'not found: '}{each.answer}" for each in answer.on_the_way
-        ]
-        show_list(console, "Intermediate questions", lines)
-    if answer.status.value == "insufficient" or not answer.claims:
-        show_list(console, "Looked for", answer.looked_for)
-        show_list(console, "Found", [answer.found] if answer.found else [])
-    show_list(console, "Parts", [str(each) for each in answer.parts])
-    show_list(console, gaps_heading(answer), answer.missing)
-    for vote in answer.votes:
-        show_list(console, "Vote", vote_lines(vote))
-    show_list(console, OTHER_VALUES, contradictions_of(answer))
-    show_list(console, "Checks of the claims", checks_of(answer))
-    if answer.answer and not answer.clarification:
-        show_list(console, "Reasoning", answer.reasoning.splitlines())
-    option = f" --home {shlex.quote(str(home))}" if home else ""
-    facts = [f"{subject}: {fact}" for subject, fact in execution_facts(answer).items()]
-    footer = "\n".join(["", *facts, f"All steps: candor trace {answer.run_id}{option}"])
-    console.print(Text(footer, style="dim"), soft_wrap=True)
 
 
-def show_sources(console: Console, answer: Answer) -> None:
+def _show_line(console: Console, text: str) -> None:
+    """Print a line, which a terminal cuts at its width."""
+    cut = console.is_terminal
+    console.print(Text(text), no_wrap=True, overflow="ellipsis" if cut else "ignore", soft_wrap=not cut)
+
+
+def show_sources(console: Console, report: Report) -> None:
     """Print the quotes that the answer cites, and its computations."""
-    for quote in answer.cited:
-        console.print(Text(f"\n[{quote.number}] {_source(quote)}", style="bold"), soft_wrap=True)
-        words = " ".join(quote.quote.split())
-        show_paragraph(console, f"{_from_picture(quote.picture)}: {words}" if quote.picture else f"“{words}”")
-    for computed in answer.computations:
-        _show_computed(console, computed)
-
-
-def _show_computed(console: Console, computed: Computed) -> None:
-    """Print the query, its result as a table, and its sources."""
-    console.print(Text(f"\n[C{computed.number}] {computed.purpose}", style="bold"), soft_wrap=True)
-    show_paragraph(console, computed.sql)
-    show_table(console, [f"{INDENT}{computed.columns[0]}", *computed.columns[1:]], [
-        (f"{INDENT}{_cell(row[0])}", *map(_cell, row[1:])) for row in computed.rows[:MAX_ROWS]
-    ])  # fmt: skip
-    if (rest := len(computed.rows) - MAX_ROWS) > 0 or computed.truncated:
-        more = count(max(rest, 0), "more row")
-        show_paragraph(console, f"… and {more}" + (" (truncated)" if computed.truncated else ""))
-    names = ", ".join(sorted({quote.name for quote in computed.evidence}))
-    quotes = f"{count(len(computed.evidence), 'quote')} in {names}"
-    show_paragraph(console, f"from {computed.source or quotes}")
-    for flaw in computed.flaws:
-        show_paragraph(console, f"! {flaw}")
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-def _source(quote: Quote) -> str:
-    from_outside = quote.origin and not isinstance(quote.origin, GivenPassage)
-    return capitalized(describe_place(quote)) if from_outside else describe_place(quote)
-
-
-def _from_picture(picture: PictureSource) -> str:
-    """Return the source of a picture reading, with its region in percent of the page."""
-    if not picture.region:
-        return str(picture).capitalize()
-    left, top, right, bottom = (round(100 * share) for share in picture.region)
-    return f"{str(picture).capitalize()} ({left}-{right} % from the left, {top}-{bottom} % from the top)"
+    for source in report.sources:
+        console.print(Text(f"\n[{source.mark}] {source.where}", style="bold"), soft_wrap=True)
+        show_paragraph(console, source.shown)
+    for each in report.calculations:
+        console.print(Text(f"\n[{each.mark}] {each.purpose}", style="bold"), soft_wrap=True)
+        show_paragraph(console, each.sql)
+        show_table(console, [f"{INDENT}{each.columns[0]}", *each.columns[1:]], [
+            (f"{INDENT}{row[0]}", *row[1:]) for row in each.rows[:MAX_ROWS]
+        ])  # fmt: skip
+        more = [f"… and {count(len(each.rows) - MAX_ROWS, 'more row')}"] if len(each.rows) > MAX_ROWS else []
+        for note in (*more, *each.notes):
+            show_paragraph(console, note)
 
 
 def show_kept(console: Console, kept: KeptText) -> None:
-    """Print the source of the evidence, the text around it with the quote highlighted, and a link to the source."""
-    source = capitalized(describe_origin(kept.origin)) if kept.origin else kept.name
+    """Print the source of the evidence, the text around it, and a link. In a pipe, the quote is between >>> and <<<."""
+    origin = describe_origin(kept.origin) if kept.origin else ""
+    source = origin[:1].upper() + origin[1:] or kept.name
     where = ", ".join(part for part in (source, show_pages(kept.pages, kept.printed_pages)) if part)
     console.print(Text(f"[{kept.number}] {where}", style="bold"), soft_wrap=True)
     if kept.moved:
         console.print(Text(_MOVED, style="dim"), soft_wrap=True)
     start, end = max(0, kept.start - _AROUND), min(len(kept.text), kept.end + _AROUND)
     shown = Text("… " if start else "")
-    shown.append(kept.text[start : kept.start]).append(kept.text[kept.start : kept.end], style="bold reverse")
+    quote = kept.text[kept.start : kept.end]
+    marked = quote if console.is_terminal and not console.no_color else f">>>{quote}<<<"
+    shown.append(kept.text[start : kept.start]).append(marked, style="bold reverse")
     console.print(shown.append(kept.text[kept.end : end]).append(" …" if end < len(kept.text) else ""))
     if link := _link(kept):
         console.print(Text(f"\nOpen: {link}", style="dim"), soft_wrap=True)
@@ -130,8 +117,3 @@ def _link(kept: KeptText) -> str:
     if not kept.path or not Path(kept.path).is_file():
         return ""
     return Path(kept.path).as_uri() + (f"#page={kept.pages[0]}" if kept.pages else "")
-
-
-def capitalized(text: str) -> str:
-    """Return the text with a capital first letter. The other letters stay as they are."""
-    return text[:1].upper() + text[1:]

@@ -118,8 +118,12 @@ T = TypeVar("T")
 
 
 def show_comparison(console: Console, compared: RunComparison) -> None:
-    """Print both runs, their first difference, and the items that only one of them has."""
+    """Print the answers of both runs, their figures and first difference, and the items that only one of them has."""
     runs = (compared.first, compared.second)
+    for each in runs:
+        _title(console, f"{each.run.run_id}: {each.run.status}")
+        show_paragraph(console, each.answer)
+    console.print()
     show_table(console, ("run", "status", "model", "calls", "tokens", "cost", "time"), [_row(each) for each in runs])
     console.print()
     if compared.difference is None:

@@ -13,7 +13,7 @@ from api.services.documents.collections import Collections
 from ingest.ledger.records import DocumentRecord
 from multi_agent.library import CatalogueEntry
 from multi_agent.values.request import DocumentFilter
-from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode
+from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode, names_in
 
 if TYPE_CHECKING:
     from vectorstore.reranking import Reranker
@@ -88,6 +88,12 @@ def timed_search(
         clock.lap("load embedding model")
         retriever = Retriever(opened, embedder)
         hits = _find(retriever, query, limit, chunks, mode, reranker, clock)
+        if where and not hits:
+            records = (record for each in names_in(name) for record in collections.ledger.list(each))
+            known = {field for record in records for field in (*record.metadata, *record.facts)}
+            if unknown := sorted(where.keys() - known):
+                fields = f"The fields of its documents: {', '.join(sorted(known)) or 'none'}."
+                raise UsageError(f"No document of {name!r} has the field {unknown[0]!r}. {fields}")
         note = _join_notes(collections.words_alone(name), retriever.language_note(query))
     return Found(hits, note, clock.laps)
 

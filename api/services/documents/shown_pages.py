@@ -7,9 +7,9 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from importlib.metadata import version
 
 from api.services.documents.originals import open_original
+from base.installation import own_version
 from ingest.errors import PageNotShown
 from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import DocumentRecord
@@ -90,7 +90,7 @@ class ShownPages:
 def page_tag(document: DocumentRecord, page: int, marks: Sequence[Mark], scale: float) -> str:
     """Return an ETag for the picture of a page. Depends on the document, its parsed text and the version of Candor."""
     read = (document.collection, document.id, document.version, document.parser, document.read_at)
-    named = repr((version("candor"), *read, page, tuple(marks), scale))
+    named = repr((own_version(), *read, page, tuple(marks), scale))
     return hashlib.sha256(named.encode()).hexdigest()[:32]
 
 

@@ -1,11 +1,12 @@
 """Exports an answer to a file.
 
-``Report`` contains the texts that all formats except JSON show. Each format is a module of this package. A JSON export
-contains the stored answer and its run.
+``Report`` contains the texts that all formats except JSON show. Markdown, Word and PDF are modules of this package. A
+JSON export contains the stored answer and its run.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -16,7 +17,9 @@ from pathlib import PurePath
 from pydantic import Field
 
 from api.errors import UsageError
+from api.services.research.event_text import vote_lines
 from api.services.research.execution_summary import describe_place, execution_facts
+from api.services.templates import environment
 from base.counts import count
 from base.models import FrozenModel
 from multi_agent.storage.trace import RunSummary
@@ -112,13 +115,13 @@ class Report(FrozenModel):
     facts: tuple[tuple[str, str], ...] = Field(description="about the run: names and values")
 
     @classmethod
-    def of(cls, run: RunSummary, answer: Answer) -> Report:
-        """Build the report of an answer."""
+    def of(cls, run: RunSummary | None, answer: Answer) -> Report:
+        """Build the report of an answer, with facts about its ``run``."""
         statements = tuple(map(_statement, answer.claims))
         return cls(
-            run_id=run.run_id,
+            run_id=answer.run_id,
             question=_plain(answer.completed_question or answer.question),
-            status=f"{_status(answer)} · {run.started_at:%Y-%m-%d}" if answer.sections else _status(answer),
+            status=f"{_status(answer)} · {run.started_at:%Y-%m-%d}" if run and answer.sections else _status(answer),
             layout=answer.layout,
             statements=() if answer.sections else statements,
             parts=(*_sections(answer, statements), *(part for part in _parts(answer) if part.lines)),
@@ -160,16 +163,26 @@ def choose_format(named: str | None, file: str = "") -> Format:
 
 def export(run: RunSummary, answer: Answer, wanted: Format) -> Export:
     """Export the answer to a file. The file name contains only the run id, so it is valid on every system."""
-    media_type, module = _FORMATS[wanted]
-    render: Callable[[RunSummary, Answer], bytes] = import_module(f"api.services.exports.{module}").render
     name = f"candor-{re.sub(r'[^A-Za-z0-9_-]', '_', run.run_id)}.{wanted.value}"
-    return Export(name=name, media_type=media_type, content=render(run, answer))
+    return Export(name=name, media_type=wanted.media_type, content=_render(run, answer, wanted))
+
+
+def _render(run: RunSummary, answer: Answer, wanted: Format) -> bytes:
+    """Return the content of the file: as JSON the stored values, as HTML one page without scripts or other files."""
+    if wanted is Format.JSON:
+        whole = {"run": run.model_dump(mode="json"), "answer": answer.model_dump(mode="json")}
+        return (json.dumps(whole, ensure_ascii=False, indent=2) + "\n").encode()
+    if wanted is Format.HTML:  # the template escapes all text of documents and models
+        template = environment("api.services.exports", html=True).get_template("page.html.jinja")
+        return template.render(report=Report.of(run, answer)).encode()
+    render: Callable[[RunSummary, Answer], bytes] = import_module(f"api.services.exports.{_FORMATS[wanted][1]}").render
+    return render(run, answer)
 
 
 _FORMATS = {
     Format.MARKDOWN: ("text/markdown; charset=utf-8", "markdown"),
-    Format.HTML: ("text/html; charset=utf-8", "page"),
-    Format.JSON: ("application/json", "data"),
+    Format.HTML: ("text/html; charset=utf-8", ""),
+    Format.JSON: ("application/json", ""),
     Format.DOCX: ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "word"),
     Format.PDF: ("application/pdf", "pdf"),
 }
@@ -237,6 +250,7 @@ def _parts(answer: Answer) -> list[Part]:
         _part("Asked back", [answer.clarification.question] if answer.clarification else []),
         _part("In short", [answer.short]),
         _part("Parts", [str(each) for each in answer.parts]),
+        *(_part("Vote", vote_lines(vote)) for vote in answer.votes),
         _part("Closest", [answer.nearest.answer if answer.nearest else ""]),
         _part(OTHER_VALUES, contradictions_of(answer)),
         _part("Checks of the claims", checks_of(answer)),
@@ -280,15 +294,11 @@ def _cell(value: object) -> str:
     return "" if value is None else _plain(str(value))
 
 
-def _facts(run: RunSummary, answer: Answer) -> tuple[tuple[str, str], ...]:
-    facts = {
-        "Asked": f"{run.started_at:%Y-%m-%d %H:%M} UTC",
-        "Collection": run.collection,
-        "Model": run.model,
-        "Mode": answer.mode,
-        **execution_facts(answer),
-        "Run": run.run_id,
-    }
+def _facts(run: RunSummary | None, answer: Answer) -> tuple[tuple[str, str], ...]:
+    facts = execution_facts(answer)
+    if run:
+        asked = {"Asked": f"{run.started_at:%Y-%m-%d %H:%M} UTC", "Collection": run.collection, "Model": run.model}
+        facts = {**asked, "Mode": answer.mode, **facts, "Run": run.run_id}
     return tuple((name, _plain(value)) for name, value in facts.items() if value)
 
 

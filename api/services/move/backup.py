@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import IO, Literal
@@ -28,6 +27,7 @@ from api.services.move.move import stored_collections
 from api.settings import Settings
 from api.storage.home import DATABASE, create_home
 from api.storage.upgrade import newest_version
+from base.installation import own_version
 from base.models import FrozenModel
 from ingest.ledger.lock import ingest_lock
 from vectorstore.models import CollectionSpec
@@ -87,7 +87,7 @@ def back_up(
             files = dict(_add(archive, copies, copied))
             files |= _add(archive, home, (path for path in sorted(home.rglob("*")) if _is_copied(home, path)))
             manifest = Manifest(
-                candor=version("candor"), schema_version=newest_version(), created_at=datetime.now(UTC),
+                candor=own_version(), schema_version=newest_version(), created_at=datetime.now(UTC),
                 home=str(home.absolute()), collections=collections, left_out=tuple(_left_out(settings)), files=files,
             )  # fmt: skip
             archive.writestr(_MANIFEST, manifest.model_dump_json())

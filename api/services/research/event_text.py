@@ -85,7 +85,7 @@ def _forked(fork: Fork) -> str:
 def _attempt_ended(body: events.AttemptEnded) -> list[str]:
     attempt = body.attempt
     failed = [
-        f"{each.step} {'not started' if each.error_type in _NOT_STARTED else 'failed'}: {first_sentence(each.error)}"
+        f"{each.step} {'not started' if each.error_type in _NOT_STARTED else 'failed'}: {_first_sentence(each.error)}"
         for each in attempt.failed
     ]
     missing = [f"missing: {item}" for item in attempt.missing]
@@ -99,13 +99,9 @@ def _model_asked(body: events.ModelAsked) -> list[str]:
 
 
 def _searched(body: evidence_events.Searched) -> list[str]:
-    title = within(f"{body.method}: {passages_found(body)}", body.documents)
+    found = f"{count(body.chunks_found, 'passage')} in {count(body.documents_found, 'document')}"
+    title = within(f"{body.method}: {found}", body.documents)
     return [title, "; ".join(body.queries), *map(passage_line, body.passages)]
-
-
-def passages_found(body: evidence_events.Searched) -> str:
-    """Return the numbers of passages and documents that a search found."""
-    return f"{count(body.chunks_found, 'passage')} in {count(body.documents_found, 'document')}"
 
 
 def passage_line(passage: evidence_events.FoundPassage) -> str:
@@ -242,7 +238,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
 }  # fmt: skip
 
 
-def first_sentence(text: str) -> str:
+def _first_sentence(text: str) -> str:
     """Return the first sentence of a message, which states the problem. The rest explains how to solve it."""
     return re.split(r"(?<=[.!?])\s+(?=[A-Z0-9`(])", text, maxsplit=1)[0]
 

@@ -71,7 +71,7 @@ function checkLine({name, ok, detail, remedy}) {
 }
 
 /** The lines to copy for each kind of model. */
-function choices({model, settings_file: file, provider}) {
+function choices({model, settings_file: file, provider, install_local: install}) {
   const restart = h("p", {class: "note"}, "Then restart ", h("code", {}, "candor serve"), ".");
   const toml = (lines) => copyable(["[llm]", ...lines].join("\n"));
   const name = provider === "ollama" ? model : "qwen3:8b";
@@ -85,7 +85,7 @@ function choices({model, settings_file: file, provider}) {
     h("p", {class: "note"}, "The key, in the terminal that starts the service:"),
     copyable("export CANDOR_LLM__API_KEY=YOUR-KEY"),
     h("h3", {}, "A GGUF file, without a server"),
-    copyable("pip install 'candor[local]'"),
+    copyable(install),
     h("p", {class: "note"}, "In ", h("code", {}, file), ":"),
     toml(['provider = "local"', 'model = "/models/MODEL.gguf"', "context_window = 16384"]),
     restart,

@@ -1,4 +1,4 @@
-"""A parser that uses the library ``unstructured``. Requires ``pip install 'candor[unstructured]'``.
+"""A parser that uses the library ``unstructured``. Requires the extra ``unstructured``.
 
 Owns all use of the library. The library downloads spaCy's English model when it first classifies a text, unless the
 model is installed. ``spacy_stub.py`` provides a substitute, so nothing is downloaded.
@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
+from base.installation import extra_command
 from ingest.document import ParsedDocument
 from ingest.errors import CorruptDocument, EmptyDocument, UnknownParser, UnsupportedFormat
 from ingest.parsers.unstructured import spacy_stub
@@ -41,7 +42,7 @@ class DocumentParser:
     def __init__(self, _: ParserOptions) -> None:
         if find_spec("unstructured") is None:
             raise UnknownParser(
-                "The parser 'unstructured' is not installed. `pip install 'candor[unstructured]'`, or use 'default'."
+                f"The parser 'unstructured' is not installed. Run `{extra_command('unstructured')}`, or use 'default'."
             )
         self._version = f"unstructured {version('unstructured')}/{_VERSION}"
 

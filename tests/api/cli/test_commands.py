@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from api.auth.audit import AuditEntry
 from api.bootstrap import Candor
 from api.cli import commands
 from api.cli.main import app, make_app
+from base.installation import own_version
 from vectorstore.models import CollectionSpec
 
 COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
@@ -132,7 +132,7 @@ def test_a_renamed_setting_is_one_warning_line(run: Callable[..., Any], monkeypa
 
 
 def test_the_version_is_that_of_the_package(run: Callable[..., Any]) -> None:
-    assert run("--version") == (0, f"candor {version('candor')}\n", "")
+    assert run("--version") == (0, f"candor {own_version()}\n", "")
 
 
 def test_the_doctor_prints_checks_first_and_settings_on_request(run: Callable[..., Any]) -> None:

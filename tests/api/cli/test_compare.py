@@ -38,6 +38,7 @@ def test_two_runs_are_compared(
     assert [each["second"] is None for each in compared["claims"]] == [True, False]
     assert compared["first"]["usage"]["model_calls"] == 2
     shown = run("compare", first, other).out
+    assert shown.index("It says so: ") < shown.index("Boil the lentils") < shown.index("The runs differ first in event")
     assert "The runs differ first in event" in shown
     assert "Evidence: 0 in both, 1 lost, 1 won" in shown
     assert run("compare", first, "run_none").code == 1

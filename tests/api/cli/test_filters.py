@@ -31,7 +31,7 @@ class Recorder(Panel):
 
 @pytest.fixture
 def panel(run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable) -> Recorder:
-    """A model, and the two documents in `documents`: pumps.md has the tag `machines`, soup.txt is old."""
+    """A model, and the two documents in `papers`: pumps.md has the tag `machines`, soup.txt is old."""
     recorder = Recorder("-25 °C")
     use_model(serve(recorder))
     os.utime(folder / "soup.txt", (OLD, OLD))
@@ -72,7 +72,7 @@ def test_a_folder_can_be_written_from_here(
 
 
 def test_a_run_reads_only_what_the_filter_leaves(panel: Recorder, run: Callable) -> None:
-    answered = run("ask", QUESTION, "--mode", "high", "--tag", "machines", "--type", "md")
+    answered = run("ask", QUESTION, "--mode", "high", "--tag", "machines", "--type", "md", "-v")
     assert answered.code == 0, answered.err
     assert "Searched: 1 of 2 documents (type md, tag machines)" in answered.out
     assert any("pumps.md" in prompt for prompt in panel.prompts)
@@ -95,7 +95,7 @@ def test_a_filter_that_leaves_nothing_ends_the_command_before_any_model_call(
     refused = run(*command, "--type", "md", "--tag", "tax")
     assert refused.code == 1
     assert (
-        "No document of 'documents' meets the condition 'tag tax'. Values in the collection: machines."
+        "No document of 'papers' meets the condition 'tag tax'. Values in the collection: machines."
         in " ".join(refused.err.split())
     )  # fmt: skip
     assert panel.prompts == []
@@ -157,15 +157,15 @@ def test_members_of_an_archive_have_its_tags(panel: Recorder, run: Callable, fol
     archive = tmp_path / "more.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         packed.writestr("inner.md", "The Piano 3 is the smallest pump.")
-    run("ingest", archive, "--tag", "packed")
+    run("ingest", archive, "-c", "papers", "--tag", "packed")
     found = run("search", "smallest pump", "--tag", "packed", "--json").json
     assert [hit["text"] for hit in found] == ["The Piano 3 is the smallest pump."]
-    run("ingest", archive, "--tag", "twice")
+    run("ingest", archive, "-c", "papers", "--tag", "twice")
     assert len(run("search", "smallest pump", "--tag", "twice", "--json").json) == 1
 
 
 def test_a_new_collection_of_the_same_name_has_no_tags(panel: Recorder, run: Callable, folder: Path) -> None:
-    run("drop", "documents", "--yes")
+    run("drop", "papers", "--yes")
     run("ingest", folder)
     assert {tuple(each["tags"]) for each in run("documents", "--json").json} == {()}
 

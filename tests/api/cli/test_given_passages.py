@@ -28,7 +28,7 @@ def write(path: Path, value: object) -> Path:
 
 def test_an_answer_cites_the_passages_of_a_file(ingested: None, run: Callable, tmp_path: Path) -> None:
     file = write(tmp_path / "found.json", [FIELD_NOTE])
-    asked = run("ask", QUESTION, "--passages", file, "--no-search", "--mode", "fast")
+    asked = run("ask", QUESTION, "--passages", file, "--no-search", "--mode", "fast", "-v")
     assert asked.code == 0
     assert "[1] roof.txt (field notes), given with the question" in asked.out
     assert "“The Borea 12 ran for a week at -25 °C.”" in asked.out

@@ -57,12 +57,12 @@ def ledger(make_candor: Callable[..., Candor]) -> Ledger:
 
 
 def states(ledger: Ledger) -> list[str]:
-    return [record.state.value for record in ledger.list("documents")]
+    return [record.state.value for record in ledger.list("papers")]
 
 
 def indexed(ledger: Ledger) -> set[str]:
     """Return the content hashes of the indexed files."""
-    return {record.version for record in ledger.list("documents") if record.state == "indexed"}
+    return {record.version for record in ledger.list("papers") if record.state == "indexed"}
 
 
 def press_ctrl_c(process: subprocess.Popen[str]) -> None:
@@ -81,7 +81,7 @@ def test_ctrl_c_says_what_is_in_and_the_same_command_continues(run: Callable, ma
     indexed = after.count("indexed")
     assert 0 < indexed < FILES
     assert set(after) <= SETTLED
-    assert f"Interrupted: {indexed} of {FILES} files are in collection 'documents'." in errors
+    assert f"Interrupted: {indexed} of {FILES} files are in collection 'papers'." in errors
     assert "Run the same command again to continue." in errors
     again = run("ingest", many, "--json")
     assert (again.code, again.json["unchanged"], again.json["indexed"]) == (0, indexed, FILES - indexed)
@@ -99,7 +99,7 @@ def test_a_second_ctrl_c_stops_at_once_and_leaves_no_document_half_done(
         press_ctrl_c(process)
         _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130, errors
-    assert "complete documents. Run the same command again to continue." in errors
+    assert "what is complete stays. Run the same command again to continue." in errors
     assert set(states(ledger)) <= SETTLED
     assert run("ingest", many, "--json").code == 0
     assert states(ledger) == ["indexed"] * FILES

@@ -112,7 +112,7 @@ def test_a_run_is_cancelled_by_another_command(run: Any, candor: Candor, endpoin
         cancelled = run("runs", "cancel", run_id)
         assert (cancelled.code, cancelled.err) == (0, f"Run {run_id} is cancelled.\n")
         answer, _ = process.communicate(timeout=LIMIT_S)
-        assert (process.returncode, '"status": "cancelled"' in answer) == (1, True)
+        assert (process.returncode, '"status": "cancelled"' in answer) == (130, True)
     assert only_run(run)["status"] == "cancelled"
     assert list((candor.settings.home / "runs").iterdir()) == []
 
@@ -138,7 +138,7 @@ def test_the_service_shows_and_cancels_runs_of_commands(run: Any, candor: Candor
             [other] = [each["run_id"] for each in http.get("/v1/runs?status=running").json()]
             assert http.post(f"/v1/runs/{other}/cancel").json()["status"] == "cancelled"
             process.communicate(timeout=LIMIT_S)
-            assert process.returncode == 1
+            assert process.returncode == 130
         assert http.post(f"/v1/runs/{run_id}/cancel").json()["status"] == "cancelled"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -127,11 +129,27 @@ def test_an_answer_is_printed_with_its_evidence(
     use_model(serve(Panel("-25 °C")))
     run("ingest", folder)
     asked = run("ask", QUESTION)
-    assert "“The Borea 12 works down to -25 °C.”" in asked.out
-    assert "candor trace run_" in asked.out
+    status, answer, source, more = asked.out.splitlines()
+    assert status.startswith("Answered · ")
+    assert answer.startswith("    It says so: ")
+    assert source == "[1] pumps.md, § Limits: “The Borea 12 works down to -25 °C.”"
+    assert re.fullmatch(r"A quote on its page: candor show run_\S+ 1 · All steps: candor trace run_\S+", more)
+    assert asked.err == "  Searching papers …\n"
+    bare = run("ask", QUESTION, "-q")
+    assert (bare.code, bare.out, bare.err) == (0, f"{answer.strip()}\n", "")
+
+
+def test_verbose_prints_the_steps_and_all_evidence(
+    run: Callable, folder: Path, serve: Callable[..., EndpointSettings], use_model: Callable
+) -> None:
+    use_model(serve(Panel("-25 °C")))
+    run("ingest", folder)
+    asked = run("ask", QUESTION, "-v")
+    assert "\n[1] pumps.md, § Limits\n    “The Borea 12 works down to -25 °C.”" in asked.out
+    assert "\nSteps: 6 done, 0 skipped, 0 failed\n" in asked.out
     assert "Plan (high): QueryPlanner → Retriever" in asked.err
-    assert "  · It says so: " in asked.err
-    assert asked.err.index("Synthesizer …") < asked.err.index("· It says so: ") < asked.err.index("Synthesizer: ")
+    assert "Claim: It says so: " in asked.err
+    assert asked.err.index("Synthesizer …") < asked.err.index("Claim: It says so: ") < asked.err.index("Synthesizer: ")
 
 
 def test_markup_is_printed_literally(
@@ -157,6 +175,9 @@ def test_show_prints_facts_with_quotes_and_search_filters_by_them(run: Callable,
     assert {hit["name"] for hit in found} == {"Z.txt"}
     refused = run("search", "heat pumps", "--where", "issuer")
     assert (refused.code, "NAME=VALUE" in refused.err) == (2, True)
+    refused = run("search", "heat pumps", "--where", "nope=1")
+    assert (refused.code, "has the field 'nope'" in refused.err, "currency, issuer" in refused.err) == (2, True, True)
+    assert run("search", "heat pumps", "--where", "currency=USD", "--json").json == [], "no document has the value"
 
 
 def test_unchanged_files_are_skipped_and_changed_ones_replaced(run: Callable, folder: Path) -> None:
@@ -214,6 +235,34 @@ def test_wrong_use_has_a_message_and_an_exit_code(
     assert "Traceback" not in result.err
 
 
+class _Interrupted(io.StringIO):
+    def readline(self, *_: object) -> str:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_at_a_question_ends_with_130(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", _Interrupted())
+    assert run("drop", "papers").code == 130
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert run("drop", "papers").code == 1, "the end of the input is no confirmation"
+
+
+@pytest.mark.parametrize(
+    ("command", "variable", "hint"),
+    [
+        (("drop", "paper", "--yes"), "", "Did you mean 'papers'?"),
+        (("runs",), "CANDOR_LLM_MODEL", "Did you mean CANDOR_LLM__MODEL?"),
+    ],
+)
+def test_near_names_are_named(
+    run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], variable: str, hint: str
+) -> None:
+    run("ingest", folder)
+    if variable:
+        monkeypatch.setenv(variable, "x")
+    assert hint in run(*command).err
+
+
 def test_an_error_with_json_is_one_json_value(run: Callable) -> None:
     result = run("trace", "run_none", "--json")
     assert result.code == 1
@@ -250,7 +299,7 @@ def test_dropping_a_collection_keeps_its_runs(
     use_model(serve(Panel("-25 °C")))
     run("ingest", folder)
     run_id = run("ask", QUESTION, "--json").json["run_id"]
-    assert run("drop", "documents", "--yes").code == 0
+    assert run("drop", "papers", "--yes").code == 0
     assert run("search", "lentils").code == 2
     assert run("trace", run_id).code == 0
 
@@ -272,7 +321,7 @@ def test_a_collection_of_another_embedding_model_is_rejected(
     result = run("ask", QUESTION)
     assert result.code == 1
     assert "another/model" in result.err
-    assert "candor ingest FOLDER --collection documents" in result.err
+    assert "candor ingest FOLDER --collection papers" in result.err
 
 
 def test_a_locked_collection_names_its_process(run: Callable, folder: Path, tmp_path: Path) -> None:
@@ -293,7 +342,7 @@ _HOLD = """
 import sys
 from pathlib import Path
 from vectorstore.edge.store import EdgeStore
-with EdgeStore(Path(sys.argv[1]) / "collections").open("documents"):
+with EdgeStore(Path(sys.argv[1]) / "collections").open("papers"):
     print("open", flush=True)
     sys.stdin.read()
 """
@@ -363,7 +412,7 @@ def test_watching_ingests_again_when_a_file_changes(run: Callable, folder: Path)
         (folder / "new.md").write_text("# New\n\nJust written.\n")
         summary = next(line for line in lines if "1 indexed" in line)
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(timeout=LIMIT_S) == 0
+        assert watching.wait(timeout=LIMIT_S) == 130
     finally:
         watching.kill()
     assert "2 unchanged" in summary
@@ -373,9 +422,11 @@ def test_watching_ingests_again_when_a_file_changes(run: Callable, folder: Path)
 def test_the_progress_shows_time_left_speed_and_failures() -> None:
     progress = Progress(
         name="pumps.pdf", stage=Stage.EMBEDDING, files_done=3, files_total=9, failed=1, chunks=40, tokens=6000,
-        seconds=30.0, bytes_done=1000, bytes_total=4000,
+        seconds=30.0, bytes_done=1000, bytes_total=4000, pages=7,
     )  # fmt: skip
-    assert describe(progress) == "1:30 left, 40 passages, 200 tokens/s, 1 failed · embedding pumps.pdf"
+    assert describe(progress) == (
+        "1:30 left, 3 of 9 files, 7 pages, 40 passages, 200 tokens/s, 1 failed · embedding pumps.pdf"
+    )
     assert "left" not in describe(progress.model_copy(update={"bytes_done": 0}))
 
 

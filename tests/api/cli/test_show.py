@@ -73,6 +73,6 @@ def test_a_citation_has_its_page_and_a_link(
     [quote] = answer["evidence"]
     shown = run("show", answer["run_id"], "1", "--home", home).out
     assert f"[1] {quote['document']}, page 2" in shown
-    assert SECOND in shown
+    assert f">>>{SECOND}<<<" in shown, "a pipe has no colours"
     assert re.search(r"Open: file:///\S+/sheet\.pdf#page=2", shown)
     assert run("show", answer["run_id"], "1", "--json", "--home", home).json["pages"] == [2]

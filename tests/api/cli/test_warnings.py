@@ -42,4 +42,4 @@ def test_the_answer_says_what_was_not_read(
     use_model(serve(Panel("-25 °C")))
     answer = run("ask", QUESTION, "--json").json
     assert answer["coverage"]["warnings"] == [f"pumps.md: {WARNING}"]
-    assert "pumps.md: 1 invalid byte was replaced" in " ".join(run("ask", QUESTION).out.split())
+    assert "pumps.md: 1 invalid byte was replaced" in " ".join(run("ask", QUESTION, "-v").out.split())

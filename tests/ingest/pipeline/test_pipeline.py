@@ -104,3 +104,6 @@ def test_progress_reports_files_stages_and_counts(workplace: Workplace) -> None:
     workplace.ingest(progress=seen.append)
     assert {progress.stage for progress in seen} == set(Stage) - {Stage.ASKING, Stage.WAITING}
     assert (seen[-1].files_done, seen[-1].files_total, seen[-1].failed, seen[-1].chunks) == (2, 2, 1, 1)
+    embedding = [progress.bytes_done for progress in seen if progress.stage is Stage.EMBEDDING]
+    assert embedding[0] < embedding[-1], "also within a file"
+    assert seen[-1].bytes_done == seen[-1].bytes_total == len(PUMPS.encode())

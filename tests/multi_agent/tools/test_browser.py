@@ -96,7 +96,7 @@ async def test_without_a_browser_the_result_says_what_is_missing(
     assert "tools.browser_path" in missing.text
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
     absent = await call("read_web_page", {"url": app.url("/app")}, **HERE)
-    assert "Playwright is not installed: pip install 'candor[browser]'." in absent.text
+    assert f"Playwright is not installed: {sys.executable} -m pip install 'playwright>=" in absent.text
     assert absent.passages == ()
 
 

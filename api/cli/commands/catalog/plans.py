@@ -17,6 +17,7 @@ from api.cli.common import (
     RunId,
     command_group,
     complete_collections,
+    edit_text,
     make_candor,
     make_console,
     print_json,
@@ -141,7 +142,7 @@ def edit(
     from multi_agent.errors import AgentError
 
     plans = make_candor(home).plans
-    text = read_text(file) if file else _edited(PlanFile.of(plans.get(name)).text)
+    text = read_text(file) if file else edit_text(PlanFile.of(plans.get(name)).text, ".json")
     try:
         changed = PlanFile.parse(text, str(file or "The edited text"))
         if changed.name != name:
@@ -246,15 +247,6 @@ def _print_saved(saved: PlanExample, done: str, as_json: bool) -> None:
     takes = f" It takes {parameters}." if parameters else ""
     count = len(saved.plan.steps)
     print_message(f"{done} {saved.name}: {count} step{'s' if count > 1 else ''}.{takes}")
-
-
-def _edited(text: str) -> str:
-    import click
-
-    changed = click.edit(text, extension=".json")
-    if changed is None:
-        raise UsageError("The editor was closed without saving. Nothing was changed.")
-    return changed
 
 
 def _keep(text: str) -> Path:

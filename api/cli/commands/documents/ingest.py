@@ -20,8 +20,15 @@ def ingest(
         typer.Argument(help="Files, folders to read recursively, or web addresses.", show_default=False),
     ] = None,
     collection: Annotated[
-        str, typer.Option("--collection", "-c", help="Collection to add to.", autocompletion=complete_collections)
-    ] = "documents",
+        str | None,
+        typer.Option(
+            "--collection",
+            "-c",
+            help="Collection to add to. Default: named after the folder, as in `candor ask`; `documents` for files "
+            "and web addresses.",
+            autocompletion=complete_collections,
+        ),
+    ] = None,
     retry_failed: Annotated[
         bool,
         typer.Option(
@@ -67,7 +74,8 @@ def ingest(
 
         Example: candor ingest ~/papers https://example.org/a.html --collection papers
     """
-    from api.cli.ingest import exit_code, run_dry, run_request, run_watch
+    from api.cli.ask.folder import choose_collection
+    from api.cli.ingest import exit_code, planned, run_request, run_watch
     from api.services.documents.sources import is_web_address
     from ingest.pipeline.plan import IngestRequest
 
@@ -81,9 +89,10 @@ def ingest(
     if watch and (as_json or dry_run):
         raise UsageError("--watch cannot be combined with --json or --dry-run.")
     candor = make_candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
+    files = [path for path in paths or () if path not in urls]
     request = IngestRequest(
-        collection,
-        tuple(Path(path) for path in paths or () if path not in urls),
+        collection or choose_collection(candor, [Path(path) for path in files or urls]),
+        tuple(map(Path, files)),
         retry_failed=retry_failed, sync=sync, tags=tuple(tags or ()), urls=urls,
         exclude=tuple(exclude or ()), include=tuple(include or ()), follow_links=follow_links,
     )  # fmt: skip
@@ -91,9 +100,8 @@ def ingest(
         run_watch(candor, request, details=details)
         return
     if dry_run:
-        plan = run_dry(candor, request, progress=not as_json, details=details)
-        if as_json:
-            print_json(plan)
+        plan = candor.ingest.plan(request)
+        print_result(plan, "\n".join(planned(plan, details=details)), as_json)
         return
     report = run_request(candor, request, progress=not as_json, details=details)
     if as_json:

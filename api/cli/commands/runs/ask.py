@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,6 +90,10 @@ def ask(
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time limit.")] = None,
     max_cost: Annotated[float | None, typer.Option("--max-cost", help="Cost limit.")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print the steps, whole quotes, computations and checks.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the answer.")] = False,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
@@ -106,7 +111,7 @@ def ask(
     type the number of a candidate to go on.
 
     Exit code 0 if the question was answered, or if the documents do not contain the answer (`status` is insufficient).
-    Exit code 1 if the run failed or was cancelled.
+    Exit code 1 if the run failed, 130 if it was cancelled.
 
     Examples: candor ask "Which of these pumps works below -20 °C?" --collection papers; candor ask "What is due in
     May?" ./letters; candor ask --again run_3f2a --mode high --model large
@@ -140,23 +145,25 @@ def ask(
         {"model_calls": max_calls, "tokens": max_tokens, "seconds": max_seconds, "cost": max_cost},
         candor.settings.research.budget,
     )
+    progress = not (as_json or quiet)
     if paths:
         from api.cli.ask.folder import ingest_paths
 
-        named = ingest_paths(candor, paths, named, model, progress=not as_json)
-    answer = run_question(candor.panel, candor.collections, request, named, progress=not as_json)
+        named = ingest_paths(candor, paths, named, model, progress=progress)
+    research = partial(run_question, candor.panel, candor.collections, progress=progress, steps=verbose)
+    answer = research(request, named)
     while answer.clarification and not as_json:
         from api.cli.chat import choose
         from api.cli.render.answers import show_answer
 
-        show_answer(make_console(), answer, home)
+        show_answer(make_console(), answer, home, full=verbose)
         if not (chosen := choose(answer, request)):
             return
-        answer = run_question(candor.panel, candor.collections, chosen, named, progress=True)
+        answer = research(chosen, named)
     sandbox = candor.tools.sandbox(answer.run_id)
     names = ", ".join(sandbox.names())
     written = f"Files written by the run, in {sandbox.root}: {names}" if names else ""
-    show_and_end(answer, home, as_json=as_json, note=written)
+    show_and_end(answer, home, as_json=as_json, note=written, verbose=verbose, quiet=quiet)
 
 
 @app.command()

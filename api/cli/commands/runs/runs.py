@@ -187,7 +187,7 @@ def import_file(
 def resume(run: RunId, as_json: Json = False, home: Home = None) -> None:
     """Continue a run of a command whose process was killed. Responses of models that arrived are not paid twice.
 
-    Exit code 1 if the run fails or is cancelled.
+    Exit code 1 if the run fails, 130 if it is cancelled.
 
     Example: candor runs resume run_3f2a
     """

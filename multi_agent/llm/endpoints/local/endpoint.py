@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from base.installation import extra_command
 from base.process import ChildProcess
 from multi_agent.errors import LLMError, LLMRefused, LLMUnavailable
 from multi_agent.llm.endpoint import EndpointRequest, Reply
@@ -176,7 +177,7 @@ class LocalModel:
     def _not_loaded(self, message: NotLoaded) -> LLMRefused:
         if message.missing:
             return LLMRefused(
-                f"{' '.join(message.reasons)} Install it with `pip install 'candor[local]'` to use the "
+                f"{' '.join(message.reasons)} Install it with `{extra_command('local')}` to use the "
                 f"{self._settings.name}."
             )
         return self._refused(" ".join(message.reasons))

@@ -230,7 +230,7 @@ def test_the_command_line_asks_several_agents(
     assert "Weight of its vote: 2.5." in run("agents", "show", "Reader").out
     run("ingest", folder, "-c", "papers")
 
-    asked = run("ask", QUESTION, "--agents", "Reader, Pirate")
+    asked = run("ask", QUESTION, "--agents", "Reader, Pirate", "-v")
     assert asked.code == 0, asked.err
     assert "weighted vote: 71% for -25 °C" in asked.out
     assert "2.5: -25 °C (Reader)" in asked.out

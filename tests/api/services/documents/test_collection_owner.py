@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from qdrant_client import QdrantClient
 
 from api.bootstrap import Candor
-from api.cli.ingest import run_dry, run_ingest
+from api.cli.ingest import run_ingest
 from api.services.documents.search import timed_search
 from api.settings import Settings
 from ingest.pipeline.plan import IngestRequest
@@ -81,7 +81,7 @@ def test_another_database_cannot_change_a_collection(
         ingest(second, other)
     assert "candor adopt papers" in raised.value.command
     with pytest.raises(ForeignCollection):
-        run_dry(second, IngestRequest("papers", (other,)), progress=False)
+        second.ingest.plan(IngestRequest("papers", (other,)))
     with pytest.raises(ForeignCollection):
         second.collections.drop("papers")
     with pytest.raises(ForeignCollection):

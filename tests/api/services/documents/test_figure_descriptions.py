@@ -103,7 +103,7 @@ def test_evidence_from_a_description_is_marked_as_read_in_the_picture(
     cited = [each for each in answer["evidence"] if each["quote"].startswith("The second quarter")]
     assert [each["picture"] for each in cited] == [{"page": 1, "region": None}]
     assert all(claim["pictured"] for claim in answer["claims"])
-    assert "Read from the picture of page 1, not verified: The second quarter" in " ".join(
+    assert "read from the picture of page 1, not verified: The second quarter" in " ".join(
         run("ask", QUESTION).out.split()
     )
 

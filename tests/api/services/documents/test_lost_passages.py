@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from api.bootstrap import Candor
-from api.cli.ingest import run_dry, run_ingest
+from api.cli.ingest import run_ingest
 from api.services.documents.search import timed_search
 from ingest.errors import NothingToIngest
 from ingest.pipeline.plan import IngestRequest
@@ -71,7 +71,7 @@ def ingest(candor: Candor, *paths: Path, retry_failed: bool = False) -> IngestRe
 
 
 def notices(candor: Candor, *paths: Path) -> tuple[str, ...]:
-    plan = run_dry(candor, IngestRequest("papers", paths, retry_failed=not paths), progress=False)
+    plan = candor.ingest.plan(IngestRequest("papers", paths, retry_failed=not paths))
     return plan.notices
 
 

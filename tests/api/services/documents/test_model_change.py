@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.bootstrap import Candor
-from api.cli.ingest import run_dry, run_ingest
+from api.cli.ingest import run_ingest
 from api.services.documents.search import timed_search
 from ingest.ledger.records import DocumentState
 from ingest.pipeline.plan import IngestRequest
@@ -111,7 +111,7 @@ def test_all_documents_come_along_and_it_is_said_before(
 
 
 def test_a_dry_run_says_it_and_does_nothing(old: Candor, new: Candor, folder: Path) -> None:
-    plan = run_dry(new, IngestRequest("papers", (folder,)), progress=False)
+    plan = new.ingest.plan(IngestRequest("papers", (folder,)))
     assert "embedded again" in plan.notices[0]
     assert len(plan.notices) == 1, "no file is read again because passages are cut otherwise"
     assert new.embedder.embedded == []

@@ -209,7 +209,7 @@ class TestCommandLine:
     @pytest.mark.parametrize("options", [(), ("--agent", "Reader")], ids=["panel", "agent"])
     def test_a_session_completes_its_next_question(self, run: Callable, options: tuple[str, ...]) -> None:
         run("ask", WHO, "--session", "monday", *options)
-        second = run("ask", FOLLOW_UP, "--session", "monday", *options)
+        second = run("ask", FOLLOW_UP, "--session", "monday", "-v", *options)
         assert f"Question: {COMPLETED}" in second.out
         assert TIME in second.out
         assert f"Question: {COMPLETED}" in second.err, "while it runs"

@@ -112,7 +112,7 @@ def test_the_command_line_shows_the_summary_below_the_answer(
 ) -> None:
     use_model(serve(Panel("-25 °C")))
     run("ingest", papers)
-    shown = run("ask", QUESTION).out
+    shown = run("ask", QUESTION, "-v").out
     footer = shown.strip().splitlines()[-5:]
     assert footer[0] == "Steps: 6 done, 0 skipped, 0 failed"
     assert footer[1].startswith("Documents: 4 of 4 read, 1 cited (")

@@ -90,7 +90,7 @@ def scripted(serve: Serve, use_model: Callable[[EndpointSettings], None], monkey
 
 def test_reactions_appear_in_progress_and_trace(run: Callable[..., Any], folder: Path, scripted: Model) -> None:
     run("ingest", folder)
-    asked = run("ask", QUESTION, "--mode", "high")
+    asked = run("ask", QUESTION, "--mode", "high", "-v")
     assert asked.code == 0
     for line in (
         "QueryPlanner reacts to DataInspector (missing reported) …",

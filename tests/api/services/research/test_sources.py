@@ -93,7 +93,7 @@ def test_the_command_line_shows_the_tool_and_opens_its_result(desk: Desk, run: R
     home = desk.candor.settings.home
     shown = run("ask", QUESTION, "--mode", "fast", "--sources", "documents,tools", "--home", home)
     assert shown.out.startswith("Answered"), shown.out + shown.err
-    assert '[1] Result of calculator {"expression": "2340 * 0.17"}' in shown.out
+    assert '[1] result of calculator {"expression": "2340 * 0.17"}' in shown.out
     assert "“397.8”" in shown.out
     run_id = shown.out.partition("candor trace ")[2].split()[0]
     assert "397.8" in run("show", run_id, "1", "--home", home).out

@@ -216,7 +216,7 @@ def test_without_tesseract_a_warning_names_the_unread_pages(written: Path, tmp_p
     document = make_parser().parse(tmp_path / "mixed.pdf")
     assert "The course was flat" in document.text
     (warning,) = document.warnings
-    assert warning.startswith("pages 2-4 without text not read: Tesseract is not installed (`pip install")
+    assert warning.startswith("pages 2-4 without text not read: Tesseract is not installed (`apt-get install")
 
 
 @with_tesseract

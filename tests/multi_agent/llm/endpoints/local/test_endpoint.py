@@ -171,7 +171,7 @@ async def test_the_first_engine_that_reads_the_file_is_used(open_model: Open) ->
 async def test_missing_engines_name_the_extra(open_model: Open) -> None:
     error = await fault(open_model(MISSING, MISSING))
     assert "no_such_engine is not installed" in str(error)
-    assert "pip install 'candor[local]'" in str(error)
+    assert "pip install 'openvino-genai>=" in str(error)
 
 
 async def test_a_file_that_no_engine_reads_is_refused(open_model: Open) -> None:
