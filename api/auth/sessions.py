@@ -20,7 +20,7 @@ from base.database import METADATA, SqlStore
 
 COOKIE = "candor_session"
 _WINDOW = timedelta(minutes=15)
-_MOST_BY_NAME, _MOST_BY_ADDRESS = 10, 100  # failed sign-ins in the window
+_MOST_BY_BOTH, _MOST_BY_NAME, _MOST_BY_ADDRESS = 10, 100, 100  # failed sign-ins in the window
 
 _tokens = sql.Table(
     "user_tokens",
@@ -78,16 +78,21 @@ class Sessions(SqlStore):
     def attempt(self, name: str, address: str) -> Iterator[None]:
         """Count a sign-in as failed unless the block succeeds. Raises TooManyAttempts.
 
-        It is counted before the password is compared, so that many at once cannot exceed the limit.
+        It is counted before the password is compared, so that many at once cannot exceed the limit. A stranger who
+        knows a name blocks it only for the address of the stranger.
         """
         now = datetime.now(UTC)
         row = {"name": hash_secret(name), "address": _network(address), "at": now}
         with self._engine.begin() as connection:
             connection.execute(_attempts.delete().where(_attempts.c.at <= now - _WINDOW))
             number = connection.execute(_attempts.insert().returning(_attempts.c.id), row).scalar_one()
-            for column, most in ((_attempts.c.name, _MOST_BY_NAME), (_attempts.c.address, _MOST_BY_ADDRESS)):
-                same = sql.select(sql.func.count()).where(column == row[column.name])
-                if (connection.scalar(same) or 0) > most:
+            same_name, same_address = (column == row[column.name] for column in (_attempts.c.name, _attempts.c.address))
+            for same, most in (
+                (same_name & same_address, _MOST_BY_BOTH),
+                (same_name, _MOST_BY_NAME),
+                (same_address, _MOST_BY_ADDRESS),
+            ):
+                if (connection.scalar(sql.select(sql.func.count()).where(same)) or 0) > most:
                     raise TooManyAttempts(int(_WINDOW.total_seconds()))  # rolls back: a refused one does not count
         yield
         with self._engine.begin() as connection:

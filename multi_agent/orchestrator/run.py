@@ -250,7 +250,7 @@ class Run:
     def _keep_tool_uses(self) -> None:
         """Store the tool calls that led to the answer, for later questions about the collection."""
         dependencies = self._dependencies
-        if uses := dependencies.tools.calls.that_worked(self._id):
+        if uses := dependencies.tools.calls.that_worked(self._id, self._request.question):
             dependencies.memory.keep_tool_uses(dependencies.library.collection, uses)
 
     def _first_event(self, examples: Sequence[PlanExample], remembered: Remembered) -> RunStarted | RunResumed:

@@ -56,10 +56,13 @@ class ToolCalls(SqlStore):
         )
         return [ToolEntry.model_validate(row.entry) for row in self._select(query)]
 
-    def that_worked(self, run_id: str) -> tuple[ToolUse, ...]:
-        """Return the calls of a run that returned a result, without the values of their arguments."""
+    def that_worked(self, run_id: str, question: str) -> tuple[ToolUse, ...]:
+        """Return the calls of a run that returned a result, without the values of their arguments.
+
+        Their purpose is the question. The model's reason may repeat an order of a page, and other runs would read it.
+        """
         worked = [entry for entry in self.entries(run_id) if entry.result is not None and entry.why.strip()]
-        return tuple(ToolUse(call=_shape_of(entry), purpose=entry.why, run_id=run_id) for entry in worked)
+        return tuple(ToolUse(call=_shape_of(entry), purpose=question, run_id=run_id) for entry in worked)
 
 
 def tool_row(run_id: str, entry: ToolEntry) -> dict[str, object]:

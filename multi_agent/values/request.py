@@ -45,7 +45,7 @@ class ToolUse(FrozenModel):
     """A tool call of a run that ended with an answer, without the values of its arguments."""
 
     call: str = Field(description="the tool and the names of the arguments: `web_search(limit, query)`")
-    purpose: str = Field(description="reason for the call, in the model's words")
+    purpose: str = Field(description="question of the run that made the call")
     run_id: str
 
     @property

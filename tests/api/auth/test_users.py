@@ -49,6 +49,11 @@ def sign_in(http: httpx.Client, name: str = "ada", password: str = PASSWORD) -> 
     return http.post("/v1/session", json={"name": name, "password": password})
 
 
+def sign_in_from(address: str, http: httpx.Client, password: str = PASSWORD) -> httpx.Response:
+    """Sign in as Ada through a proxy that names this address."""
+    return http.post("/v1/session", json={"name": "ada", "password": password}, headers={"X-Forwarded-For": address})
+
+
 class TestPasswords:
     def test_a_session_has_the_rights_of_user_and_groups(self, http: httpx.Client, ada: User) -> None:
         assert http.get("/v1/me").status_code == 401
@@ -152,15 +157,20 @@ class TestLimits:
             assert answers == [401] * 10 + [429]
         refused = sign_in(http)
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "900")
+        assert sign_in_from("192.0.2.7", http).status_code == 200, "a stranger does not lock a person out"
+
+    def test_failures_with_a_name_from_many_addresses_are_limited(
+        self, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("api.auth.sessions._MOST_BY_NAME", 3)
+        answers = [sign_in_from(f"192.0.2.{number}", http, NEW).status_code for number in range(4)]
+        assert answers == [401, 401, 401, 429]
 
     def test_failures_from_an_address_are_limited(self, http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("api.auth.sessions._MOST_BY_ADDRESS", 3)
         answers = [sign_in(http, f"name {number}").status_code for number in range(4)]
         assert answers == [401, 401, 401, 429]
-        elsewhere = http.post(
-            "/v1/session", json={"name": "ada", "password": PASSWORD}, headers={"X-Forwarded-For": "192.0.2.7"}
-        )
-        assert elsewhere.status_code == 200, "other addresses are not affected"
+        assert sign_in_from("192.0.2.7", http).status_code == 200, "other addresses are not affected"
 
     def test_sign_ins_that_succeed_do_not_count(self, http: httpx.Client) -> None:
         assert {sign_in(http).status_code for _ in range(12)} == {200}

@@ -9,6 +9,7 @@ import pytest
 from ingest.errors import EncryptedDocument, ParseError
 from ingest.parser import load_parser
 from support.compound import write_compound
+from support.files import write_docx
 
 _WORD = bytes.fromhex("eca5c100") + bytes(7)
 _BEGIN = bytes.fromhex("0908 1000 0006 0500") + bytes(12)
@@ -39,3 +40,15 @@ def test_other_damaged_files_are_not_called_encrypted(tmp_path: Path, name: str)
     with pytest.raises(ParseError) as raised:
         load_parser("default").parse(path)
     assert not isinstance(raised.value, EncryptedDocument)
+
+
+def test_an_encrypted_member_of_a_package_is_called_encrypted(tmp_path: Path) -> None:
+    path = write_docx(tmp_path / "a.docx", ["Pumps."])
+    content = bytearray(path.read_bytes())
+    for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # headers of members, and of the directory
+        at = -1
+        while (at := content.find(mark, at + 1)) >= 0:
+            content[at + flags] |= 1
+    path.write_bytes(content)
+    with pytest.raises(EncryptedDocument, match="Save a copy without its password"):
+        load_parser("default").parse(path)

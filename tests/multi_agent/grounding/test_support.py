@@ -142,7 +142,13 @@ def test_a_figure_computed_from_its_evidence_is_supported(text: str, how: str) -
     assert how in judge_staff(text).reason
 
 
-@pytest.mark.parametrize("text", ["43.5 % of the employees", "43 % of the employees", "43.4 %, says Sandvoss"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "43.5 % of the employees", "43 % of the employees", "43.4 %, says Sandvoss",
+        "43.4 % of the employees, and 77.7 % elsewhere",
+    ],
+)  # fmt: skip
 def test_a_figure_that_cannot_be_computed_from_its_evidence_is_rejected(text: str) -> None:
     assert not judge_staff(text).stands
 
