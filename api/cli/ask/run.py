@@ -147,7 +147,8 @@ class TerminalApprovals:
     def _prompt(self, requested: ApprovalRequested) -> None:
         with self._prompt_lock:
             # The user approves the arguments. The reason is text of the model, so it is one line in quotation marks.
-            print_message(f"\n{requested.agent} wants to call {requested.tool} with {_json(requested.arguments)}")
+            arguments = json.dumps(requested.arguments, ensure_ascii=False)
+            print_message(f"\n{requested.agent} wants to call {requested.tool} with {arguments}")
             print_message(f"  The model's reason: “{' '.join(requested.reason.split())}”")
             while not self._decide(requested):
                 pass
@@ -165,10 +166,6 @@ class TerminalApprovals:
         except ApprovalClosed as error:
             print_message(str(error))
         return True
-
-
-def _json(arguments: dict[str, Any]) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _read(question: str) -> str:
