@@ -33,7 +33,8 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None) -> N
         Text(basis_of(answer), style="yellow" if answer.imported or answer.basis.startswith("Weak") else "dim")
     )
     if answer.completed_question not in ("", answer.question):
-        show_paragraph(console, f"Question: {answer.completed_question}")
+        added = f" (added: {', '.join(answer.added)})" if answer.added else ""
+        show_paragraph(console, f"Question: {answer.completed_question}{added}")
     if answer.nearest:
         show_paragraph(console, f"Closest: {answer.nearest.answer}")
     if answer.clarification:
@@ -95,7 +96,8 @@ def _cell(value: object) -> str:
 
 def _source(quote: Quote) -> str:
     from_outside = quote.origin and not isinstance(quote.origin, GivenPassage)
-    return capitalized(describe_place(quote)) if from_outside else describe_place(quote)
+    place = capitalized(describe_place(quote)) if from_outside else describe_place(quote)
+    return f"{place}, {quote.dated}" if quote.dated else place
 
 
 def _from_picture(picture: PictureSource) -> str:
