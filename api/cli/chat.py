@@ -156,5 +156,5 @@ def pick(answer: Answer | None, reply: str) -> Candidate | None:
 
 def with_choice(request: Request, chosen: Candidate, answer: Answer) -> Request:
     """Return the request that asks the chosen candidate's question, in the same session or after the same run."""
-    after = {} if request.session else {"continues": answer.run_id, "conversation": ()}
-    return request.model_copy(update={"question": chosen.question, "complete": True, **after})
+    after = {"question": chosen.question, "complete": True, "continues": answer.run_id, "conversation": ()}
+    return request.model_copy(update=after)

@@ -139,11 +139,11 @@ class Extractor:
         """Pack the passages. Prompts differ only in their passages at the end, so that endpoints can cache the rest."""
         settings, prompt = self._kit.settings, self._kit.require_prompt()
         packed = list(pack_passages(chunks, most=settings.passages_per_call, tokens=settings.tokens_per_call))
-        shape = response_model(context.record_fields)
+        shape, strategies = response_model(context.record_fields), [*map(_show_strategy, context.strategies)]
         common = {
             "today": show_today(context),
             "task": show_task(context, instruction=task.instruction),
-            "strategies": _show_strategies(context.strategies),
+            "strategies": f"\nStrategies:\n{bullets(strategies)}\n" if strategies else "",
             "fields": _show_fields(context.record_fields),
         }
         return [
@@ -235,10 +235,6 @@ def _values(item: Any) -> dict[str, Scalar | None] | None:
 def _plain(value: Scalar | None) -> Scalar | None:
     """Convert whole floats to int: 365 instead of 365.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _show_strategies(strategies: Sequence[Strategy]) -> str:
-    return f"\nStrategies:\n{bullets([_show_strategy(each) for each in strategies])}\n" if strategies else ""
 
 
 def _show_strategy(strategy: Strategy) -> str:

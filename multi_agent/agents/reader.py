@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from textwrap import shorten
 from typing import ClassVar, NamedTuple, Self
 
@@ -37,13 +38,14 @@ from multi_agent.prompts.show_task import show_said, show_task, show_today
 from multi_agent.toolbox.granted_tool import OfferedTools
 from multi_agent.toolbox.loop import ToolLoop, ToolUse
 from multi_agent.values.answer import in_short, nearest_of
-from multi_agent.values.context import Claim, ContextUpdate, Finding, ResearchContext, Synthesis
+from multi_agent.values.context import ContextUpdate, Finding, ResearchContext, Synthesis
 from multi_agent.values.context_merge import number_evidence
 from multi_agent.values.evidence_events import DraftWithdrawn, Searched
 from multi_agent.values.tasks import TaskData
 from vectorstore.models import Chunk, Hit
 
 _FURTHER = 2  # further searches for what is missing
+_OWN = 2  # best passages for the person's own words, where the conversation completed the question
 _PICTURED = 3  # best passages whose pages are shown as pictures, too
 _KEPT = 3  # best passages of a search that are shown even if an earlier attempt read them: they hold the open point
 _NOTHING = "There was nothing to read, so no model was asked."
@@ -85,7 +87,7 @@ class ReaderOutput(StepOutput):
             closest = nearest_of(synthesis)
             return cls(answer=closest.answer if closest else "", sufficient=False)
         output = cls(answer=synthesis.short, sufficient=True)
-        output._in_full = "" if output.answer else _plain_text(synthesis.claims)
+        output._in_full = "" if output.answer else " ".join(each.text for each in synthesis.claims if each.stands)
         return output
 
     @property
@@ -175,8 +177,14 @@ class Reader:
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = ReaderInputs.model_validate(task.inputs.model_dump())
         searches = "passages" in self._kit.require_prompt().placeholders and "documents" in self._kit.sources
-        hits = await self._search(_queries(inputs), inputs.documents) if searches else []
-        if names := await self._unknown_names(inputs, hits):
+        said = context.follows if context.question == inputs.question else None
+        own = (said.asked,) if said else ()
+        queries = _queries(inputs, said.left_out if said else ())
+        hits = await self._search(queries, inputs.documents) if searches else []
+        if own and searches:  # few, as their scores lie close together and would displace others in one ranking
+            known = frozenset(hit.chunk.id for hit in hits)
+            hits += (await self._search(own, inputs.documents, known))[:_OWN]
+        if names := await self._unknown_names(inputs, own, hits):
             reason = f"Two searches found no passage with {names}, so no model was asked."
             answer = unread_answer(_looked_for(inputs), reason, f"documents about {names}", hopeless=reason)
             reading = _Reading([hit.chunk for hit in hits], answer, ())
@@ -201,12 +209,13 @@ class Reader:
     def explain_reasoning(self) -> str:
         return self._reasoning
 
-    async def _unknown_names(self, inputs: ReaderInputs, hits: Sequence[Hit]) -> str:
+    async def _unknown_names(self, inputs: ReaderInputs, own: Sequence[str], hits: Sequence[Hit]) -> str:
         """Return the names of the question if no passage has one of them, after a search for the names alone.
 
-        Where tools may find more, nothing is decided.
+        ``own`` are the person's words, if the conversation completed the question: only names among them count. Where
+        tools may find more, nothing is decided.
         """
-        names = shared_names(inputs.question, inputs.queries)
+        names = shared_names(inputs.question, (*inputs.queries, *own))
         if not (names and hits) or inputs.documents or (await self._kit.tools()).tools or may_name(names, hits):
             return ""
         again = await self._search((" ".join(name.text for name in names),), ())
@@ -249,7 +258,7 @@ class Reader:
         if task.streams_claims and answer.claims:
             await self._kit.publish(DraftWithdrawn(agent=self.card.name, claims=len(answer.claims)))
         cited = {item.chunk_id for item in answer.evidence}
-        again = [*(chunk for chunk in first.read if chunk.id in cited), *new]
+        again = [*(chunk for chunk in first.read if chunk.id in cited), *new, *first.found]
         closest, queries = (" ".join(text.split()) for text in (in_short(answer), "; ".join(missing)))
         known = Prompt.part("found_before", closest=closest, queries=queries)
         second = await self._read(again, context, task, inputs, known)
@@ -387,13 +396,13 @@ def _bare_answer(response: ReaderAnswer) -> list[ReaderClaim]:
     return [ReaderClaim(sentences=[], text=short)] if short and response.sufficient else []
 
 
-def _queries(inputs: ReaderInputs) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((without_instruction(inputs.question, inputs.queries), *inputs.queries)))
+def _queries(inputs: ReaderInputs, left_out: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what to search for, without the names that are left out."""
+    queries = (without_instruction(inputs.question, inputs.queries), *inputs.queries)
+    for name in left_out:
+        queries = tuple(" ".join(re.sub(rf"\b{re.escape(name)}\b", "", query).split()) for query in queries)
+    return tuple(dict.fromkeys(queries))
 
 
 def _looked_for(inputs: ReaderInputs) -> tuple[str, ...]:
     return tuple(within(query, inputs.documents) for query in _queries(inputs))
-
-
-def _plain_text(claims: Iterable[Claim]) -> str:
-    return " ".join(claim.text for claim in claims if claim.stands)

@@ -32,7 +32,7 @@ from multi_agent.prompts.show_evidence import (
 )
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_task import show_task, show_today
-from multi_agent.values.context import Computation, ContextUpdate, Evidence, Note, ResearchContext
+from multi_agent.values.context import Computation, ContextUpdate, Evidence, ResearchContext
 from multi_agent.values.evidence_events import EvidenceRejected
 from multi_agent.values.tasks import TaskData
 
@@ -107,15 +107,16 @@ class Synthesizer:
         form = SynthesizerInputs.model_validate(task.inputs.model_dump()).format
         wanted = f" {Prompt.part('answer_form', form=_FORMS[form])}" if form != "as asked" else ""
         shown = select_evidence(context, self._kit.settings.records_shown)
+        notes = [f"{note.agent}: {note.text}" for note in context.notes]
         messages = self._kit.require_prompt().render(
             today=show_today(context),
             task=show_task(context, instruction=f"{task.instruction}{wanted}"),
-            read=_show_read(context),
+            read=f"Read completely: {', '.join(context.scanned)}\n" if context.scanned else "",
             evidence=show_evidence(context, shown),
             computations=show_computations(context),
             findings=show_findings(context),
             records=show_records(context),
-            notes=_show_notes(context.notes),
+            notes=f"\nNotes of other agents:\n{bullets(notes)}" if notes else "",
         )
         shape: type[WrittenAnswer | ComputedAnswer] = ComputedAnswer if context.computations else WrittenAnswer
         sources = _Sources(context, shown)
@@ -189,12 +190,3 @@ def _known(numbers: Iterable[int], items: Mapping[int, T]) -> tuple[T, ...]:
 
 def _computations(written: WrittenClaim) -> Sequence[int]:
     return written.computations if isinstance(written, ComputedClaim) else ()
-
-
-def _show_read(context: ResearchContext) -> str:
-    """Return the documents that were read completely. Only these can prove that a list is complete."""
-    return f"Read completely: {', '.join(context.scanned)}\n" if context.scanned else ""
-
-
-def _show_notes(notes: Sequence[Note]) -> str:
-    return "\nNotes of other agents:\n" + bullets([f"{note.agent}: {note.text}" for note in notes]) if notes else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
@@ -70,21 +70,18 @@ class WebResearcher(Reader):
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = WebResearcherInputs.model_validate(task.inputs.model_dump())
         offered = _narrowed(await self._kit.tools(), inputs)
+        queries = inputs.related_queries
         messages = self._kit.require_prompt().render(
             today=show_today(context),
             task=show_task(context, inputs.question, task.instruction),
             types=bullets([_MEANINGS[each] for each in inputs.source_types]),
-            queries=_suggested(inputs.related_queries),
+            queries=f"\n\n{Prompt.part('suggested_searches', queries=bullets(queries))}" if queries else "",
             most=inputs.max_sources,
         )
-        asked = ReaderInputs(question=inputs.question, queries=inputs.related_queries)
+        asked = ReaderInputs(question=inputs.question, queries=queries)
         update = await find_with_tools(self, self._kit, offered, messages, task, asked)
         self._reasoning = f"{inputs.question} {update.findings[0].synthesis.reasoning}"
         return update
-
-
-def _suggested(queries: Sequence[str]) -> str:
-    return f"\n\n{Prompt.part('suggested_searches', queries=bullets(queries))}" if queries else ""
 
 
 def _narrowed(offered: OfferedTools, inputs: WebResearcherInputs) -> OfferedTools:

@@ -185,7 +185,7 @@ def count_votes(candidates: Sequence[Candidate], groups: Groups) -> Consensus:
     # Fractions, because sums of floats depend on their order.
     weights = [Fraction(str(weight)) if weighted else Fraction(1) for weight in given]
     totals = {group: sum((weights[position] for position in group), Fraction()) for group in groups}
-    support = {group: _support(candidates, group) for group in groups}
+    support = {group: len(frozenset().union(*(candidates[each].support for each in group))) for group in groups}
     answering = {group for group in groups if candidates[group[0]].answers}
     differ = len({candidate.voter for candidate in candidates}) > 1
     counted = answering if differ and answering else {*groups}
@@ -201,10 +201,6 @@ def count_votes(candidates: Sequence[Candidate], groups: Groups) -> Consensus:
         method="weighted" if weighted else "majority",
         tie=_tie([support[group] for group in tied]),
     )
-
-
-def _support(candidates: Sequence[Candidate], group: Iterable[int]) -> int:
-    return len(frozenset().union(*(candidates[position].support for position in group)))
 
 
 def _best(candidates: Sequence[Candidate], group: Iterable[int]) -> int:
@@ -225,17 +221,13 @@ def _tie(support: Sequence[int]) -> str:
 def _voted_event(candidates: Sequence[Candidate], consensus: Consensus) -> Voted:
     groups = tuple(
         VoteGroup(
-            answer=_in_short(candidates[_best(candidates, group)]),
+            answer=best.words if (best := candidates[_best(candidates, group)]).answers else INSUFFICIENT,
             voters=tuple(candidates[position].voter for position in group),
             weight=weight,
         )
         for group, weight in zip(consensus.groups, consensus.weights, strict=True)
     )
     return Voted(groups=groups, share=consensus.share, method=consensus.method, tie=consensus.tie)
-
-
-def _in_short(candidate: Candidate) -> str:
-    return candidate.words if candidate.answers else INSUFFICIENT
 
 
 def _agreed_synthesis(candidates: Sequence[Candidate], consensus: Consensus) -> Synthesis:

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
+from operator import ne
 from typing import NamedTuple
 
 from multi_agent.grounding.equality import are_distinct, parse_value
@@ -77,7 +78,7 @@ def _between_quotes(
     cited = set(quotes)
     for group in alike.values():
         for (figures, one), (others, other) in combinations(group, 2):
-            differ = one.document_id != other.document_id and _differing(figures, others) == 1
+            differ = one.document_id != other.document_id and sum(map(ne, figures, others)) == 1
             if differ and not cited.isdisjoint((one, other)):
                 yield one, other
 
@@ -92,10 +93,6 @@ def _sentence(quote: str) -> _Sentence:
         else:
             words.extend(tokens)
     return _Sentence(tuple(words), tuple(figures))
-
-
-def _differing(figures: Sequence[str], others: Sequence[str]) -> int:
-    return sum(one != other for one, other in zip(figures, others, strict=True))
 
 
 def _between_answers(findings: Iterable[Finding]) -> Iterator[Contradiction]:

@@ -6,11 +6,16 @@ languages that capitalise nouns, too, but not of a name.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from multi_agent.grounding.terms import Term, TermIndex, find_terms
+from multi_agent.library import Library
+from multi_agent.values.bus import Publish
+from multi_agent.values.evidence_events import Searched
 from vectorstore.models import Hit
 
+_LOOKED_UP = 3  # best passages
 _WORDINGS = 2  # other wordings; with fewer, a common noun may be in all of them
 
 
@@ -21,6 +26,16 @@ def shared_names(question: str, wordings: Sequence[str]) -> tuple[Term, ...]:
     indexes = [TermIndex(each) for each in wordings]
     terms = dict.fromkeys(term for term in find_terms(question) if term.kind == "name")
     return tuple(term for term in terms if all(term in index for index in indexes))
+
+
+async def find_unknown(terms: Sequence[Term], library: Library, publish: Publish) -> tuple[str, ...]:
+    """Return the names among the terms that no passage has. Raises StoreError."""
+    unknown: list[str] = []
+    for name in (term for term in terms if term.kind == "name"):
+        hits = await asyncio.to_thread(library.search, (name.text,), _LOOKED_UP)
+        await publish(Searched.of((name.text,), (), hits))
+        unknown += [] if may_name((name,), hits) else [name.text]
+    return tuple(unknown)
 
 
 def may_name(names: Sequence[Term], hits: Sequence[Hit]) -> bool:

@@ -91,7 +91,8 @@ def _compared(judged: Judged, answer: str | None, rules: SupportRules, question:
     agreed = rules.is_short(answer) or agree(answer, text, question)
     if differs(answer, text, question) or not agreed:
         return judged._replace(supported=False, contradicted=True, reason=reason)
-    confirms_all = all(term in TermIndex(answer) for term in map(_as_term, judged.missing))
+    terms = (next(iter(find_terms(each, min_word=1)), Term(each, "word")) for each in judged.missing)
+    confirms_all = all(term in TermIndex(answer) for term in terms)
     return judged._replace(supported=confirms_all, reason=reason)
 
 
@@ -99,10 +100,6 @@ def differs(answer: str, claim: str, question: str) -> bool:
     """Return whether the rules find that the answer says something else than the claim, such as the opposite."""
     found = check(claim, [answer], context="", passages=(), question=question, is_widespread=lambda _: True)
     return found is not None and bool(found.conflicts)
-
-
-def _as_term(text: str) -> Term:
-    return next(iter(find_terms(text, min_word=1)), Term(text, "word"))
 
 
 def agree(answer: str, claim: str, question: str) -> bool:

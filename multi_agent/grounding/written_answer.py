@@ -159,7 +159,9 @@ def _claim(judged: Judged, numbers: dict[Place, int]) -> Claim:
 def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
     """Return how the claims were checked, or that the answer is insufficient, and why claims were rejected."""
     rejected = [
-        f"{_refused(each)}: “{each.statement.text}” {each.reason}" for each in judged if not _is_explained(each)
+        f"{_refused(each)}: “{each.statement.text}” {each.reason}"
+        for each in judged
+        if not (each.supported or (each.stands and each.pictured))
     ]
     if sufficient:
         checked = sum(each.method == "model" for each in judged if each.supported)
@@ -171,11 +173,6 @@ def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
     else:
         facts = ["What was read does not answer the question."]
     return " ".join(filter(None, (*facts, *rejected)))
-
-
-def _is_explained(judged: Judged) -> bool:
-    """Return whether the number of claims of its kind says all about it."""
-    return bool(judged.supported) or (judged.stands and judged.pictured)
 
 
 def _refused(judged: Judged) -> str:

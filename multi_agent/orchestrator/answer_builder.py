@@ -14,6 +14,7 @@ from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.grounding.reading_order import in_reading_order
 from multi_agent.grounding.terms import words_of
 from multi_agent.library import CatalogueEntry
+from multi_agent.prompts.show_dates import show_dates
 from multi_agent.values.answer import (
     Answer,
     Computed,
@@ -203,14 +204,10 @@ def whole_answer(update: ContextUpdate, before: Collection[str], context: Resear
             "confidence": weakest.confidence,
             "basis": weakest.basis if weakest.basis.startswith(WEAK) else f"Follows from {quotes}",
             "looked_for": context.looked_for,
-            "missing": (*last.missing, *map(_lacks, close)),
+            "missing": (*last.missing, *(f"{each.question}: {in_short(each.synthesis)}" for each in close)),
             "reasoning": " ".join(dict.fromkeys(each.synthesis.reasoning for each in chain)),
         }
     )
-
-
-def _lacks(finding: Finding) -> str:
-    return f"{finding.question}: {in_short(finding.synthesis)}"
 
 
 def _renumbered(synthesis: Synthesis, evidence: Iterable[Evidence]) -> list[Claim]:
@@ -232,6 +229,7 @@ class AnswerBuilder:
         self.mode: str = request.mode if request.mode != "auto" else ""
         self.catalogue: Sequence[CatalogueEntry] = ()
         self.completed_question = ""
+        self.added: tuple[str, ...] = ()
         self.not_asked: Mapping[str, str] = {}
         self._counter = counter
 
@@ -245,7 +243,7 @@ class AnswerBuilder:
         if self._request.strict and status is Status.INSUFFICIENT:
             synthesis = synthesis.model_copy(update={"claims": (), "evidence": (), "computations": ()})
         synthesis = in_reading_order(synthesis)
-        names = _document_names(synthesis)
+        names, dates = _document_names(synthesis), show_dates(context.chunks)
         reason = _said(context, synthesis) if is_answered else synthesis.reasoning
         plain = self._answer(status, reason, context, synthesis)
         left_out = _left_out(plain.coverage)
@@ -258,7 +256,9 @@ class AnswerBuilder:
                 "parts": synthesis.parts,
                 "clarification": synthesis.clarification,
                 "claims": synthesis.claims,
-                "evidence": tuple(Quote.of(item, names[item.document]) for item in synthesis.evidence),
+                "evidence": tuple(
+                    Quote.of(item, names[item.document], dates.get(item.document_id, "")) for item in synthesis.evidence
+                ),
                 "records": tuple(record.values for record in context.records),
                 "computations": tuple(Computed.of(each, names) for each in synthesis.computations),
                 "confidence": synthesis.confidence,
@@ -298,6 +298,7 @@ class AnswerBuilder:
             mode=self.mode,
             question=self._request.question,
             completed_question=self.completed_question,
+            added=self.added,
             reasoning=reason,
             on_the_way=tuple(map(_sub_answer, context.findings)) if context and self.mode == "high" else (),
             votes=tuple(self._counter.votes),

@@ -69,7 +69,8 @@ class Attempts:
         self._builder.mode = plan.mode
         failed = await self._executor.run(plan, self._samples)
         answer = self._answer = self._executor_answer()
-        if answer and not (self.best and status_of(self.best) is Status.PARTIAL and _is_worse(answer)):
+        is_worse = answer and status_of(answer) not in (Status.ANSWERED, Status.PARTIAL)
+        if answer and not (self.best and status_of(self.best) is Status.PARTIAL and is_worse):
             self.best = answer
         attempt = Attempt(
             number=len(self._attempts) + 1,
@@ -152,11 +153,6 @@ class Attempts:
         if {each.error_type for each in causes} == {NothingFound.__name__}:
             return self._builder.partial(reason, self.context)
         return self._builder.without_synthesis(Status.FAILED, reason, self.context)
-
-
-def _is_worse(answer: Synthesis) -> bool:
-    """Return whether an answer replaces no partial one."""
-    return status_of(answer) not in (Status.ANSWERED, Status.PARTIAL)
 
 
 def _from_notes(context: ResearchContext) -> Synthesis:

@@ -21,7 +21,7 @@ from multi_agent.orchestrator.planning.dependencies import RunDependencies, RunM
 from multi_agent.orchestrator.planning.document_list import DocumentList
 from multi_agent.orchestrator.planning.one_step import direct_plan, fast_agents
 from multi_agent.orchestrator.planning.planner import Planner
-from multi_agent.orchestrator.planning.triage import Triage, complete_question
+from multi_agent.orchestrator.planning.triage import Triage, complete_question, triage_of
 from multi_agent.orchestrator.report import as_outline, as_report, closing_plan
 from multi_agent.orchestrator.rerun.difference import observe_environment
 from multi_agent.orchestrator.rerun.forking import PlanChange, copy_calls, origin_events, require_possible
@@ -82,6 +82,7 @@ class Run:
         self._earlier = earlier = started_in(resumed.events or self._origin)
         self._examples = earlier.examples if examples is None and earlier else examples
         self._today = earlier.today if earlier else str(request.today or date.today())  # noqa: DTZ011 - the person's day
+        self._triage = earlier.triage if earlier else triage_of(dependencies.trace, request)
         self._began = time.perf_counter() - resumed.seconds
         self._meter = resumed.meter()
         self._spent = spent = BudgetUsage(resumed.usage, resumed.seconds)
@@ -217,15 +218,17 @@ class Run:
             return None
         llm = self._models.of("Conversation", self._bus.publish)
         asked, conversation = self._request.question, remembered.conversation
-        response = await complete_question(asked, conversation, self._builder.catalogue, llm, self._bus.publish)
-        question = response.question
-        self._follows = FollowUp(before=conversation[-1], asked=asked)
-        self._builder.completed_question = question
+        library = self._dependencies.library
+        catalogue = self._builder.catalogue if "documents" in self._request.sources else ()
+        completed, unclear = await complete_question(asked, conversation, catalogue, library, llm, self._bus.publish)
+        question, added, left_out = completed.question, completed.added, completed.left_out
+        self._follows = FollowUp(before=conversation[-1], asked=asked, added=added, left_out=left_out)
+        self._builder.completed_question, self._builder.added = question, added
         self._request = self._request.model_copy(update={"question": question})
         if self._request.mode == "direct":
             named = self._request.agents or (self._request.agent,)
             self._chosen = direct_plan(named, question, self._dependencies.registry)
-        return await self._ask_back(response.ask_back) if response.ask_back else None
+        return await self._ask_back(unclear) if unclear else None
 
     async def _ask_back(self, asked: AskBack) -> Synthesis | None:
         """Return the result that asks the person; None unless passages name two candidates or more.
@@ -263,13 +266,14 @@ class Run:
             examples=tuple(examples),
             remembered=remembered,
             today=self._today,
+            triage=self._triage,
         )
 
     async def _search_question(self) -> None:
         """Search for the original question, so that a person sees passages while the model plans."""
         if "documents" not in self._request.sources:
             return
-        if self._chosen and self._chosen.mode == "direct":
+        if self._triage or (self._chosen and self._chosen.mode == "direct"):
             return  # the agent of the plan searches at once
         library, question = self._dependencies.library, self._request.question
         found = await asyncio.to_thread(library.search, (question,), self._dependencies.settings.reader_passages)
@@ -287,7 +291,8 @@ class Run:
         registry = self._dependencies.registry
         registry = registry.without({name: why for name, why in self._builder.not_asked.items() if name in registry})
         if mode in ("auto", "fast") and fast_agents(registry):
-            triage = Triage(**self._planning("Triage", documents, remembered, registry), ask_back=self._ask_back)
+            planning = self._planning("Triage", documents, remembered, registry)
+            triage = Triage(**planning, ask_back=self._ask_back, known=self._triage)
             if fast := await triage.fast_plan(question, "fast" if mode == "fast" else "auto"):
                 return fast
         return await planner.plan(question, examples)

@@ -195,7 +195,7 @@ class Worker:
                 return _result(message, "COMPLETED", output=output)
             # Agents may be third-party code and raise any exception, which must fail only this task.
             except Exception as error:  # noqa: BLE001
-                if _is_transient(error) and attempt < self._retries:
+                if isinstance(error, _TRANSIENT) and not isinstance(error, LLMUnreachable) and attempt < self._retries:
                     kit.release()
                     await self._bus.publish(StepRetried(agent=agent, error=str(error)), step=step)
                     continue
@@ -257,10 +257,6 @@ def _error_details(error: Exception, agent: str, step: str) -> ErrorDetails:
         return ErrorDetails(message=str(error), type=type(error).__name__, ends_run=ends)
     message = str(error) if isinstance(error, AgentError) else f"{type(error).__name__}: {error}"
     return ErrorDetails(message=f"Step {step!r} ({agent}) failed: {message}", type=type(error).__name__)
-
-
-def _is_transient(error: Exception) -> bool:
-    return isinstance(error, _TRANSIENT) and not isinstance(error, LLMUnreachable)
 
 
 def _result(

@@ -4,12 +4,14 @@ The date is the one that a document states, otherwise the one in the properties 
 The words say which: "dated", "saved" or "file of". A date of files that all documents of a prompt share is the day on
 which they were copied, so it is omitted.
 
-Versions have names that begin alike and passages that say nearly the same. Nothing here knows words such as "final".
+Versions have names that share a word, or the same title, and passages that say nearly the same. Nothing here knows
+words such as "final".
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -23,6 +25,7 @@ _WORDS = re.compile(r"[^\W\d_]+|\d+")
 _ALIKE = 0.7
 """Share of common words of two passages that say nearly the same. One figure in a sentence of ten words differs."""
 
+_MIN_WORD = 3  # letters of a word that two names share
 _MOST_VERSIONS = 12
 """Documents. More of one name are a series, such as invoices."""
 
@@ -76,30 +79,39 @@ def _replaced(
     chunks: Iterable[Chunk], first: Mapping[str, Chunk], dates: Mapping[str, _Date]
 ) -> dict[str, tuple[str, ...]]:
     """Return the names of the versions that each document replaces, oldest first."""
-    series: dict[tuple[str, ...], list[str]] = {}
-    for document in sorted(first, key=lambda each: (dates[each].day, _numbers(first[each]))):
-        series.setdefault(_series_of(first[document]), []).append(document)
-    candidates = {document for each in series.values() if 1 < len(each) <= _MOST_VERSIONS for document in each}
+    oldest_first = sorted(first, key=lambda each: (dates[each].day, _numbers(first[each])))
+    named_alike = [pair for pair in combinations(oldest_first, 2) if _are_named_alike(*map(first.__getitem__, pair))]
+    named = Counter(document for pair in named_alike for document in pair)
     passages: dict[str, list[frozenset[str]]] = {}
     for chunk in chunks:
-        if chunk.document_id in candidates:
+        if chunk.document_id in named:
             passages.setdefault(chunk.document_id, []).append(frozenset(_WORDS.findall(chunk.text.casefold())))
     replaced: dict[str, list[str]] = {}
-    for one, other in (
-        pair for each in series.values() if candidates.issuperset(each) for pair in combinations(each, 2)
-    ):
-        if _say_nearly_the_same(passages[one], passages[other]) and _is_older(one, other, first, dates):
+    for one, other in named_alike:
+        is_series = max(named[one], named[other]) >= _MOST_VERSIONS
+        alike = not is_series and _say_nearly_the_same(passages[one], passages[other])
+        if alike and _is_older(one, other, first, dates):
             replaced.setdefault(other, []).append(first[one].name)
     return {document: tuple(names) for document, names in replaced.items()}
 
 
-def _series_of(chunk: Chunk) -> tuple[str, ...]:
-    """Return the first word of the name, and the period: documents for different periods are no versions."""
-    return (*_WORDS.findall(chunk.name.rpartition("/")[2].casefold())[:1], str(chunk.metadata.get("period", "")))
+def _are_named_alike(one: Chunk, other: Chunk) -> bool:
+    """Return whether names share a word, or titles are equal. Documents for different periods are no versions."""
+    same_period = one.metadata.get("period") == other.metadata.get("period")
+    return same_period and (not _words(one).isdisjoint(_words(other)) or (bool(one.title) and one.title == other.title))
+
+
+def _words(chunk: Chunk) -> set[str]:
+    name = chunk.name.rpartition("/")[2].rpartition(".")[0].casefold()
+    return {word for word in _WORDS.findall(name) if len(word) >= _MIN_WORD and not word.isdigit()}
 
 
 def _say_nearly_the_same(passages: Sequence[frozenset[str]], others: Sequence[frozenset[str]]) -> bool:
-    return any(a != b and len(a & b) >= _ALIKE * len(a | b) for a in passages for b in others)
+    """Return whether most passages of the shorter document have a counterpart, and one of these differs a little."""
+    shorter, longer = sorted((passages, others), key=len)
+    pairs = [[(a, b) for b in longer if len(a & b) >= _ALIKE * len(a | b)] for a in shorter]
+    differs = any(a != b for each in pairs for a, b in each)
+    return differs and 2 * sum(map(bool, pairs)) >= len(shorter)
 
 
 def _is_older(one: str, other: str, first: Mapping[str, Chunk], dates: Mapping[str, _Date]) -> bool:

@@ -19,7 +19,7 @@ from multi_agent.values.context import Claim, Computation, Evidence, Finding, Re
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _FLAWS_SHOWN = 5
-_TOKENS = 1000  # of the rows of one computation over the collection itself
+_TOKENS = 500  # of the rows of one computation over the collection itself
 
 
 def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
@@ -109,7 +109,10 @@ def _columns(chunk: Chunk) -> str:
 
 
 def _show_computation(computation: Computation) -> str:
-    rows = [" | ".join(computation.columns), *(" | ".join(map(_show_value, row)) for row in computation.rows)]
+    rows = [
+        " | ".join(computation.columns),
+        *(" | ".join("NULL" if value is None else str(value) for value in row) for row in computation.rows),
+    ]
     if computation.source:
         return _show_sourced(computation, rows)
     lines = [f"SQL: {' '.join(computation.sql.split())}", "Result:", *(f"  {row}" for row in rows)]
@@ -132,10 +135,6 @@ def _show_sourced(computation: Computation, rows: Sequence[str]) -> str:
     if computation.flaws:
         lines.append(f"Not covered: {'; '.join(computation.flaws)}")
     return f"[C{computation.number}] {computation.purpose}\n" + "\n".join(f"    {line}" for line in lines)
-
-
-def _show_value(value: Scalar | None) -> str:
-    return "NULL" if value is None else str(value)
 
 
 def _ranges(numbers: Iterable[int]) -> str:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.values.plan import PlanExample
-from multi_agent.values.request import Remembered, ToolUse
+from multi_agent.values.request import Remembered
 
 
 def show_remembered(remembered: Remembered, fields: str) -> str:
@@ -32,18 +32,14 @@ def show_practice(remembered: Remembered, examples: Sequence[PlanExample], tools
     """
     entries = [
         *(f"{note} (note of a person)" for note in remembered.how_to),
-        *(_show_tool_use(use) for use in remembered.tool_uses if _is_granted(use, tools)),
+        *(
+            f"{use.call}: {use.purpose} (tool use in {use.run_id})"
+            for use in remembered.tool_uses
+            if any(fnmatchcase(use.tool, granted) for granted in tools)
+        ),
         *(f"{_agents_of(each)}, for “{each.question}” (plan that worked)" for each in examples),
     ]
     return Prompt.part("practice", entries=bullets(entries)) if entries else ""
-
-
-def _show_tool_use(use: ToolUse) -> str:
-    return f"{use.call}: {use.purpose} (tool use in {use.run_id})"
-
-
-def _is_granted(use: ToolUse, tools: Sequence[str]) -> bool:
-    return any(fnmatchcase(use.tool, granted) for granted in tools)
 
 
 def _agents_of(example: PlanExample) -> str:

@@ -32,7 +32,8 @@ def show_said(context: ResearchContext) -> str:
     if not (said := context.follows):
         return ""
     answer = shorten(said.before.answer, _SHOWN, placeholder=" …")
-    return Prompt.part("said_before", question=said.before.question, answer=answer, asked=said.asked)
+    added = f" Words added: {', '.join(said.added)}." if said.added else ""
+    return Prompt.part("said_before", question=said.before.question, answer=answer, asked=said.asked, added=added)
 
 
 def show_today(context: ResearchContext) -> str:

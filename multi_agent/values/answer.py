@@ -71,10 +71,12 @@ IMPORTED = "Imported on "
 class Quote(Quotation):
     """An item of evidence in an answer."""
 
+    dated: str = Field(default="", description="date of its document and what it is a newer version of, in words")
+
     @classmethod
-    def of(cls, evidence: Evidence, name: str) -> "Quote":
+    def of(cls, evidence: Evidence, name: str, dated: str = "") -> "Quote":
         """Convert evidence to a quote of the document ``name``. Drops fields that only agents need."""
-        return cls(**{**evidence.model_dump(exclude={"name", "why"}), "document": name})
+        return cls(**{**evidence.model_dump(exclude={"name", "why"}), "document": name, "dated": dated})
 
     @property
     def name(self) -> str:
@@ -193,6 +195,7 @@ class Answer(FrozenModel):
     completed_question: str = Field(
         default="", description="the question as completed from the conversation; empty if it was not changed"
     )
+    added: tuple[str, ...] = Field(default=(), description="its words that are not the person's own")
     answer: str = Field(default="", description="text with [1] marks; empty if there is none")
     claims: tuple[Claim, ...] = ()
     evidence: tuple[Quote, ...] = ()

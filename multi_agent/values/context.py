@@ -294,6 +294,10 @@ class FollowUp(FrozenModel):
 
     before: Exchange
     asked: str
+    added: tuple[str, ...] = ()
+    """The words of the completed question that are not the person's own."""
+    left_out: tuple[str, ...] = ()
+    """The added names that no passage has."""
 
 
 SEEN_BY_ALL = frozenset({"question", "understanding", "today", "follows"})

@@ -39,6 +39,9 @@ class RunStarted(FrozenModel):
         default=Remembered(), description="preferences, conversation, notes and tool use that apply to the question"
     )
     today: str = Field(default="", description="the date of the run for terms such as 'last year', as an ISO date")
+    triage: dict[str, Any] | None = Field(
+        default=None, description="response of Triage in the run that asked back, which a chosen candidate goes on with"
+    )
 
 
 class RunResumed(FrozenModel):
@@ -59,6 +62,7 @@ class QuestionCompleted(FrozenModel):
     asked: str = Field(description="the question in the person's words")
     question: str = Field(description="the question with the missing details from the conversation")
     added: tuple[str, ...] = Field(default=(), description="its words that are not the person's own")
+    left_out: tuple[str, ...] = Field(default=(), description="added names that no passage has; no search uses them")
     unresolved: bool = Field(default=False, description="whether the conversation does not say what is meant")
 
 

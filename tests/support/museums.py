@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from support.panel import COMPLETION, READING, TRIAGE, Panel, fast, passages_of, role_of, synthesis, triage
+from support.panel import COMPLETION, READING, TRIAGE, Panel, passages_of, role_of, synthesis, triage
 from support.replies import Reply, Request
 
 UNCLEAR = "Which facilities does this museum have?"
@@ -42,6 +42,7 @@ class Museums:
     def __init__(self, role: str, *names: str) -> None:
         self.prompts: list[tuple[str, str]] = []
         self._role, self._names = role, names
+        self.completed, self.live = full(MARITIME), False
 
     def __call__(self, request: Request) -> Reply | str:
         role, prompt = role_of(request), request.prompt
@@ -50,14 +51,14 @@ class Museums:
         if role == self._role and is_unclear:
             return self._ask_back(request)
         if role == TRIAGE:
-            return fast(request)
+            return json.dumps(triage(request, not_in_documents=self.live))
         if role == COMPLETION:
-            return json.dumps({"question": full(MARITIME)})
+            return json.dumps({"question": self.completed})
         return Panel("wave pool" if full(MARITIME) in prompt else "café")(request)
 
     def _ask_back(self, request: Request) -> str:
         made: dict[str, Callable[[], dict[str, Any]]] = {
-            TRIAGE: lambda: triage(request, ask_back=asking(*self._names)),
+            TRIAGE: lambda: triage(request, ask_back=asking(*self._names), queries=["museum amenities"]),
             COMPLETION: lambda: {"question": UNCLEAR, "ask_back": asking(*self._names)},
             READING: lambda: reader_asking(request, *self._names),
         }

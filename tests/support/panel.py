@@ -156,7 +156,8 @@ def triage(request: Request, mode: str = "fast", **more: Any) -> dict[str, Any]:
     """Return a triage response with the fields of the requested schema."""
     response = {
         "requirements": ["the fact"], "queries": [], "documents": "all", "agent": "Reader", "lookup": None,
-        "steps": "one" if mode == "fast" else "several", "domain": "pumps", "ask_back": None, **more,
+        "steps": "one" if mode == "fast" else "several", "domain": "pumps", "ask_back": None,
+        "not_in_documents": False, **more,
     }  # fmt: skip
     assert request.schema is not None
     return {name: response[name] for name in request.schema["properties"]}

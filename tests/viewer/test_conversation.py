@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.panel import COMPLETION, TRIAGE, Panel, triage
+from api.cli.ingest import run_ingest
+from support.panel import COMPLETION, READING, TRIAGE, Panel, fast, synthesis, triage
 from support.replies import Request
 from support.viewer import COLD, QUESTION, WARRANTY, OpenPage, Site, answered, ask
 
 COMPLETED = "How cold may it get where the Borea 12 stands in winter?"
 FOLLOW_UP = "And in winter?"
+CONTRACTS = Path(__file__).parents[1] / "api" / "cases" / "53-versions"
+FEE = "The yearly maintenance fee is 14,250 EUR, payable in January."
 
 
 @pytest.fixture
@@ -49,6 +54,7 @@ def test_a_conversation_begins_with_the_first_question_and_survives_a_reload(
         expect(earlier).to_contain_text(QUESTION)
         expect(earlier).to_contain_text(COLD)
         expect(page.get_by_text("Understood from the conversation as:")).to_contain_text(COMPLETED)
+        expect(page.locator("mark.added").filter(has_text="Borea")).to_be_visible()
         page.reload()
     ask_further(page, "And its warranty?")
     expect(earlier.locator("li")).to_have_count(2)
@@ -121,6 +127,35 @@ def test_the_candidates_of_an_unclear_question_are_buttons(open_page: OpenPage, 
     started = site.candor.trace.started(page.url.rpartition("/")[2])
     assert started
     assert started.request.complete
+
+
+def test_an_answer_in_parts_has_verdicts_and_its_sources_have_dates(
+    open_page: OpenPage, site: Site, tmp_path: Path
+) -> None:
+    for each in CONTRACTS.glob("*.docx"):
+        shutil.copy(each, tmp_path)
+    run_ingest(site.candor, [tmp_path], "contracts", progress=False)
+    claim = {"text": FEE, "quotes": [{"passage": "contract_final.docx", "quote": FEE}]}
+    parts = [
+        {"part": "the yearly fee", "claims": [1], "verdict": "answered"},
+        {"part": "what gold costs now", "claims": [], "verdict": "not_in_documents"},
+    ]
+    reading = json.dumps({**synthesis([claim], sufficient=False), "parts": parts})
+    site.responder = Panel(roles={TRIAGE: fast, READING: lambda _: reading})
+    page = open_page()
+    page.locator("select[name=collection]").select_option("contracts")
+    ask(page, "What is the yearly maintenance fee, and what does gold cost now?", mode="fast")
+    answer = page.get_by_role("region", name="Answer", exact=True)
+    expect(page.locator(".live .badge").first).to_have_text("partial")
+    expect(answer).to_contain_text("1 of 2 parts answered")
+    expect(answer.get_by_text("the yearly fee: answered")).to_be_visible()
+    expect(answer.get_by_text("what gold costs now: not in documents")).to_be_visible()
+    newest = "saved 2024-05-20, a newer version of contract_v1.docx and contract_v2.docx"
+    expect(answer.locator(".sources .where").first).to_contain_text(newest)
+    expect(answer.get_by_role("region", name="Other values")).to_contain_text("12,000 EUR")
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_a_question_that_cannot_be_asked_keeps_its_text(open_page: OpenPage, prompts: list[str]) -> None:

@@ -60,7 +60,8 @@ def _show_outcome(console: Console, answer: Answer) -> None:
         Text(basis_of(answer), style="yellow" if answer.imported or answer.basis.startswith("Weak") else "dim")
     )
     if answer.completed_question not in ("", answer.question):
-        show_paragraph(console, f"Question: {answer.completed_question}")
+        added = f" (added: {', '.join(answer.added)})" if answer.added else ""
+        show_paragraph(console, f"Question: {answer.completed_question}{added}")
     if answer.nearest:
         show_paragraph(console, f"Closest: {answer.nearest.answer}")
     if answer.clarification:

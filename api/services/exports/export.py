@@ -267,7 +267,7 @@ def _part(heading: str, lines: Sequence[str]) -> Part:
 
 
 def _source(quote: Quote) -> Source:
-    where = f"{describe_place(quote)}, {quote.picture}" if quote.picture else describe_place(quote)
+    where = ", ".join(str(part) for part in (describe_place(quote), quote.dated, quote.picture) if part)
     verbatim = quote.picture is None
     return Source(mark=str(quote.number), where=_plain(where), quote=_plain(quote.quote), verbatim=verbatim)
 

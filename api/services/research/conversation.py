@@ -56,11 +56,12 @@ def with_conversation(trace: Trace, request: Request, collection: str, caller: C
         return request
     if not request.continues:
         return request
-    if request.session or request.conversation:
+    if (request.session and not request.complete) or request.conversation:
         raise AgentError("Use only one of `continues`, `session` and `conversation`.")
     run = find_run(trace, request.continues, caller)
     _require_collection(run, collection)
-    return request.model_copy(update={"continues": run.run_id, "conversation": _conversation_after(trace, run)})
+    conversation = () if request.session else _conversation_after(trace, run)
+    return request.model_copy(update={"continues": run.run_id, "conversation": conversation})
 
 
 def _require_collection(run: RunSummary, collection: str) -> None:

@@ -45,7 +45,7 @@ class DownloadReader:
         try:
             chunks = self._chunks(path, source)
         except IngestError as error:
-            raise ToolError(f"{origin.url} cannot be read: {_without_folder(error, path)}") from error
+            raise ToolError(f"{origin.url} cannot be read: {str(error).replace(str(path), path.name)}") from error
         # Without metadata, because it lists pages with pictures, but the library cannot draw pages of downloads.
         return tuple(chunk.model_copy(update={"origin": origin, "metadata": {}}) for chunk in chunks)
 
@@ -74,7 +74,3 @@ def _same_length(text: str) -> str:
     """Replace control characters in the text without changing its offsets."""
     cleaned = readable(text)
     return cleaned if len(cleaned) == len(text) else "".join(readable(character) for character in text)
-
-
-def _without_folder(error: IngestError, path: Path) -> str:
-    return str(error).replace(str(path), path.name)

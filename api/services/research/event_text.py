@@ -16,7 +16,6 @@ from multi_agent.values import events, evidence_events
 from multi_agent.values.answer import Vote
 from multi_agent.values.events import Event
 from multi_agent.values.plan import Plan
-from multi_agent.values.request import Fork
 
 _PASSAGE_LENGTH = 90  # characters of a passage in a list of passages
 _NOT_STARTED = ("ReferenceFailed", "NothingFound")
@@ -78,10 +77,6 @@ def _steps(plan: Plan) -> list[str]:
     ]
 
 
-def _forked(fork: Fork) -> str:
-    return f"forked from {fork.run_id} at {fork.step}: {fork.summary}"
-
-
 def _attempt_ended(body: events.AttemptEnded) -> list[str]:
     attempt = body.attempt
     failed = [
@@ -108,10 +103,6 @@ def passage_line(passage: evidence_events.FoundPassage) -> str:
     """Return the document, the pages and the first words of a passage that a search found."""
     place = ", ".join(filter(None, (passage.name, show_pages(passage.pages, passage.printed_pages))))
     return f"{place}: {textwrap.shorten(passage.excerpt, _PASSAGE_LENGTH, placeholder=' …')}"
-
-
-def _model_called(body: events.ModelCalled) -> list[str]:
-    return [_call(body), *(f"rejected: {fault}" for fault in body.faults)]
 
 
 def _call(body: events.ModelCalled) -> str:
@@ -182,7 +173,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.RunStarted: lambda body: [
         f"question to {body.collection!r}, model {body.model}, mode {body.request.mode}", body.request.question,
         *([f"reads only documents with {body.request.filter}"] if body.request.filter else []),
-        *([_forked(body.request.fork)] if body.request.fork else []),
+        *([f"forked from {fork.run_id} at {fork.step}: {fork.summary}"] if (fork := body.request.fork) else []),
     ],
     events.RunResumed: lambda body: [
         f"run resumed in another process (time {body.times}); the journal has {count(body.answered, 'model call')}"
@@ -205,7 +196,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.StepFailed: lambda body: [f"{body.agent} failed", body.error],
     events.ReasoningShared: lambda body: [f"{body.agent} explains", body.reasoning],
     events.ModelAsked: _model_asked,
-    events.ModelCalled: _model_called,
+    events.ModelCalled: lambda body: [_call(body), *(f"rejected: {fault}" for fault in body.faults)],
     events.ModelFailed: lambda body: [f"model call of {body.caller} failed", body.error],
     events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
     evidence_events.Searched: _searched,

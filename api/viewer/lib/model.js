@@ -71,7 +71,7 @@ export class RunModel {
   }
 
   reset() {
-    this.finished = null; this.planned = null; this.completed = ""; this.declined = "";
+    this.finished = null; this.planned = null; this.completed = null; this.declined = "";
     this.attempts = []; this.approvals = new Map(); this.counted = new Set(); this.votes = [];
     this.found = []; this.passages = new Map(); // searches with new passages; all passages found, by id
     this.writes = []; // what steps added to the context, in order
@@ -116,7 +116,7 @@ export class RunModel {
 const APPLY = {
   run_started: (run, body) => { run.started = body; },
   run_resumed: (run, body, step, event) => run.restart(event),
-  question_completed: (run, body) => { run.completed = body.question; },
+  question_completed: (run, body) => { run.completed = body; },
   plan_made: (run, body) => {
     run.planned = body;
     run.startAttempt(1, body.plan, "");

@@ -191,7 +191,7 @@ export function head(live) {
   return [
     h("div", {class: "headline"}, h("h1", {class: "asked"}, live.question),
       live.over ? h("a", {class: "again", href: `#/again/${encodeURIComponent(live.id)}`, "data-key": "again"}, "Ask again …") : stopButton(live)),
-    model.completed && model.completed !== live.question && h("p", {class: "note"}, "Understood from the conversation as: ", h("q", {}, model.completed)),
+    model.completed && model.completed.question !== live.question && h("p", {class: "note"}, "Understood from the conversation as: ", completion(model.completed)),
     live.summary?.forked_from && h("p", {class: "note"}, "Forked from ", h("a", {href: `#/runs/${encodeURIComponent(live.summary.forked_from)}`}, live.summary.forked_from),
       ` at the step ${live.summary.forked_at}${changed ? `: ${changed}` : ""}. `,
       live.over && h("a", {href: `#/compare/${encodeURIComponent(live.summary.forked_from)}/${encodeURIComponent(live.id)}`}, "Compare both")),
@@ -214,4 +214,10 @@ function stopButton(live) {
       live.failed(error);
     }
   }}}, "Cancel");
+}
+
+/** The completed question, with the words marked that the person did not write. */
+function completion({question, added = []}) {
+  const words = new Set(added);
+  return h("q", {}, question.split(/([\p{L}\p{N}]+)/u).map((part) => words.has(part) ? h("mark", {class: "added", title: "From the conversation"}, part) : part));
 }

@@ -65,15 +65,11 @@ def readings(quote: Sequence[Token], lexicon: Lexicon) -> Iterator[Sequence[Toke
 def _clauses(text: Sequence[Token], lexicon: Lexicon) -> list[_Clause]:
     clauses: list[_Clause] = []
     for _, group in groupby(text, key=lambda token: (token.sentence, token.segment)):
-        segment = _without_joint(list(group), lexicon)
+        first, *rest = group
+        segment = rest if first.text in lexicon.joining else [first, *rest]  # "while" only joins clauses
         if segment and not (clauses and _continues(clauses, segment, lexicon)):
             clauses.append(_next(clauses, segment, lexicon))
     return [clause for clause in clauses if clause.segments]
-
-
-def _without_joint(segment: list[Token], lexicon: Lexicon) -> list[Token]:
-    """Return the segment without its first word if that only joins clauses: "while"."""
-    return segment[1:] if segment[0].text in lexicon.joining else segment
 
 
 def _continues(clauses: list[_Clause], segment: list[Token], lexicon: Lexicon) -> bool:

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.library import CatalogueEntry, Library
@@ -12,7 +13,10 @@ from multi_agent.prompts.show_passages import titled
 from multi_agent.values.bus import Publish
 from multi_agent.values.plan import Plan
 from multi_agent.values.request import Remembered
+from vectorstore.models import Chunk
 from vectorstore.text.languages import detect_query, detect_surely, name_languages
+
+_BEGINNING = 80  # characters of a passage
 
 
 class DocumentList:
@@ -62,38 +66,46 @@ class PlanningCalls:
 def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], question: str, most: int) -> str:
     """Return up to ``most`` documents; with more, those of the ``most`` best passages for the question. Blocks.
 
-    Raises StoreError.
+    A document without a title shows the beginning of its best passage. Raises StoreError.
     """
     languages = Counter(entry.language for entry in catalogue if entry.language)
     asked_in = detect_surely(question) or detect_query(question, languages)
     other = languages and asked_in not in languages
     hint = [f"They are in {name_languages(languages)}: write queries in that language."] if other else []
-    if len(catalogue) <= most:
-        return "\n".join([*(_describe(entry, asked_in) for entry in catalogue), *hint])
-    nearest = [_describe(entry, asked_in) for entry in _nearest(library, catalogue, question, most)]
+    is_long = len(catalogue) > most
+    passages = _best_passages(library, question, most) if is_long or any(map(_is_untitled, catalogue)) else {}
+    if not is_long:
+        return "\n".join([*(_describe(entry, asked_in, passages) for entry in catalogue), *hint])
+    # The catalogue lacks documents ingested after the run started.
+    entries = {entry.id: entry for entry in catalogue if entry.id in passages}
+    nearest = [_describe(entries[each], asked_in, passages) for each in passages if each in entries]
     if not nearest:
         return f"{len(catalogue)} documents, which are not listed here."
     others = f"and {len(catalogue) - len(nearest)} others, which are searched as well"
     return "\n".join([*nearest, others, *hint])
 
 
-def _nearest(
-    library: Library, catalogue: Sequence[CatalogueEntry], question: str, passages: int
-) -> list[CatalogueEntry]:
-    """Return the documents with the best passages."""
-    found = [hit.chunk for hit in library.search([question], passages)] if passages else []
-    ids = dict.fromkeys(chunk.document_id for chunk in found)
-    entries = {entry.id: entry for entry in catalogue if entry.id in ids}
-    # The catalogue lacks documents ingested after the run started.
-    return [entries[each] for each in ids if each in entries]
+def _best_passages(library: Library, question: str, passages: int) -> dict[str, Chunk]:
+    """Return the best passage of each document that a search finds, by document id, best first."""
+    best: dict[str, Chunk] = {}
+    for hit in library.search([question], passages) if passages else ():
+        best.setdefault(hit.chunk.document_id, hit.chunk)
+    return best
 
 
-def _describe(entry: CatalogueEntry, asked_in: str) -> str:
+def _describe(entry: CatalogueEntry, asked_in: str, passages: Mapping[str, Chunk]) -> str:
     """Return the line of a document. It names the language if the question is in another one."""
     language = [entry.language] if entry.language not in ("", asked_in) else []
     facts = ", ".join([*entry.facts, *language])
     size = f", {entry.chunks} passages" if entry.chunks > 1 else ""
-    return f"- {titled(entry.name, entry.title)}{f': {facts}' if facts else ''}{size}"
+    passage = passages.get(entry.id) if _is_untitled(entry) else None
+    begins = f", with “{shorten(passage.text, _BEGINNING, placeholder=' …')}”" if passage else ""
+    return f"- {titled(entry.name, entry.title)}{f': {facts}' if facts else ''}{size}{begins}"
+
+
+def _is_untitled(entry: CatalogueEntry) -> bool:
+    """Return whether the name of the document already says its title."""
+    return titled(entry.name, entry.title) == entry.name
 
 
 def _spellings(entry: CatalogueEntry) -> Iterator[str]:

@@ -4,17 +4,20 @@ The planner and the agents then need no chat history, and only questions that ne
 longer prompt.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, create_model
 
 from multi_agent.agent import AgentCard
 from multi_agent.grounding.asking_back import UNCLEAR, AskBack
+from multi_agent.grounding.rare_names import find_unknown
 from multi_agent.grounding.terms import TermIndex, find_terms
-from multi_agent.library import CatalogueEntry
+from multi_agent.grounding.written_answer import unread_answer
+from multi_agent.library import CatalogueEntry, Library
 from multi_agent.model import LLM
 from multi_agent.orchestrator.planning.document_list import PlanningCalls
 from multi_agent.orchestrator.planning.drafting import with_documents
@@ -22,11 +25,13 @@ from multi_agent.orchestrator.planning.one_step import fast_agents, lookup_agent
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets, titled
 from multi_agent.prompts.show_remembered import show_remembered
+from multi_agent.storage.trace import Trace
 from multi_agent.values.bus import Publish
 from multi_agent.values.context import Synthesis, Understanding
 from multi_agent.values.events import PlanMade, QuestionCompleted, ResponseRepaired
+from multi_agent.values.evidence_events import Searched
 from multi_agent.values.plan import Plan
-from multi_agent.values.request import Exchange
+from multi_agent.values.request import Exchange, Request
 
 _TITLES = 20  # titles of cited documents in the prompt
 
@@ -43,21 +48,33 @@ class CompletedQuestion(BaseModel):
 
 
 async def complete_question(
-    question: str, conversation: Sequence[Exchange], catalogue: Sequence[CatalogueEntry], llm: LLM, publish: Publish
-) -> CompletedQuestion:
-    """Return the question, completed with details from the conversation, or what to ask back. Raises LLMError."""
+    question: str,
+    conversation: Sequence[Exchange],
+    catalogue: Sequence[CatalogueEntry],
+    library: Library,
+    llm: LLM,
+    publish: Publish,
+) -> tuple[QuestionCompleted, AskBack | None]:
+    """Return the question, completed with details from the conversation, or what to ask back.
+
+    Raises LLMError, StoreError.
+    """
     exchanges = [Exchange.in_short(each.question, each.answer) for each in conversation]
     said = bullets([f"Question: {each.question} Answer: {each.answer}" for each in exchanges])
     messages = Prompt.shipped("conversation").render(said=said + _show_titles(said, catalogue), question=question)
     response = (await llm.complete(messages, CompletedQuestion)).value
-    completed, known = response.question, TermIndex(question)
-    added = dict.fromkeys(term.text for term in find_terms(completed, 1) if term not in known)
-    await publish(
-        QuestionCompleted(
-            asked=question, question=completed, added=tuple(added), unresolved=response.ask_back is not None
-        )
+    known = TermIndex(question)
+    added = tuple(dict.fromkeys(term for term in find_terms(response.question, 1) if term not in known))
+    left_out = await find_unknown(added, library, publish) if catalogue else ()
+    completed = QuestionCompleted(
+        asked=question,
+        question=response.question,
+        added=tuple(term.text for term in added),
+        left_out=left_out,
+        unresolved=response.ask_back is not None,
     )
-    return response
+    await publish(completed)
+    return completed, response.ask_back
 
 
 def _show_titles(said: str, catalogue: Sequence[CatalogueEntry]) -> str:
@@ -69,6 +86,9 @@ def _show_titles(said: str, catalogue: Sequence[CatalogueEntry]) -> str:
 QUERIES = 3
 """Maximum number of additional wordings of a question. With more, a small model repeats itself."""
 _DOCUMENTS = 5
+_NOT_IN_DOCUMENTS = (
+    "The question asks for something live, or for an opinion. Stored documents cannot know it, so none was read."
+)
 
 
 @dataclass(frozen=True)
@@ -79,6 +99,8 @@ class Triage(PlanningCalls):
     """
 
     ask_back: Callable[[AskBack], Awaitable[Synthesis | None]]
+    known: Mapping[str, JsonValue] | None
+    """The response of the run that asked back, if the question is a candidate of it. No model is asked again."""
 
     @property
     def _agents(self) -> tuple[AgentCard, ...]:
@@ -91,31 +113,22 @@ class Triage(PlanningCalls):
     async def fast_plan(
         self, question: str, mode: Literal["auto", "fast"]
     ) -> tuple[Understanding, Plan] | Synthesis | None:
-        """Return the plan of a fast question, or None if it needs the planner. An unclear question is asked back.
+        """Return the plan of a fast question, or None if it needs the planner.
 
-        Raises LLMError, StoreError.
+        An unclear question is asked back, and one that no document can answer is refused. Raises LLMError, StoreError.
         """
-        remembered = show_remembered(self.remembered, "`requirements`")
         shape = triage_response(
             tuple(card.name for card in self._agents),
             tuple(card.inputs for card in self._lookups),
             chooses_mode=mode == "auto",
-            has_requirements=bool(remembered),
+            has_requirements=bool(show_remembered(self.remembered, "")),
+            only_documents=not self.sources,
         )
-        messages = Prompt.shipped("triage").render(
-            mode=self._rules(mode),
-            one=self._example("one", mode),
-            several=self._example("several", mode),
-            agents=_show_agents(self._agents),
-            library=await self.documents.text(),
-            remembered=remembered,
-            sources=self.sources,
-            today=self.today,
-            question=question,
-        )
-        response: Any = (await self.llm.complete(messages, shape)).value
+        response: Any = self._known_response(shape) or await self._ask(shape, mode, question)
         if response.ask_back and (asked := await self.ask_back(response.ask_back)):
             return asked
+        if getattr(response, "not_in_documents", False):
+            return unread_answer((), _NOT_IN_DOCUMENTS, question)
         lookup = getattr(response, "lookup", None)
         if lookup is None and getattr(response, "steps", "one") == "several":
             return None
@@ -126,6 +139,26 @@ class Triage(PlanningCalls):
         understanding = Understanding(intent=question, domain=response.domain.strip(), requirements=requirements)
         await self.publish(PlanMade(understanding=understanding, plan=plan))
         return understanding, plan
+
+    def _known_response(self, shape: type[BaseModel]) -> BaseModel | None:
+        """Return the response of the run that asked back. None without it, or if the agents have changed since."""
+        with suppress(ValidationError):
+            return shape.model_validate(self.known) if self.known else None
+        return None
+
+    async def _ask(self, shape: type[BaseModel], mode: Literal["auto", "fast"], question: str) -> BaseModel:
+        messages = Prompt.shipped("triage").render(
+            mode=self._rules(mode),
+            one=self._example("one", mode),
+            several=self._example("several", mode),
+            agents=_show_agents(self._agents),
+            library=await self.documents.text(),
+            remembered=show_remembered(self.remembered, "`requirements`"),
+            sources=self.sources,
+            today=self.today,
+            question=question,
+        )
+        return (await self.llm.complete(messages, shape)).value
 
     async def _search(self, response: Any, question: str) -> Plan:
         name = getattr(response, "agent", self._agents[0].name)
@@ -155,6 +188,7 @@ class Triage(PlanningCalls):
         lookups = "\n".join(f"  - {card.lookup}" for card in self._lookups)
         rules += [Prompt.part("triage_lookup", lookups=lookups)] if lookups else []
         rules += [Prompt.part("triage_agent")] if len(self._agents) > 1 else []
+        rules += [] if self.sources else [Prompt.part("triage_live")]
         rules += [Prompt.part("triage_tools")] if mode == "auto" and any(card.tools for card in self._agents) else []
         return "\n".join(rules)
 
@@ -171,9 +205,26 @@ class Triage(PlanningCalls):
         return tuple(dict.fromkeys(filter(None, found.values())))
 
 
+def triage_of(trace: Trace, request: Request) -> dict[str, Any] | None:
+    """Return the response of Triage in the run that asked back, without the searches that this run made.
+
+    None unless the request asks a candidate of it that can be searched for.
+    """
+    if not (request.complete and request.continues):
+        return None
+    calls = trace.journal_entries(request.continues)
+    response: Any = next((each.value for each in calls if each.caller == "Triage"), None)
+    if response is None or response.get("lookup"):
+        return None
+    bodies = [event.body for event in trace.events(request.continues)]
+    made = {query for body in bodies if isinstance(body, Searched) for query in body.queries}
+    return {**response, "ask_back": None, "queries": [each for each in response["queries"] if each not in made]}
+
+
 @lru_cache(maxsize=32)
 def triage_response(
-    agents: tuple[str, ...], lookups: tuple[type[BaseModel], ...], *, chooses_mode: bool, has_requirements: bool
+    agents: tuple[str, ...], lookups: tuple[type[BaseModel], ...], *, chooses_mode: bool, has_requirements: bool,
+    only_documents: bool,
 ) -> type[BaseModel]:  # fmt: skip
     """Return the response model, without fields that the arguments make unnecessary."""
     fields: dict[str, Any] = {}
@@ -198,6 +249,9 @@ def triage_response(
         fields["steps"] = (Literal["one", "several"], Field(description="how many steps the question takes"))
     fields["domain"] = (str, Field(default="", description="the field of the question, in one or two words"))
     fields["ask_back"] = (AskBack | None, Field(default=None, description=UNCLEAR))
+    if only_documents:
+        described = Field(default=False, description="whether no stored document can know anything of the answer")
+        fields["not_in_documents"] = (bool, described)
     return create_model("Triage", __config__=ConfigDict(extra="forbid"), **fields)
 
 
@@ -209,14 +263,9 @@ def _further(queries: Sequence[str], question: str) -> tuple[str, ...]:
     return tuple(reversed(unique.values()))[:QUERIES]
 
 
-def _show_capabilities(card: AgentCard) -> str:
-    return f" Good at: {', '.join(card.capabilities)}." if card.capabilities else ""
-
-
 def _show_agents(agents: Sequence[AgentCard]) -> str:
     if len(agents) == 1:
         return ""
-    listed = "\n".join(
-        f"- {card.name}: {card.description}{_show_capabilities(card)}{card.abilities}" for card in agents
-    )
+    good_at = {card.name: f" Good at: {', '.join(card.capabilities)}." if card.capabilities else "" for card in agents}
+    listed = "\n".join(f"- {card.name}: {card.description}{good_at[card.name]}{card.abilities}" for card in agents)
     return f"\nThose who can answer:\n{listed}\n"

@@ -35,10 +35,11 @@ def observe_environment(dependencies: RunDependencies, catalogue: Sequence[Catal
     own = {
         f"prompt of the agent {agent.card.name}": agent.prompt.hash for agent in dependencies.registry if agent.prompt
     }
+    hashes = {path: hashlib.sha256(text.encode()).hexdigest()[:12] for path, text in prompt_texts().items()}
     documents = {entry.id: DocumentVersion(name=entry.name, version=entry.version) for entry in catalogue}
     return Environment(
         candor=own_version(),
-        prompts={**_hash_files(), **own},
+        prompts={**hashes, **own},
         settings=dependencies.settings.model_dump(mode="json", exclude={"rerank"}),  # it may contain secrets
         index=dict(dependencies.library.index()),
         documents=documents,
@@ -48,10 +49,6 @@ def observe_environment(dependencies: RunDependencies, catalogue: Sequence[Catal
 def prompt_texts() -> dict[str, str]:
     """Return the text of each of Candor's prompt files, by path."""
     return dict(_texts(cast(Path, files("multi_agent").joinpath("prompts")), _FOLDER))
-
-
-def _hash_files() -> dict[str, str]:
-    return {path: hashlib.sha256(text.encode()).hexdigest()[:12] for path, text in prompt_texts().items()}
 
 
 def _texts(folder: Path, path: str) -> Iterator[tuple[str, str]]:

@@ -134,7 +134,8 @@ def require_possible(trace: Trace, registry: AgentRegistry, documents: Collectio
         )
     plan = options.plan
     if fork.plan:
-        _require_plan(fork, fork.plan, plan, _started_before(trace, fork), faults(fork.plan, registry, documents))
+        started = {event.step for event in origin_events(trace, fork) if event.step} - {fork.step}
+        _require_plan(fork, fork.plan, plan, started, faults(fork.plan, registry, documents))
         plan = fork.plan
     agents = _step(plan, fork.step).agents
     for name, text in fork.prompts.items():
@@ -160,10 +161,6 @@ def _require_plan(fork: Fork, plan: Plan, origin: Plan, started: Collection[str]
             f"The plan of the fork drops or changes {_listed(changed)}, which ran before {fork.step!r}. Fork at "
             f"{changed[0]!r}, or leave these steps as they were."
         )
-
-
-def _started_before(trace: Trace, fork: Fork) -> set[str]:
-    return {event.step for event in origin_events(trace, fork) if event.step} - {fork.step}
 
 
 def _plan_with(step: str, events: Sequence[Event]) -> Plan:

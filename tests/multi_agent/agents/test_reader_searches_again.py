@@ -75,6 +75,14 @@ async def test_what_is_missing_is_searched_and_read_once_more(serve: Serve, book
     assert "A first reading gave: not found; closest: Kestrel Kompressoren (the maker, not the founder)" in second
 
 
+async def test_the_second_reading_has_the_passages_of_the_first(serve: Serve, books: CollectionLibrary) -> None:
+    panel, asked = answering({**NOT_FOUND, "search": ["founder of Kestrel Kompressoren"]}, FOUND)
+    await read(serve, books, panel)
+    second = asked[1].prompt
+    assert FOUNDER in second
+    assert MAKER in second, "the first answer did not cite it, but what it says is needed"
+
+
 async def test_everything_that_was_read_is_kept(serve: Serve, books: CollectionLibrary) -> None:
     panel, _ = answering({**NOT_FOUND, "search": ["founder of Kestrel Kompressoren"]}, FOUND)
     update = await read(serve, books, panel)

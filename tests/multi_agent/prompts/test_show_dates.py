@@ -11,8 +11,8 @@ from vectorstore.models import FILE_DATE, Chunk, Scalar
 FEE = "The yearly maintenance fee is {} EUR, payable in January of each year."
 
 
-def of(name: str, text: str = "It is red.", **metadata: Scalar) -> Chunk:
-    return make_chunk(text, document=f"/docs/{name}", metadata=metadata)
+def of(name: str, text: str = "It is red.", title: str = "", **metadata: Scalar) -> Chunk:
+    return make_chunk(text, document=f"/docs/{name}", title=title, metadata=metadata)
 
 
 def dates(*chunks: Chunk) -> dict[str, str]:
@@ -76,3 +76,45 @@ def test_other_documents_are_no_versions(other: Chunk) -> None:
     assert "version" not in " ".join(
         dates(of("contract_v1.md", FEE.format(5), modified_at="2024-01-10"), other).values()
     )
+
+
+OLD, NEW = FEE.format("12,000"), FEE.format("13,500")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (of("Vertrag alt.docx", OLD, modified_at="2024-01-10"), of("Vertrag neu.docx", NEW, modified_at="2024-05-20")),
+        (of("draft contract.md", OLD, date="2024-01-10"), of("signed contract.md", NEW, date="2024-05-20")),
+        (of("2023 prices.csv", OLD), of("2024 prices.csv", NEW)),
+        (of("a.eml", OLD, date="2024-01-10", title="Offer"), of("b.eml", NEW, date="2024-05-20", title="Offer")),
+        (
+            of("fees.md", OLD, date="2024-01-10", modified_at="2025-06-01"),
+            of("fees-copy.md", NEW, date="2024-05-20", modified_at="2025-01-01"),
+        ),
+    ],
+    ids=["words for the state", "other first word", "year in the name", "mails of one subject", "stated before saved"],
+)
+def test_versions_are_found_by_what_they_share(older: Chunk, newer: Chunk) -> None:
+    shown = dates(newer, older)
+    assert shown[newer.name].endswith(f"a newer version of {older.name}")
+    assert "version" not in shown[older.name]
+
+
+def test_minutes_and_amendments_are_no_versions() -> None:
+    """They share a name and a formula, but what stands in each still holds."""
+    present = "Present were the board, the auditor, the treasurer and the clerk on {}."
+    minutes = [
+        of("minutes_march.md", present.format("5 March"), date="2024-03-05"),
+        of("minutes_march.md", "The fee was set. Nobody objected to it.", date="2024-03-05"),
+        of("minutes_march.md", "The roof is repaired in summer by Kestrel.", date="2024-03-05"),
+        of("minutes_june.md", present.format("4 June"), date="2024-06-04"),
+        of("minutes_june.md", "A new clerk was elected for two years.", date="2024-06-04"),
+        of("minutes_june.md", "The garden is open to members on Sundays.", date="2024-06-04"),
+    ]
+    amended = of("contract amendment.md", "In section 2, 12,000 is replaced by 13,500.", date="2024-06-04")
+    shown = dates(*minutes, of("contract.md", OLD, date="2024-01-10"), amended)
+    assert shown == {
+        "minutes_march.md": "dated 2024-03-05", "minutes_june.md": "dated 2024-06-04",
+        "contract.md": "dated 2024-01-10", "contract amendment.md": "dated 2024-06-04",
+    }  # fmt: skip

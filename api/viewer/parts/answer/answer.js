@@ -122,7 +122,7 @@ function mark(label, at, title, open) {
 }
 
 function sourceOf(quote) {
-  return [sourceName(quote), placeIn(quote), isGiven(quote) && GIVEN, quote.picture && "read from its picture, not verified"].filter(Boolean).join(", ");
+  return [sourceName(quote), placeIn(quote), quote.dated, isGiven(quote) && GIVEN, quote.picture && "read from its picture, not verified"].filter(Boolean).join(", ");
 }
 
 function listed(title, items) {

@@ -55,6 +55,12 @@ def served(make_candor: Callable[..., Candor], folder: Path, serve: Callable[...
         each.__exit__(None, None, None)
 
 
+def searches(http: httpx.Client, run: dict[str, Any]) -> list[str]:
+    """Return the queries of a run that found something to read or to show."""
+    events = http.get(f"/v1/runs/{run['run_id']}/events?follow=false").json()
+    return [query for each in events if each["body"]["type"] == "searched" for query in each["body"]["queries"]]
+
+
 def ask(http: httpx.Client, question: str, **more: Any) -> dict[str, Any]:
     response = http.post("/v1/research", json={"question": question, **more})
     assert response.status_code == 200, response.text
@@ -82,7 +88,9 @@ def test_an_unclear_question_is_asked_back_with_quotes_and_the_choice_goes_on(se
     model.prompts.clear()
     chosen = ask(http, full(MARITIME), continues=asked["run_id"], complete=True)
     assert (chosen["status"], chosen["short"]) == ("answered", MARITIME_POOL)
-    assert model.roles == [TRIAGE, READING], "the chosen question is not completed again"
+    assert model.roles == [READING], "the choice goes on after Triage"
+    assert not {*searches(http, asked)} & {*searches(http, chosen)}, "nothing is searched twice"
+    assert searches(http, chosen) == [full(MARITIME), *(["museum amenities"] if role == TRIAGE else [])]
 
 
 @pytest.mark.parametrize("role", [TRIAGE, READING])
@@ -102,6 +110,38 @@ def test_a_follow_up_that_the_conversation_does_not_settle_is_asked_back(served:
     events = [each["body"] for each in http.get(f"/v1/runs/{asked['run_id']}/events?follow=false").json()]
     [completed] = [each for each in events if each["type"] == "question_completed"]
     assert (completed["unresolved"], completed["added"]) == (True, [])
+
+
+def test_what_the_completion_adds_is_marked_and_left_out_where_it_finds_nothing(served: Serve) -> None:
+    """The Reader decides: the person did not write the name, so that no passage has it refuses nothing."""
+    completed = "Which facilities does Zephyron have?"
+    model = Museums("")
+    model.completed = completed
+    http = served(model)
+    said = [{"question": "Who built Zephyron?", "answer": "The city."}]
+    answer = ask(http, "Which facilities does it have?", conversation=said)
+    assert (answer["completed_question"], answer["added"]) == (completed, ["Zephyron"])
+    assert searches(http, answer)[-2:] == ["Which facilities does have?", "Which facilities does it have?"]
+    [prompt] = [prompt for role, prompt in model.prompts if role == READING]
+    assert "The question below was completed from it. Words added: Zephyron." in prompt
+    events = [each["body"] for each in http.get(f"/v1/runs/{answer['run_id']}/events?follow=false").json()]
+    [told] = [each for each in events if each["type"] == "question_completed"]
+    assert (told["added"], told["left_out"]) == (["Zephyron"], ["Zephyron"])
+
+
+def test_a_live_question_is_refused_after_triage(served: Serve) -> None:
+    model = Museums("")
+    model.live = True
+    answer = ask(served(model), "How is the weather right now?")
+    assert (answer["status"], model.roles) == ("insufficient", [TRIAGE])
+    assert "Stored documents cannot know it" in answer["reasoning"]
+
+
+def test_documents_without_a_title_are_listed_with_their_words(served: Serve, folder: Path) -> None:
+    (folder / "untitled.txt").write_text("the harbour was dug by hand in 1871, over nine winters.\n", encoding="utf-8")
+    model = Museums("")
+    ask(served(model), "Who dug the harbour by hand?")
+    assert "- untitled.txt, with “the harbour was dug by hand in 1871" in dict(model.prompts)[TRIAGE]
 
 
 def test_a_session_remembers_what_was_asked_back(served: Serve) -> None:
@@ -174,7 +214,7 @@ class TestCommandLine:
             < asked.out.index(f"It says so: {MARITIME_POOL} [1]")
         )
         assert asked.err.count("Which one, 1 to 2?") == 2, "9 is no candidate"
-        assert model.roles == [TRIAGE, READING] * 2
+        assert model.roles == [TRIAGE, READING, READING]
 
     def test_enter_ends_without_a_choice(self, run: Callable, model: Museums, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", Terminal("\n"))
@@ -196,4 +236,4 @@ class TestCommandLine:
         monkeypatch.setattr(sys, "stdin", io.StringIO(f"{UNCLEAR}\n1\n"))
         chat = run("chat")
         assert f"It says so: {CITY_CAFE} [1]" in chat.out
-        assert COMPLETION not in model.roles
+        assert model.roles == [TRIAGE, READING, READING]

@@ -71,3 +71,24 @@ def test_the_command_line_names_them_in_words(run: Run, asked: list[Request], co
     assert "Other values in what was read" in shown
     assert "14,250 EUR" in shown
     assert "Contradictions: " not in shown
+
+
+def test_dates_of_texts_mails_and_price_lists(run: Run, asked: list[Request], tmp_path: Path) -> None:
+    """What each document is decides its date: what it states, when it was sent, the year in its name."""
+    table = "item,fee\nNorvik contract yearly maintenance fee,{}\nNorvik contract hourly rate,90\n"
+    written = {
+        "notice.md": "# Notice\n\nDate: 2024-03-12\n\nThe yearly maintenance fee of Norvik was announced.\n",
+        "2023 prices.csv": table.format("12000 EUR"),
+        "2024 prices.csv": table.format("14250 EUR"),
+        "mail.eml": "From: a@example.org\nTo: b@example.org\nSubject: Norvik fee\n"
+        "Date: Mon, 20 May 2024 10:00:00 +0000\n\nThe yearly maintenance fee of the Norvik contract is agreed.\n",
+    }
+    for name, text in written.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    run("ingest", tmp_path, "-c", "y")
+    run("ask", QUESTION, "-c", "y", "--mode", "fast", "--json")
+    [reading] = [each for each in asked if "=== 2024 prices" in each.prompt]
+    lines = "\n".join(line for line in reading.prompt.splitlines() if line.startswith("=== "))
+    assert "dated 2024-03-12" in lines
+    assert "2024-05-20" in lines
+    assert "a newer version of 2023 prices.csv" in lines

@@ -12,7 +12,9 @@ QUESTION = "How long are the eggs baked, and at what temperature?"
 
 
 def listed(library: CollectionLibrary, most: int) -> list[str]:
-    return list_documents(library, library.catalogue(), QUESTION, most).splitlines()
+    """Return the lines without the words of passages, which documents without a title have."""
+    lines = list_documents(library, library.catalogue(), QUESTION, most).splitlines()
+    return [line.partition(", with “")[0] for line in lines]
 
 
 def test_a_few_documents_are_all_listed(library: CollectionLibrary) -> None:
@@ -25,6 +27,14 @@ def test_of_many_documents_the_nearest_are_listed(library: CollectionLibrary) ->
     assert found == [f"- {hit.chunk.name}" for hit in library.search([QUESTION], 2)]
     assert found[0] == "- recipe.md"
     assert others == "and 1 others, which are searched as well"
+
+
+def test_a_document_without_a_title_shows_the_words_of_its_best_passage(library: CollectionLibrary) -> None:
+    titled, untitled = (each for each in library.catalogue() if each.name in ("manual.pdf", "recipe.md"))
+    entries = [titled.model_copy(update={"title": "In winter"}), untitled]
+    first, second = list_documents(library, entries, QUESTION, 5).splitlines()
+    assert first == "- manual.pdf (In winter)"
+    assert second.startswith("- recipe.md, with “")
 
 
 def test_no_document_is_listed_with_a_limit_of_zero(library: CollectionLibrary) -> None:
