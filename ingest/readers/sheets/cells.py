@@ -203,7 +203,7 @@ class _Cells:
         formula = "" if element is None else self._formula(element, place)
         if inline is not None:
             text: str = _text(inline)
-        elif value is not None and not (formula and self._lacks_value(value, kind)):
+        elif value is not None and not (formula and (self._book.is_stale or not (value.text or kind == "str"))):
             text = self._shown(kind, value.text or "", style, sheet)
         elif formula and not self._book.from_1904 and (computed := self._book.computed.value(self._name, place)):
             sheet.computed += 1
@@ -217,9 +217,6 @@ class _Cells:
         if link := _HYPERLINK.match(formula):
             shown = linked(shown, link[1])
         return Figure(shown) if isinstance(text, Figure) else shown
-
-    def _lacks_value(self, value: Element, kind: str) -> bool:
-        return self._book.is_stale or not (value.text or kind == "str")
 
     def _formula(self, element: Element, place: tuple[int, int]) -> str:
         """Return the formula of a cell. Only the first cell of a shared formula stores its text."""
