@@ -129,7 +129,7 @@ def joined_with_shifted(last: Word, word: Word) -> Word | None:
     return Word(last.text + shifted, last.x0, max(last.x1, word.x1), last.bottom, last.top)
 
 
-def after_their_words(words: Sequence[Found]) -> list[Found]:
+def rejoined(words: Sequence[Found]) -> list[Found]:
     """Return the words with each shifted number that is drawn apart from its word directly after it.
 
     Some programs draw the raised and lowered print of a page after all of its lines.
