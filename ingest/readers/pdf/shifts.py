@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from ingest.readers.pdf.drawing import rotate_box
 from ingest.readers.pdf.styles import is_upright
-from ingest.readers.pdf.words import Word
+from ingest.readers.pdf.words import Found, Word
 from ingest.readers.shared.form import Piece, lowered, raised, write_pieces
 
 _SMALLER = 0.86  # of the size of the word: shifted characters are at most this high
@@ -114,7 +115,7 @@ def _shift(character: _Character, height: float, baseline: float) -> str:
 def joined_with_shifted(last: Word, word: Word) -> Word | None:
     """Return both words as one if the second is a shifted number or sign that stands directly after the first."""
     height, last_height = word.top - word.bottom, last.top - last.bottom
-    is_raised = word.bottom > last.bottom + _RAISED * last_height
+    is_raised = last.bottom + _RAISED * last_height < word.bottom < last.top
     is_lowered = last.bottom + height / 4 < word.top < last.top - _RAISED * last_height and word.bottom < last.bottom
     if height >= _SMALLER * last_height or not (is_raised or is_lowered):
         return None
@@ -126,3 +127,30 @@ def joined_with_shifted(last: Word, word: Word) -> Word | None:
         return None
     shifted = (raised if is_raised else lowered)(word.text)
     return Word(last.text + shifted, last.x0, max(last.x1, word.x1), last.bottom, last.top)
+
+
+def rejoined(words: Sequence[Found]) -> list[Found]:
+    """Return the words with each shifted number that is drawn apart from its word directly after it.
+
+    Some programs draw the raised and lowered print of a page after all of its lines.
+    """
+    ends = sorted((word.x1, at) for at, (_, word, _) in enumerate(words) if word.text)
+    tallest = max((word.top - word.bottom for _, word, _ in words), default=0)
+    after: dict[int, list[int]] = {}
+    for at, (_, word, _) in enumerate(words):
+        if word.top - word.bottom < _SMALLER * tallest and word.text and _SHIFTED.fullmatch(word.text):
+            first, end = (
+                bisect_left(ends, (word.x0 + reach,)) for reach in (-_ADJACENT * tallest, _ADJACENT * tallest)
+            )
+            near = (base for _, base in ends[first:end] if joined_with_shifted(words[base][1], word))
+            if (base := next(near, at - 1)) != at - 1:
+                after.setdefault(base, []).append(at)
+    moved = {at for places in after.values() for at in places}
+
+    def placed(at: int) -> Iterator[Found]:
+        index, word, ends_line = words[at]
+        yield index, word, ends_line or at + 1 in moved
+        for place in after.get(at, ()):
+            yield from placed(place)
+
+    return [found for at in range(len(words)) if at not in moved for found in placed(at)] if moved else list(words)

@@ -7,16 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from math import sin
 
-from ingest.readers.pdf.words import Word
+from ingest.readers.pdf.words import Found, Word
 
 _SLANT = 0.5  # minimum sine of twice the angle: between 15 and 75 degrees
 _UPRIGHT = 0.99  # minimum sine of sideways print
 _BLANK = 0.15  # of its size: minimum gap between words
 _HEADS = 3  # minimum heads whose lower ends are at one height
 _LEVEL = 0.5  # of a head's size: maximum distance of these heights
-
-Found = tuple[int, Word, bool]
-"""A word with the index of its first character, and whether a line ends after it."""
 
 
 def with_level_heads(text_page: ctypes.c_void_p, words: Sequence[Found]) -> Iterator[Found]:

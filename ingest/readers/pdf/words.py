@@ -20,6 +20,10 @@ class Word:
         return (self.x0 + self.x1) / 2, (self.bottom + self.top) / 2
 
 
+Found = tuple[int, Word, bool]
+"""A word with the index of its first character, and whether a line ends after it."""
+
+
 def overlaps(last: Word, word: Word, share: float = 0.3) -> bool:
     """Return whether two words overlap vertically."""
     overlap = min(last.top, word.top) - max(last.bottom, word.bottom)

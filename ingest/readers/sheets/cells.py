@@ -13,10 +13,12 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from base.counts import count
 from ingest.readers.shared.form import linked, lowered, raised, struck
 from ingest.readers.shared.number_format import BUILT_IN, GENERAL, format_number, format_text
 from ingest.readers.shared.ooxml import Package, attribute, local_name, number
 from ingest.readers.shared.symbols import in_font
+from ingest.readers.sheets.computed import Computed
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _OPERAND = re.compile(r""""[^"]*"|'[^']*'!|(?<![\w.$])(\$?)([A-Z]{1,3})(\$?)(\d{1,7})(?![\w(!.])""")
@@ -36,12 +38,14 @@ class Figure(str):
 
 @dataclass
 class Sheet:
-    """A sheet: its name, its part, its rows, and counts of missing values and errors."""
+    """A sheet: its name, its part, its rows, and counts of formulas, computed values and errors."""
 
     name: str
     part: str
     rows: list[list[str]]
     formulas: int = 0
+    """Formulas without a stored value that were not computed."""
+    computed: int = 0
     errors: dict[str, int] = field(default_factory=dict)
 
 
@@ -52,19 +56,25 @@ class _Style(NamedTuple):
     font: str = ""
 
 
-def read_sheets(package: Package, main: str) -> Iterator[Sheet]:
-    """Yield the sheets of a workbook in order. Hidden sheets, columns and rows are named as hidden."""
+def read_sheets(package: Package, main: str, computed: Computed) -> Iterator[Sheet]:
+    """Yield the sheets of a workbook in order. Hidden sheets, columns and rows are named as hidden.
+
+    A program computes all formulas when it opens a workbook with ``fullCalcOnLoad``. Its stored values are not those
+    that the program shows: some libraries store a zero for every formula.
+    """
     root = package.xml(main)
     properties = root.find("{*}workbookPr")
     from_1904 = properties is not None and properties.get("date1904") in ("1", "true")
     texts = [_text(item) for part in package.related(main, "sharedStrings") for item in package.xml(part)]
-    book = _Book(package, _styles(package, main), texts, from_1904)
+    calculation = root.find("{*}calcPr")
+    is_stale = calculation is not None and calculation.get("fullCalcOnLoad") in ("1", "true")
+    book = _Book(package, _styles(package, main), texts, from_1904, is_stale, computed)
     relations = package.relations(main)
     for sheet in root.iterfind(".//{*}sheet"):
         relation = relations.get(attribute(sheet, "id"))
         if relation is not None and relation.kind == "worksheet":
             is_hidden = sheet.get("state", "visible") != "visible"
-            yield _Cells(book, relation.target).read(sheet.get("name", "") + " (hidden sheet)" * is_hidden)
+            yield _Cells(book, relation.target, sheet.get("name", "")).read(is_hidden=is_hidden)
 
 
 class _Book(NamedTuple):
@@ -72,6 +82,8 @@ class _Book(NamedTuple):
     styles: Sequence[_Style]
     texts: Sequence[str]
     from_1904: bool
+    is_stale: bool
+    computed: Computed
 
 
 def _styles(package: Package, main: str) -> list[_Style]:
@@ -127,9 +139,10 @@ def formed(text: str, is_struck: bool, shift: str, font: str = "") -> str:
 class _Cells:
     """Reads the cells of one sheet into rows."""
 
-    def __init__(self, book: _Book, part: str) -> None:
+    def __init__(self, book: _Book, part: str, name: str) -> None:
         self._book = book
         self._part = part
+        self._name = name
         self._rows: dict[int, dict[int, str]] = {}
         self._hidden_rows: set[int] = set()
         self._hidden_columns: set[int] = set()
@@ -138,8 +151,8 @@ class _Cells:
         self._shared: dict[str, tuple[str, tuple[int, int]]] = {}
         """Formulas that several cells share, with the place of the first one."""
 
-    def read(self, name: str) -> Sheet:
-        sheet = Sheet(name, self._part, [])
+    def read(self, *, is_hidden: bool) -> Sheet:
+        sheet = Sheet(self._name + " (hidden sheet)" * is_hidden, self._part, [])
         content: Element | None = None
         stream = io.BytesIO(self._book.package.read(self._part))
         with self._book.package.reporting_damage(self._part):
@@ -190,8 +203,11 @@ class _Cells:
         formula = "" if element is None else self._formula(element, place)
         if inline is not None:
             text: str = _text(inline)
-        elif value is not None and (value.text or not formula or kind == "str"):
+        elif value is not None and not (formula and (self._book.is_stale or not (value.text or kind == "str"))):
             text = self._shown(kind, value.text or "", style, sheet)
+        elif formula and not self._book.from_1904 and (computed := self._book.computed.value(self._name, place)):
+            sheet.computed += 1
+            text = self._shown(*computed, style, sheet)
         elif formula:
             sheet.formulas += 1
             text = f"={formula}"
@@ -334,13 +350,13 @@ def place_name(row: int, column: int) -> str:
 def warnings_about(sheets: Sequence[Sheet]) -> Iterator[str]:
     """Yield what the reader of the sheets should know: formulas without values, and errors in cells."""
     formulas = sum(sheet.formulas for sheet in sheets)
+    if computed := sum(sheet.computed for sheet in sheets):
+        yield f"{count(computed, 'formula')} without a stored value: Candor computed what the cells show."
     if formulas:
-        values = (
-            "1 formula without a stored value is"
-            if formulas == 1
-            else f"{formulas:,} formulas without a stored value are"
+        yield (
+            f"{count(formulas, 'formula')} without a stored value: shown as written. Open the file in its program and "
+            "save it, so that it stores the values."
         )
-        yield f"{values} shown as written. Open the file in its program and save it, so that it stores the values."
     errors: Mapping[str, int] = {
         error: sum(sheet.errors.get(error, 0) for sheet in sheets) for sheet in sheets for error in sheet.errors
     }

@@ -27,6 +27,7 @@ from ingest.readers.shared.number_format import format_number, general
 from ingest.readers.shared.ooxml import Package, comment_line, description, number, texts
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, read_sheets, warnings_about
+from ingest.readers.sheets.computed import Computed
 from ingest.readers.sheets.old_cells import read_old_sheets
 from ingest.readers.sheets.open_sheets import read_open_sheets
 from vectorstore.models import Scalar
@@ -62,7 +63,7 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
     package = Package(data, path)
     main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
     extras = dict(_extras(package, main))
-    _write_sheets(read_sheets(package, main), into, extras)
+    _write_sheets(read_sheets(package, main, Computed(data)), into, extras)
     _write_headers(package, main, into)
     return package.properties()
 
@@ -261,7 +262,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=9,
+    version=10,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

@@ -128,7 +128,7 @@ def test_word_counts_in_other_scripts(parser: Parser, tmp_path: Path) -> None:
     assert marks == ["м.", "十二.", "⑫.", "１２.", "타."]
 
 
-def test_formulas_of_openpyxl_are_shown_as_written(parser: Parser, tmp_path: Path) -> None:
+def test_formulas_of_openpyxl_are_computed(parser: Parser, tmp_path: Path) -> None:
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -136,10 +136,44 @@ def test_formulas_of_openpyxl_are_shown_as_written(parser: Parser, tmp_path: Pat
     assert sheet is not None
     for row in (["Item", "Q1", "Total"], ["Rent", 5, "=B2*2"], ["Form", "", '=HYPERLINK("https://example.org/f","f")']):
         sheet.append(row)
+    sheet.append(["Due", "=DATE(2024,2,29)", '=IF(B2>4,"high","low")'])
+    sheet["B4"].number_format = "yyyy-mm-dd"
     book.save(tmp_path / "a.xlsx")
     document = parser.parse(tmp_path / "a.xlsx")
-    assert "| Rent | 5 | =B2*2 |" in document.text
-    assert "2 formulas without a stored value" in document.warnings[0]
+    assert "| Rent | 5 | 10 |\n| Form |  | f (https://example.org/f) |\n| Due | 2024-02-29 | high |" in document.text
+    assert document.warnings == ("4 formulas without a stored value: Candor computed what the cells show.",)
+
+
+def test_a_zero_that_xlsxwriter_stores_for_each_formula_is_no_value(parser: Parser, tmp_path: Path) -> None:
+    import xlsxwriter
+
+    book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
+    sheet = book.add_worksheet("A")
+    for row, cells in enumerate((["Rent", 5], ["Sum", "=SUM(B1:B1)*3"], ["Age", "=YEAR(TODAY())-1990"], ["?", "=1/0"])):
+        sheet.write_row(row, 0, cells)
+    book.close()
+    document = parser.parse(tmp_path / "a.xlsx")
+    assert "| Sum | 15 |\n| Age | =YEAR(TODAY())-1990 |\n| ? | =1/0 |" in document.text
+    assert "2 formulas without a stored value: shown as written." in document.warnings[1]
+
+
+def test_dates_from_1904_are_not_computed(parser: Parser, tmp_path: Path) -> None:
+    import openpyxl
+    from openpyxl.utils.datetime import CALENDAR_MAC_1904
+
+    book = openpyxl.Workbook()
+    book.epoch = CALENDAR_MAC_1904
+    book["Sheet"]["A1"] = "=DATE(2024,2,29)"
+    book.save(tmp_path / "a.xlsx")
+    assert "| =DATE(2024,2,29) |" in parser.parse(tmp_path / "a.xlsx").text
+
+
+def test_formulas_of_a_workbook_that_is_not_computed_are_shown(parser: Parser, tmp_path: Path) -> None:
+    cell = '<row r="1"><c r="A1"><f>1+1</f></c><c r="B1"><f>[1]Sheet1!A1</f></c></row>'
+    _write_cells(tmp_path / "a.xlsx", cell)
+    document = parser.parse(tmp_path / "a.xlsx")
+    assert "| =1+1 | =[1]Sheet1!A1 |" in document.text
+    assert "2 formulas without a stored value: shown as written." in document.warnings[0]
 
 
 def _write_cells(path: Path, rows: str) -> None:
@@ -160,12 +194,13 @@ def test_each_cell_of_a_shared_formula_has_its_own(parser: Parser, tmp_path: Pat
     _write_cells(
         tmp_path / "a.xlsx",
         '<row r="1"><c r="A1"><v>1</v></c><c r="B1"><v>2</v></c></row>'
-        '<row r="2"><c r="A2"><v>4</v></c><c r="B2"><f t="shared" ref="B2:B3" si="0">A2*$B$1+LOG10(A2)&amp;"A2"</f></c>'
-        '</row><row r="3"><c r="A3"><v>5</v></c><c r="B3"><f t="shared" si="0"/></c></row>'
-        '<row r="4"><c r="A4" t="str"><f>B1</f><v/></c><c r="B4" t="inlineStr"><is><t>a_x000D_\nb</t></is></c></row>',
+        '<row r="2"><c r="A2"><v>4</v></c><c r="B2"><f t="shared" ref="B2:B3" si="0">A2*$B$1+LOG10(NOW())&amp;"A2"</f>'
+        '</c></row><row r="3"><c r="A3"><v>5</v></c><c r="B3"><f t="shared" si="0"/></c></row>'
+        '<row r="4"><c r="A4" t="str"><f>""</f><v/></c>'
+        '<c r="B4" t="inlineStr"><is><t>a_x000D_\nb</t></is></c></row>',
     )
     text = parser.parse(tmp_path / "a.xlsx").text
-    assert '| 4 | =A2*$B$1+LOG10(A2)&"A2" |\n| 5 | =A3*$B$1+LOG10(A3)&"A2" |\n|  | a b |' in text
+    assert '| 4 | =A2*$B$1+LOG10(NOW())&"A2" |\n| 5 | =A3*$B$1+LOG10(NOW())&"A2" |\n|  | a b |' in text
 
 
 def test_symbols_and_charts_of_excel(parser: Parser, tmp_path: Path) -> None:

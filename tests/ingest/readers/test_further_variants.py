@@ -61,6 +61,33 @@ def test_raised_digits_of_a_font_are_raised(parser: Parser, tmp_path: Path) -> N
     assert parser.parse(tmp_path / "a.pdf").text == "Emitted 10^6 tonnes of CO_2, in 2021 106, 𝑥_1 = 5."
 
 
+@pytest.mark.parametrize("rows", [["m"], ["m", "plain text"], ["plain text", "m"], ["plain text", "m", "plain text"]])
+def test_raised_print_drawn_after_all_lines(parser: Parser, tmp_path: Path, rows: list[str]) -> None:
+    from fpdf import FPDF
+
+    pdf = FPDF(unit="pt", format=(400, 400))
+    pdf.add_page()
+    apart: list[tuple[float, float, str]] = []
+    for row, last in enumerate(rows):
+        pdf.set_font("helvetica", size=11)
+        x, y = 40.0, 60.0 + 18 * row
+        for part, shift, mark in (
+            ("The plant emits 10", -4, "6"),
+            (" tonnes of CO", 2, "2"),
+            (f" over 250 {last}", 0, ""),
+        ):
+            pdf.text(x, y, part)
+            x += pdf.get_string_width(part)
+            apart.append((x, y + shift, mark))
+            x += pdf.get_string_width(mark) * 7 / 11
+    pdf.set_font("helvetica", size=7)
+    for x, y, mark in apart:
+        pdf.text(x, y, mark)
+    pdf.output(str(tmp_path / "a.pdf"))
+    expected = [f"The plant emits 10^6 tonnes of CO_2 over 250 {last}" for last in rows]
+    assert parser.parse(tmp_path / "a.pdf").text == "\n".join(expected)
+
+
 def test_letters_of_symbol_fonts_in_rtf(read: Callable[[str, str], str]) -> None:
     table = r"{\fonttbl{\f0 Times;}{\f1\fcharset2 Symbol;}{\f2\fnil Symbol;}}{\stylesheet{\s1\f1 Sym;}}"
     body = r"angle {\f1 a}, {\f1 D}x, {\f2\'62}, {\f1\'b3} 7\par"
