@@ -10,11 +10,12 @@ answer = home.research("Which of these pumps works below -20 °C?", "papers", mo
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
@@ -31,6 +32,12 @@ from multi_agent.values.bus import ALL
 from multi_agent.values.events import Body, Event
 from multi_agent.values.request import Request
 from vectorstore.models import Hit
+
+if TYPE_CHECKING:
+    from llama_index.core.base.base_query_engine import BaseQueryEngine
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.base.response.schema import Response
+    from llama_index.core.schema import NodeWithScore, QueryBundle
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +94,49 @@ class Home:
             research = candor.panel.orchestrator(library).research(request, self._publish, run_id=run_id)
             return candor.command_runs.run(run_id, research, candor.trace)
 
+    def retriever(self, collection: str | None = None, limit: int = 10) -> BaseRetriever:
+        """Return ``search`` as a retriever of LlamaIndex."""
+        from llama_index.core.base.base_retriever import BaseRetriever
+
+        search = self.search
+
+        class Passages(BaseRetriever):
+            def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+                hits = search(query_bundle.query_str, collection, limit)
+                return [
+                    _node(
+                        hit.chunk.id, hit.chunk.reading_text, hit.score, document=hit.chunk.name, pages=hit.chunk.pages
+                    )
+                    for hit in hits
+                ]
+
+        return Passages()
+
+    def query_engine(self, collection: str | None = None, **options: Any) -> BaseQueryEngine:
+        """Return ``research`` as a query engine of LlamaIndex. Its source nodes are the cited quotes, in order."""
+        from llama_index.core.base.base_query_engine import BaseQueryEngine
+        from llama_index.core.base.response.schema import Response
+
+        research = self.research
+
+        class Panel(BaseQueryEngine):
+            def _get_prompt_modules(self) -> dict[str, Any]:
+                return {}
+
+            def _query(self, query_bundle: QueryBundle) -> Response:
+                answer = research(query_bundle.query_str, collection, **options)
+                nodes = [
+                    _node(f"{answer.run_id}/{quote.number}", quote.quote, None, document=quote.name)
+                    for quote in answer.cited
+                ]
+                metadata = {"run_id": answer.run_id, "status": answer.status.value, "missing": answer.missing}
+                return Response(answer.answer or answer.reasoning, nodes, metadata)
+
+            async def _aquery(self, query_bundle: QueryBundle) -> Response:
+                return await asyncio.to_thread(self._query, query_bundle)
+
+        return Panel(callback_manager=None)
+
     async def _publish(self, event: Event) -> None:
         for wanted, listener in tuple(self._listeners):
             if wanted in (ALL, event.body.type):
@@ -97,3 +147,9 @@ class Home:
                 # A listener is code of the caller and may raise any exception, which must not end a paid run.
                 except Exception:
                     log.exception("A listener of %s events of run %s failed.", wanted, event.run_id)
+
+
+def _node(node_id: str, text: str, score: float | None, **metadata: object) -> NodeWithScore:
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    return NodeWithScore(node=TextNode(id_=node_id, text=text, metadata=metadata), score=score)

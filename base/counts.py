@@ -1,7 +1,5 @@
 """Formatting of numbers with their nouns for messages."""
 
-from __future__ import annotations
-
 
 def count(number: int, one: str, more: str = "") -> str:
     """Return the number with its noun. The plural of ``one`` is ``more``, or ``one`` with an s."""

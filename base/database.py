@@ -4,8 +4,6 @@ A store declares its ``Table`` next to its code. ``api/storage/database.py`` ope
 in ``api/storage/migrations``, which create the tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

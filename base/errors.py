@@ -1,7 +1,5 @@
 """The base of the errors of all packages."""
 
-from __future__ import annotations
-
 from typing import Self
 
 

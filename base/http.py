@@ -1,7 +1,5 @@
 """What endpoints of models say in headers and bodies of their responses."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import time

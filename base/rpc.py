@@ -6,8 +6,6 @@ so it cannot run code in the other process. An exception is a ``Failure``.
 ``send`` and ``receive`` are for threads, ``Channel`` is for asyncio.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import struct

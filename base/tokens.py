@@ -1,7 +1,5 @@
 """The estimate of the number of tokens of a text, for models whose tokenizer is not on this machine."""
 
-from __future__ import annotations
-
 from math import ceil
 
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz "

@@ -1,7 +1,5 @@
 """Typesets PDFs with Typst, in DejaVu Sans (which matplotlib includes) and the fonts of this computer."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ also after each redirect. This blocks host names that first resolve to a public 
 private one (DNS rebinding).
 """
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import socket

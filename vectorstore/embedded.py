@@ -5,8 +5,6 @@ other processes use the collections through it (``remote/``). This includes coll
 because a command that opens a collection locks it. If no service runs, a command opens the collection itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path

@@ -4,8 +4,6 @@ A single word is found in all inflections of the passage's language ("pump" also
 written. Upper and lower case, white space, hyphens at line ends and compatibility forms make no difference.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -4,8 +4,6 @@ Every span is a half-open range of character offsets into the parsed text of the
 stores: ``parsed_text[chunk.start:chunk.end] == chunk.text``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from enum import StrEnum

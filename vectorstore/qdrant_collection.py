@@ -1,7 +1,5 @@
 """The base class of the collections of both stores: searches, scans and other reads with Qdrant requests."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager

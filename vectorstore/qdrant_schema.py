@@ -4,8 +4,6 @@ This module and ``text/bm25.py`` define everything that affects search results, 
 The stores only translate the definitions for their clients.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache

@@ -5,8 +5,6 @@ from another one that was found does not count: its score is reduced by the shar
 there. What no other passage has written counts in full, because that mail may be missing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Sequence
 

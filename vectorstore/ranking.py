@@ -20,8 +20,6 @@ the mean and deviation of its scores, lets 50 similar cosines beat the one passa
 Both stores use this module and only send its requests, so they return the same order.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@
 White space, upper and lower case, hyphens at line ends, and compatibility forms such as ligatures make no difference.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Opens the SQL database: SQLite in WAL mode in the home folder, or Postgres by URL."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sqlalchemy as sql

@@ -5,8 +5,6 @@ end its connections, and it cannot open new ones before it has joined again. So 
 wakes up, it cannot change a run that another process continues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

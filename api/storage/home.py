@@ -1,7 +1,5 @@
 """The home folder."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

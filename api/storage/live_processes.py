@@ -1,7 +1,5 @@
 """The processes that share the jobs of a Postgres database. ``api/jobs/peers.py`` writes their rows."""
 
-from __future__ import annotations
-
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 

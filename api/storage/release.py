@@ -1,7 +1,5 @@
 """Returns the space of deleted rows to the disk. Postgres does so by itself."""
 
-from __future__ import annotations
-
 import sqlalchemy as sql
 
 _INCREMENTAL = 2

@@ -1,7 +1,5 @@
 """Upgrades the schema of the SQL database to the newest version with Alembic."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterator

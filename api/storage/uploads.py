@@ -8,8 +8,6 @@ A file is moved to its final path only after the whole upload has arrived. Unfin
 machines can share the folder; each deletes only its own unfinished uploads.
 """
 
-from __future__ import annotations
-
 import filecmp
 import os
 import re

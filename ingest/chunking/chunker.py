@@ -9,8 +9,6 @@ of the document except tables of contents. A document that is only a table of co
 ``parsed.text[chunk.start:chunk.end] == chunk.text``, because chunks are spans until the last step.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

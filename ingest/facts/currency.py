@@ -3,8 +3,6 @@
 Only this module uses the currency data of Babel.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -3,8 +3,6 @@
 A missing fact is better than a wrong one, so a rule returns a fact only if the document confirms it.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime

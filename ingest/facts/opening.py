@@ -1,7 +1,5 @@
 """Provides the opening of a document: the first pages, which usually state its title, issuer and period."""
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 

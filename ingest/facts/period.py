@@ -4,8 +4,6 @@ A report repeats the end of its period in every table, but rarely its dates of f
 of months come from Unicode CLDR. Only this module uses the date data of Babel.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

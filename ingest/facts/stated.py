@@ -5,8 +5,6 @@ agreement between landlord and tenant. Only its length and the existence of its
 line are checked.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """Limits for processes that handle untrusted files."""
 
-from __future__ import annotations
-
 import resource
 import sys
 from pathlib import Path

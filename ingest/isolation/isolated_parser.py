@@ -1,7 +1,5 @@
 """Implementations of the parser and the chunker that work in worker processes."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from pathlib import Path, PurePath

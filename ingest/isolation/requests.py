@@ -4,8 +4,6 @@ A worker answers each request with one result or FileError. Before that, it may 
 ask for the number of tokens of texts (``CountTokens``), because only the ingest has the embedding model.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The worker process of ``worker_pool.py``: executes one request after the other and returns each outcome."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection

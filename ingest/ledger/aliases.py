@@ -5,8 +5,6 @@ name with a number added. One transaction then makes that the live one, together
 chunks, and retires the old one. A retired collection is forgotten only after the store has dropped it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection as Container
 from enum import StrEnum
 from itertools import count

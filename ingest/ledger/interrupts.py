@@ -4,8 +4,6 @@ A KeyboardInterrupt inside SQLAlchemy can leave the transaction open. Every late
 is locked.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -11,8 +11,6 @@ a search always returns chunks of exactly one version:
 If the process is killed between two steps, the store contains hidden chunks. The next ingest publishes or deletes them.
 """
 
-from __future__ import annotations
-
 import builtins
 import unicodedata
 from collections import defaultdict

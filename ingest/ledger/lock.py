@@ -5,8 +5,6 @@ not renewed for a minute, or if the holder ran on the same machine and has exite
 decides, so the clocks of machines that share it may differ.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

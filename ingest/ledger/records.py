@@ -1,7 +1,5 @@
 """The ledger's records of documents, and the ids of documents and indexed versions."""
 
-from __future__ import annotations
-
 import hashlib
 from calendar import monthrange
 from collections.abc import Sequence

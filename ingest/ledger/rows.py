@@ -3,8 +3,6 @@
 Tags are stored by document id, so another ingest keeps them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime

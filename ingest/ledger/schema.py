@@ -1,7 +1,5 @@
 """The tables of the ledger, and the translation of database errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

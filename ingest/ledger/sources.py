@@ -1,7 +1,5 @@
 """The sources of collections, from which documents come besides files and folders, and how their last sync ended."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from enum import StrEnum
 

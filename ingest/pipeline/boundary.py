@@ -4,8 +4,6 @@ A path is resolved once. Then each folder of the resolved path is opened relativ
 links. This refuses a link that somebody creates after the path was resolved.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from dataclasses import dataclass

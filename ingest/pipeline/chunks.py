@@ -1,7 +1,5 @@
 """Creates the chunks of a document for the store, with the indexed version in their metadata."""
 
-from __future__ import annotations
-
 from uuid import UUID, uuid5
 
 from ingest.chunking.chunker import Chunker, Source

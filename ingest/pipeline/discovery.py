@@ -1,7 +1,5 @@
 """Finds the files to ingest. Walks folders in order and records a reason for every entry that it skips."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path

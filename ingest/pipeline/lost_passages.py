@@ -4,8 +4,6 @@ A store loses passages when its volume or folder is lost, when an older snapshot
 deletes them. An older snapshot also brings back documents that were removed since.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Recognizes files that were moved with their folder, so that their documents keep ids, tags, ratings and citations."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence

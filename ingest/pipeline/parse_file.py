@@ -1,7 +1,5 @@
 """Hashes a file, parses it, and checks that it did not change in between."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

@@ -5,8 +5,6 @@ kept. Files are read and parsed ahead in threads while others are embedded. If t
 continues.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing

@@ -5,8 +5,6 @@ file would slow down a repeated ingest. A file that was read less than two secon
 hashed, because some file systems store times with a resolution of two seconds.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reads, parses and chunks files in threads, ahead of the embedding. Uses neither the ledger nor the store."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -5,8 +5,6 @@ every document, even if its file was moved or deleted. The ledger keeps the new 
 process is killed, the collection is unchanged, and the next ingest continues.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 

@@ -5,8 +5,6 @@ folder around it, the `.gitignore` there if it is in a Git repository, and ``lef
 `!` has entries back.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Chunks and embeds documents from the parsed text in the ledger. No file is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Adds the URL of a downloaded file to the metadata of its document."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path, PurePath
 

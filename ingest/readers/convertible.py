@@ -74,7 +74,6 @@ FORMATS = (
         ("application/vnd.ms-cab-compressed",),
         "Unpack it and ingest the folder: cabextract -d FOLDER FILE",
     ),
-    _Format("a recording", ("audio/*", "video/*"), "Ingest a transcript of it as a text file."),
 )
 
 

@@ -1,7 +1,5 @@
 """The Analyst, which computes with the extracted records. The model writes SQL, and DuckDB executes it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter, defaultdict

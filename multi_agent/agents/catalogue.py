@@ -1,7 +1,5 @@
 """The Catalogue, which answers questions about the collection itself by SQL over the list of its documents."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Annotated, ClassVar, Self

@@ -1,7 +1,5 @@
 """The DataInspector, which describes the retrieved passages for the agents that read them."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -1,7 +1,5 @@
 """The FindingsAnalyst, which lists agreements, conflicts and gaps among what earlier steps found."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 

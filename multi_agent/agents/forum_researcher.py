@@ -1,7 +1,5 @@
 """The ForumResearcher, which searches forums, reads threads and answers with quotes from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,6 +13,7 @@ from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.agents.tool_findings import find_with_tools
 from multi_agent.errors import ToolError
+from multi_agent.grounding.written_answer import describe_answer
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.toolbox.granted_tool import LimitedTool, NarrowedTool, OfferedTool
 from multi_agent.toolbox.web import WebSearchInput
@@ -79,7 +78,7 @@ class ForumResearcher(Reader):
         )
         asked = ReaderInputs(question=inputs.question, queries=())
         update = await find_with_tools(self, self._kit, offered, messages, task, asked)
-        self._reasoning = f"{inputs.question} {update.findings[0].synthesis.reasoning}"
+        self._reasoning = describe_answer(inputs.question, update.findings[0].synthesis)
         return update
 
 

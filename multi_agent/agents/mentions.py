@@ -1,7 +1,5 @@
 """Mentions, which finds every passage that has certain words, without a model."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """PatternGenerator: writes extraction strategies and record fields for these passages and this question."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator

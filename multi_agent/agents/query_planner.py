@@ -1,7 +1,5 @@
 """The QueryPlanner, which turns the question or a part of it into new search queries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar, Self
 

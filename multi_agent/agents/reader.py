@@ -27,6 +27,7 @@ from multi_agent.grounding.written_answer import (
     WrittenResponse,
     answers_absence,
     build_synthesis,
+    describe_answer,
     describe_read,
     unread_answer,
 )
@@ -198,7 +199,7 @@ class Reader:
         synthesis, ids = reading.answer, {chunk.id for chunk in reading.read}
         if not synthesis.sufficient and (again or self._hopeless == _UNNAMED):
             synthesis = synthesis.model_copy(update={"hopeless": self._hopeless})
-        self._reasoning = f"{inputs.question} {synthesis.short} {synthesis.found} {synthesis.reasoning}"
+        self._reasoning = describe_answer(inputs.question, synthesis)
         return ContextUpdate(
             chunks=reading.read,
             ranking=tuple(chunk.id for chunk in reading.found if chunk.id in ids),
@@ -336,6 +337,7 @@ class Reader:
             response,
             judged,
             inputs.question,
+            rules,
             evidence=number_evidence(item for each in judged for item in each.statement.evidence),
             looked_for=looked_for,
             found=found,

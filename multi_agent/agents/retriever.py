@@ -1,7 +1,5 @@
 """The Retriever, which searches for passages or scans all of them without a model."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import ClassVar, Literal, Self
 

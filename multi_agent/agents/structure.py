@@ -1,7 +1,5 @@
 """Structure, which reads the pages and the headings of documents without a model."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Sequence
 from typing import ClassVar

@@ -19,6 +19,7 @@ from multi_agent.grounding.written_answer import (
     WrittenResponse,
     answers_absence,
     build_synthesis,
+    describe_answer,
     describe_read,
 )
 from multi_agent.prompt import Prompt
@@ -129,12 +130,13 @@ class Synthesizer:
             response,
             judged,
             context.question,
+            sources.rules,
             evidence=context.evidence,
             computations=sources.computations,
             looked_for=context.looked_for,
             found=describe_read(context.chunks),
         )
-        self._reasoning = synthesis.reasoning
+        self._reasoning = describe_answer("", synthesis)
         return ContextUpdate(synthesis=synthesis)
 
     async def _judge(self, response: WrittenAnswer | ComputedAnswer, sources: _Sources) -> list[Judged]:

@@ -1,7 +1,5 @@
 """Answers a question from tool results. Runs the tool loop, then writes an answer with checked quotes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from multi_agent.agent import AgentKit

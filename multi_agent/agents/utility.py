@@ -1,7 +1,5 @@
 """The Utility agent, which calculates numbers and dates and converts units with tools."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from pydantic import Field
@@ -10,6 +8,7 @@ from base.models import FrozenModel
 from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.agents.tool_findings import find_with_tools
+from multi_agent.grounding.written_answer import describe_answer
 from multi_agent.prompts.show_task import show_task, show_today
 from multi_agent.values.context import ContextUpdate, ResearchContext
 from multi_agent.values.tasks import TaskData
@@ -47,5 +46,5 @@ class Utility(Reader):
         )
         asked = ReaderInputs(question=inputs.question, queries=())
         update = await find_with_tools(self, self._kit, await self._kit.tools(), messages, task, asked)
-        self._reasoning = f"{inputs.question} {update.findings[0].synthesis.reasoning}"
+        self._reasoning = describe_answer(inputs.question, update.findings[0].synthesis)
         return update

@@ -13,6 +13,7 @@ from base.models import FrozenModel
 from multi_agent.agent import AgentCard
 from multi_agent.agents.reader import Reader, ReaderInputs, ReaderOutput
 from multi_agent.agents.tool_findings import find_with_tools
+from multi_agent.grounding.written_answer import describe_answer
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
 from multi_agent.prompts.show_task import show_task, show_today
@@ -80,7 +81,7 @@ class WebResearcher(Reader):
         )
         asked = ReaderInputs(question=inputs.question, queries=queries)
         update = await find_with_tools(self, self._kit, offered, messages, task, asked)
-        self._reasoning = f"{inputs.question} {update.findings[0].synthesis.reasoning}"
+        self._reasoning = describe_answer(inputs.question, update.findings[0].synthesis)
         return update
 
 

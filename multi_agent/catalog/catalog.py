@@ -5,8 +5,6 @@ catalog.add(CustomAgent(name="Lawyer", …))
 catalog.registry()
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Builds agents from catalog entries, with a card, a class, and a prompt with a section for each skill."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -14,6 +12,7 @@ from multi_agent.catalog.entries import CustomAgent, Skill
 from multi_agent.catalog.placeholders import PLACEHOLDERS
 from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.errors import AgentError
+from multi_agent.grounding.written_answer import describe_answer
 from multi_agent.model import Message
 from multi_agent.prompt import OpenPrompt, Prompt
 from multi_agent.values.context import ContextUpdate, Note, ResearchContext, Synthesis
@@ -83,7 +82,7 @@ class FindingsAgent(Reader):
         inputs = ReaderInputs(question=question, queries=())
         update = await find_with_tools(self, kit, await kit.tools(), messages, task, inputs, needs_tools=False)
         synthesis = update.findings[0].synthesis
-        self._reasoning = f"{question} {synthesis.short} {synthesis.found} {synthesis.reasoning}"
+        self._reasoning = describe_answer(question, synthesis)
         return update.model_copy(update={"notes": self._notes(synthesis)})
 
     def _notes(self, synthesis: Synthesis) -> tuple[Note, ...]:

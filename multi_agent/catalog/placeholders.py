@@ -1,7 +1,5 @@
 """The placeholders that the prompt of a custom agent may name, and what replaces them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 

@@ -8,8 +8,6 @@ The files are ``agents/*.toml`` and ``skills/*.toml`` in the home folder. They a
 written. Built-in agents are left to ``catalog.py``.
 """
 
-from __future__ import annotations
-
 import json
 import tomllib
 from dataclasses import dataclass

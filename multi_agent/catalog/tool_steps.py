@@ -3,8 +3,6 @@
 The setting `research.plan_tools` lists the tools. In plans, traces and approvals, the agent has the name of its tool.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Self, cast
 
 from pydantic import Field

@@ -3,8 +3,6 @@
 Every quote must appear verbatim in its passage. Every draft has the tag ``draft``.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Literal

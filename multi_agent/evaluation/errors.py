@@ -1,7 +1,5 @@
 """Errors of question sets, metrics and evaluations."""
 
-from __future__ import annotations
-
 from multi_agent.errors import AgentError
 
 

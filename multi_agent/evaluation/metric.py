@@ -7,8 +7,6 @@ class TokenF1:
         return {"f1": …}
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol

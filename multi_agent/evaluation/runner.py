@@ -4,8 +4,6 @@ A row with the run's id is stored before the run starts, and again when the answ
 between, the run resumes under the same id, and its journal answers the model calls that were already made.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

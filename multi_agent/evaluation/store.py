@@ -1,7 +1,5 @@
 """Stores evaluations, their questions and rows in SQL. An interrupted evaluation can resume from them."""
 
-from __future__ import annotations
-
 import secrets
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

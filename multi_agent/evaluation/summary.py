@@ -1,7 +1,5 @@
 """Summarizes an evaluation over its questions and by tag, and compares two evaluations."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 

@@ -9,7 +9,8 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal, describe_basis, signal_of
-from multi_agent.grounding.judged import Judged
+from multi_agent.grounding.judged import Judged, Statement
+from multi_agent.grounding.support import SupportRules
 from multi_agent.grounding.terms import words_of
 from multi_agent.values.answer import holds, is_partial
 from multi_agent.values.context import AnswerPart, Claim, Computation, Evidence, PartVerdict, Place, Synthesis
@@ -50,6 +51,9 @@ class WrittenResponse(BaseModel, Generic[ClaimT]):
         description='the bare answer in the fewest words, or what comes closest; several divided by "; "'
     )
     claims: list[ClaimT] = Field(description="what answers the question, or comes closest")
+    reasoning: str = Field(
+        default="", description="how what is cited leads to the claims, in one sentence; empty if it states them itself"
+    )
     missing: str = Field(description="how what comes closest differs, or what is missing; empty if nothing")
     sufficient: bool = Field(description="whether the claims answer the question as it was asked")
     layout: Literal["prose", "list", "numbered_list"] = "prose"
@@ -60,6 +64,7 @@ def build_synthesis(
     response: WrittenResponse[Any],
     judged: Sequence[Judged],
     question: str,
+    rules: SupportRules,
     *,
     evidence: tuple[Evidence, ...],
     computations: tuple[Computation, ...] = (),
@@ -89,12 +94,27 @@ def build_synthesis(
         sufficient=sufficient,
         confidence=SHARE_RIGHT[signal],
         basis=describe_basis(signal, judged, computations),
+        explanation=_explanation(response, Statement(response.reasoning.strip(), evidence, computations), rules),
         reasoning=_ABSENT if absent else _reasoning(judged, sufficient=sufficient or partial),
         looked_for=looked_for,
         found=found,
         missing=(missing,) if missing else (),
         parts=parts,
     )
+
+
+def _explanation(response: WrittenResponse[Any], written: Statement, rules: SupportRules) -> str:
+    """Return how the evidence leads to the claims, in the words of the model if the evidence has their figures."""
+    if not written.text:
+        return "The quotes state it." if response.claims and written.evidence and not written.computations else ""
+    judged = rules.judge(written)
+    wrong = judged.contradicted or not judged.stands
+    return f"The explanation of the model was left out. {judged.reason}" if wrong else written.text
+
+
+def describe_answer(question: str, synthesis: Synthesis) -> str:
+    """Return what an agent says about its answer: what was read, how it leads to the claims, and the checks."""
+    return " ".join(filter(None, (question, synthesis.found, synthesis.explanation, synthesis.reasoning)))
 
 
 def _parts(response: WrittenResponse[Any], judged: Sequence[Judged]) -> tuple[AnswerPart, ...]:

@@ -322,8 +322,7 @@ def _said(context: ResearchContext, answer: Synthesis) -> str:
     for message in context.messages:
         if message.type == "reasoning_shared":
             check = next((each for each in checks if each and message.content.endswith(each)), "")
-            said = message.content.removesuffix(check).strip() or " ".join((answer.short, answer.found)).strip()
-            lines.append(f"{message.sender}: {said}")
+            lines.append(f"{message.sender}: {message.content.removesuffix(check).strip()}")
     return "\n".join(dict.fromkeys(lines))
 
 

@@ -4,8 +4,6 @@ Search works best on small passages, but a row needs its table and a sentence it
 the token budget, so that documents of lower rank are read, too. The passages around them take the rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from base.tokens import estimate_tokens

@@ -1,7 +1,5 @@
 """Renders the messages of other agents for an agent's prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import shorten
 

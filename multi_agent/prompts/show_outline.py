@@ -1,7 +1,5 @@
 """Shows how much of each document was read, with outlines that name the sections and pages not read."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby

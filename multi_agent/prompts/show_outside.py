@@ -4,8 +4,6 @@ Such text may be written to mislead a model. This module changes it so that it c
 or of evidence, a header line, a tag or a special token of a model. Quotes keep the original text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from textwrap import shorten

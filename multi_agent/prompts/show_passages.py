@@ -8,8 +8,6 @@ Passages are in reading order within their document. An agent that answers gets 
 next to the question. If many calls read all passages, documents are sorted by name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from html import unescape

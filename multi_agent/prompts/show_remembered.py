@@ -1,7 +1,5 @@
 """Renders memory entries for prompts. The supervisor gets preferences and notes, agents get what worked before."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 

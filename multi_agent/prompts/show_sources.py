@@ -1,7 +1,5 @@
 """Renders the sources that the person allows for the answer, for the prompts of triage and planner."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from multi_agent.prompt import Prompt

@@ -1,7 +1,5 @@
 """The documents of a collection as a table for SQL: what is known of each file, without its contents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 

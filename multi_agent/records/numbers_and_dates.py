@@ -4,8 +4,6 @@
 reading, and report the ambiguity otherwise.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

@@ -10,8 +10,6 @@ environment, that are not deterministic, or that ignore an interrupt (edit dista
 Patterns must be constants for that reason.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -5,8 +5,6 @@ guessed: it is null there, appears as text in an additional column, and is repor
 over the table.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date

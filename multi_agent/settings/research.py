@@ -1,7 +1,5 @@
 """Settings of a run. The defaults are for a laptop with a small local model. Raise them for larger models."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field

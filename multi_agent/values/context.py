@@ -230,7 +230,8 @@ class Synthesis(FrozenModel):
     sufficient: bool
     confidence: float = Field(ge=0, le=1)
     basis: str = Field(default="", description="what the answer rests on, in words; empty in older runs")
-    reasoning: str
+    explanation: str = Field(default="", description="how the evidence leads to the claims, in words of the model")
+    reasoning: str = Field(description="the result of the checks, in words")
     looked_for: tuple[str, ...]
     found: str
     missing: tuple[str, ...]

@@ -1,7 +1,5 @@
 """Reports: what a request asks for, and the sections of the answer."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

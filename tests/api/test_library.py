@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import CompactAndRefine
 
 from api.errors import UsageError
 from api.library import EVENT_TYPES, Home, open_home
@@ -65,6 +69,24 @@ def test_a_failing_listener_is_logged_and_not_fatal(home: Home, caplog: pytest.L
     assert "IndexError" in caplog.text
 
 
+def test_a_collection_is_a_retriever_and_a_query_engine_of_llama_index(home: Home) -> None:
+    retriever = home.retriever("papers", limit=1)
+    [found] = retriever.retrieve("Borea frost")
+    assert found.text == home.search("Borea frost", "papers")[0].chunk.reading_text
+    assert (found.metadata["document"], found.score) == ("pumps.md", home.search("Borea frost")[0].score)
+
+    response = asyncio.run(home.query_engine("papers", mode="fast").aquery(QUESTION))
+    assert "-25 °C" in str(response)
+    assert [(node.text, node.metadata["document"]) for node in response.source_nodes] == [
+        ("The Borea 12 works down to -25 °C.", "pumps.md")
+    ]
+    assert response.metadata["status"] == "answered"
+    assert home._candor.trace.run(response.metadata["run_id"]).status == "answered"
+    # LlamaIndex's own engine combines passages of the retriever with any of its models.
+    nodes = RetrieverQueryEngine(retriever, CompactAndRefine(llm=MockLLM())).query(QUESTION).source_nodes
+    assert [node.metadata["document"] for node in nodes] == ["pumps.md"]
+
+
 def test_wrong_arguments_are_named(home: Home) -> None:
     with pytest.raises(UsageError, match=r"Unknown event type 'plans'.*plan_made"):
         home.subscribe("plans", print)
@@ -76,5 +98,5 @@ def test_wrong_arguments_are_named(home: Home) -> None:
 
 def test_the_page_uses_what_there_is(home: Home) -> None:
     used = set(re.findall(r"\bhome\.(\w+)\(", PAGE.read_text()))
-    assert used == {"ingest", "search", "subscribe", "research"}
+    assert used == {"ingest", "search", "subscribe", "research", "retriever", "query_engine"}
     assert all(callable(getattr(home, name)) for name in used)

@@ -48,8 +48,8 @@ def role_of(request: Request) -> str:
 class Panel:
     """A responder for ``ScriptedEndpoint``: ``Panel("2:01:53", roles={SYNTHESIS: my_synthesizer})``."""
 
-    def __init__(self, *quotes: str, roles: dict[str, Role] | None = None) -> None:
-        self._quotes = quotes
+    def __init__(self, *quotes: str, roles: dict[str, Role] | None = None, explains: str = "") -> None:
+        self._quotes, self.explains = quotes, explains
         self._roles = roles or {}
         self._claimed: list[str] = []
 
@@ -99,12 +99,13 @@ class Panel:
     def _reading(self, request: Request) -> dict[str, Any]:
         found = self._found(request)
         claims = [{"sentences": [number], "text": f"It says so: {text}"} for number, text in found.items()]
-        return synthesis(claims, sufficient=bool(found), short=next(iter(found.values()), ""))
+        written = synthesis(claims, sufficient=bool(found), short=next(iter(found.values()), ""))
+        return {**written, "reasoning": self.explains}
 
     def _synthesis(self, request: Request) -> dict[str, Any]:
         evidence = _EVIDENCE.findall(request.messages[1]["content"])
         claims = [{"text": f"It says so: {text}", "evidence": [int(number)]} for number, text in evidence]
-        return synthesis(claims, sufficient=bool(claims))
+        return {**synthesis(claims, sufficient=bool(claims)), "reasoning": self.explains}
 
 
 def passages_of(request: Request) -> list[tuple[str, dict[int, str]]]:

@@ -1,7 +1,5 @@
 """An open collection of the embedded store. ``qdrant_schema.py`` defines its payloads and filters."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from array import array

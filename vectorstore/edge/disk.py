@@ -1,7 +1,5 @@
 """Disk space and disk errors of the embedded store, and the file with the specification of a collection."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

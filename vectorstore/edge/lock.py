@@ -4,8 +4,6 @@ Only one process may open a collection. Qdrant Edge detects a second process too
 the next flush of the first process fails.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

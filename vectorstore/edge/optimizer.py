@@ -11,8 +11,6 @@ The copy lacks what was written to the shard since. All of it is in the shard's 
 not flushed. The copy gets this log, and the engine replays it when it loads the copy.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -3,8 +3,6 @@
 Qdrant Edge, its errors and its files appear only here, in ``collection.py`` and in ``optimizer.py``.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -7,8 +7,6 @@ FOLDER/papers/changes           the number of chunks that changed since the inde
 FOLDER/papers.lock, .owner      see lock.py
 """
 
-from __future__ import annotations
-
 import shutil
 from contextlib import ExitStack
 from pathlib import Path

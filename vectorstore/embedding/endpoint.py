@@ -4,8 +4,6 @@ The clients send the requests. ``EndpointEmbedder`` adds the texts that the mode
 and the checks of what comes back.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

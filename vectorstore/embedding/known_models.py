@@ -1,7 +1,5 @@
 """What known embedding models expect (``known_models.toml``): texts before queries and passages, and their window."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from pathlib import Path

@@ -5,8 +5,6 @@ passages in half the time. The model is BERT's encoder with mean pooling (Devlin
 2019).
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 ``import openvino`` starts a process that reports the import to Google Analytics, and so does a conversion.
 """
 
-from __future__ import annotations
-
 import sys
 
 

@@ -4,8 +4,6 @@ Several processes share a server and a database. If they used the same collectio
 delete or replace documents that it does not know.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 

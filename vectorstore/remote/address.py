@@ -7,8 +7,6 @@ the user can read. The file remains after the service is killed. Then nothing li
 the collections themselves.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

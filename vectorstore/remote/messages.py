@@ -3,8 +3,6 @@
 ``base/rpc.py`` describes the frames. Vectors travel as float32 in the body, results as JSON in the body.
 """
 
-from __future__ import annotations
-
 import math
 from multiprocessing.connection import Connection
 from typing import Annotated, Literal

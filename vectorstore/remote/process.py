@@ -4,8 +4,6 @@ Python threads of one process share one interpreter lock. In a process of its ow
 service, which handles the events of runs. docs/concurrency.md has the measurements.
 """
 
-from __future__ import annotations
-
 import logging
 import signal
 import socket

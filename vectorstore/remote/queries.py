@@ -1,7 +1,5 @@
 """Embeds queries in the search process of the service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from vectorstore.embedding.model_folder import BUNDLE_LANGUAGES

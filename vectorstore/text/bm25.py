@@ -10,8 +10,6 @@ and the few passages that contain them would rank first.
 The encoder computes term frequency and length; the index computes the inverse document frequency (IDF).
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence

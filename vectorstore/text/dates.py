@@ -3,8 +3,6 @@
 The names of months come from Unicode CLDR, in English and in the language of the text. Owns all use of Babel here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import suppress

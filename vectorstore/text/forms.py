@@ -12,8 +12,6 @@ Every form is one word for the encoder. Passages get the forms of their words, a
 spellings meet in a form that they share. Signs between two digits are named, because 3/4 is not 34.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The number of chunks per language of a collection, cached because each search needs it."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

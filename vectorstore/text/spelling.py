@@ -5,8 +5,6 @@ forms of one word. The passages that have one of them tell which exist, so no li
 Source of the edits: Peter Norvig, "How to Write a Spelling Corrector", 2007.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -4,8 +4,6 @@ The names and figures of 41 columns fill a passage, and all passages of such a t
 words are indexed in full, and their text is kept in full to be read and quoted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby

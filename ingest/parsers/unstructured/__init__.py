@@ -21,6 +21,7 @@ from ingest.parsers.unstructured import spacy_stub
 from ingest.reader import ParserOptions
 from ingest.readers.markup.element_writer import words
 from ingest.readers.markup.tree import html_tree
+from ingest.readers.shared import unstructured_library  # noqa: F401
 from ingest.readers.shared.document_builder import DocumentBuilder
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 ``figures.py`` and ``model_facts.py`` implement both.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePath

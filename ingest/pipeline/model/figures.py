@@ -5,8 +5,6 @@ and the model, and records the positions in the metadata. ``separate_description
 so that no chunk mixes text of the document with text of the model.
 """
 
-from __future__ import annotations
-
 import mimetypes
 from collections.abc import Iterator
 from pathlib import Path, PurePath

@@ -3,8 +3,6 @@
 ``ingest/facts/stated.py`` drops facts that their line does not confirm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Measures whether a question was answered: wholly, in part, not at all, or after asking back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

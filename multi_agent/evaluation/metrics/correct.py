@@ -1,7 +1,5 @@
 """Compares the answer with the accepted ones by type: number, date, list, yes or no, or text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import ClassVar

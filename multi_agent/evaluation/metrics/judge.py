@@ -1,7 +1,5 @@
 """Metrics of a model: it grades answers, and judges whether quotes support the claims that cite them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 

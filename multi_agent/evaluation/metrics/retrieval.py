@@ -1,7 +1,5 @@
 """Retrieval quality: recall, reciprocal rank and nDCG of documents, pages and passages, by ir-measures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 

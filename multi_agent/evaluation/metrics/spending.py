@@ -1,7 +1,5 @@
 """The usage of a run, and the faults in its responses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

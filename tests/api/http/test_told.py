@@ -18,6 +18,7 @@ from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService
 from support.waiting import LIMIT_S
 
+HOW = "Its limit of -25 °C is the lowest temperature at which it works."
 STEPS = (("find", "Retriever"), ("look", "DataInspector"), ("extract", "Extractor"), ("answer", "Synthesizer"))
 
 
@@ -30,7 +31,7 @@ def panel() -> Panel:
         return fast(request)
 
     scan = json.dumps(plan(*STEPS, method="scan", documents=["pumps.md"]))
-    return Panel("-25 °C", roles={PLANNER: lambda _: scan, TRIAGE: triage})
+    return Panel("-25 °C", roles={PLANNER: lambda _: scan, TRIAGE: triage}, explains=HOW)
 
 
 @pytest.fixture
@@ -73,14 +74,28 @@ def test_the_reasoning_is_what_the_agents_said_beside_the_result_of_the_checks(h
     assert [line.partition(":")[0] for line in lines] == ["Retriever", "DataInspector", "Extractor", "Synthesizer"]
     assert lines[1] == "DataInspector: prose. Easy to read."
     assert lines[2].startswith("Extractor: Read 1 passage in 1 call")
-    assert lines[3] == "Synthesizer: Read 1 passage of pumps.md."
+    assert lines[3] == f"Synthesizer: Read 1 passage of pumps.md. {HOW}"
     assert answer["checks"].startswith("Not checked: “It says so"), answer["checks"]
     assert answer["checks"] not in answer["reasoning"]
 
     quick = ask(http, QUESTION, "fast")
-    assert quick["reasoning"].startswith(f"Reader: {QUESTION}"), quick["reasoning"]
+    assert quick["reasoning"] == f"Reader: {QUESTION} Read 2 passages of soup.txt, pumps.md. {HOW}"
     assert quick["checks"].startswith("Not checked: “It says so"), quick["checks"]
     assert quick["checks"] not in quick["reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("", "The quotes state it."),
+        ("It also works at -40 °C.", "The explanation of the model was left out. “- 40 °c” stands against “- 25 °c”."),
+    ],
+)
+def test_the_reasoning_of_the_model_has_no_figure_that_its_quotes_lack(
+    http: httpx.Client, panel: Panel, written: str, told: str
+) -> None:
+    panel.explains = written
+    assert ask(http, QUESTION, "fast")["reasoning"].endswith(told)
 
 
 @pytest.mark.parametrize("mode", ["high", "fast"])

@@ -247,6 +247,12 @@ def test_unstructured_distinguishes_titles_without_a_download(tmp_path: Path, mo
     ]
 
 
+def test_unstructured_reports_nothing_to_its_makers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    telemetry = pytest.importorskip("unstructured.telemetry")
+    monkeypatch.setattr(telemetry, "_schedule_delivery", lambda _: pytest.fail("a report"))
+    load_parser("unstructured").parse(write(tmp_path / "a.txt", "The pump was replaced in March."))
+
+
 def test_a_missing_parser_names_its_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ingest.parsers.unstructured.find_spec", lambda name: None)
     with pytest.raises(UnknownParser, match=r"pip install 'unstructured\["):
