@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import CollectionLocked
 from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.remote.address import ServiceAddress, read_address
 from vectorstore.remote.client import RemoteStore, ServiceGone
-from vectorstore.store import Collection, T, VectorStore
+from vectorstore.store import Collection, VectorStore
+
+T = TypeVar("T")
 
 
 class EmbeddedStore(VectorStore):
