@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,7 +23,8 @@ from support.postgres import PostgresServer, find_binaries, restartable_server
 from support.replies import Protocol, Responder
 from support.schema import copy_schema
 from support.scripted_endpoint import ScriptedEndpoint
-from vectorstore.embedding.embedder import Embedder, make_embedder
+from vectorstore.embedding.bundled import BundledEmbedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.settings import EmbeddingSettings
 
 # No limit of time per example, and none for generating them: the machine may be slow or busy.
@@ -67,8 +69,10 @@ def _no_network_and_no_user_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 @pytest.fixture(scope="session")
 def embedder() -> Embedder:
-    """The default model, computed by PyTorch, which is installed everywhere."""
-    return make_embedder(EmbeddingSettings(precision="float32", backend="torch"))
+    """The default model, computed by NumPy for every passage: PyTorch takes 600 MB, and 10 s of CPU time to import."""
+    loaded = BundledEmbedder(EmbeddingSettings(precision="float32"))
+    loaded._left_to_numpy = sys.maxsize
+    return loaded
 
 
 @pytest.fixture

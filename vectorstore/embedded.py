@@ -8,13 +8,16 @@ because a command that opens a collection locks it. If no service runs, a comman
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from vectorstore.edge.store import EdgeStore
 from vectorstore.errors import CollectionLocked
 from vectorstore.models import CollectionSpec, UnreadableCollection
 from vectorstore.remote.address import ServiceAddress, read_address
 from vectorstore.remote.client import RemoteStore, ServiceGone
-from vectorstore.store import Collection, T, VectorStore
+from vectorstore.store import Collection, VectorStore
+
+T = TypeVar("T")
 
 
 class EmbeddedStore(VectorStore):

@@ -8,13 +8,13 @@ is rare only if all of them together have it in few passages. The names of docum
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, names_in, select
 from vectorstore.qdrant_schema import rank
 from vectorstore.ranking import DEPTH, DIGITS, Scores, rarity, with_attention
-from vectorstore.store import EVERYTHING, Query, Searchable, T
+from vectorstore.store import EVERYTHING, Query, Searchable
 from vectorstore.text.bm25 import Bm25Encoder, QueryWord
 
 
@@ -101,15 +101,17 @@ class JoinedCollections:
             total.update(part.languages(exact=exact))
         return dict(total)
 
-    def consistent_read(self, read: Callable[[Searchable], T]) -> T:
-        """Return ``read(view)``, where the view shows each collection as of one moment."""
-        return self._read(tuple(self._parts), {}, read)
+    def moments(self) -> Iterator[Searchable]:
+        """Yield views that show each collection as of one moment."""
+        return self._moments(tuple(self._parts), {})
 
-    def _read(self, names: Sequence[str], views: Mapping[str, Searchable], read: Callable[[Searchable], T]) -> T:
+    def _moments(self, names: Sequence[str], views: Mapping[str, Searchable]) -> Iterator[Searchable]:
         if not names:
-            return read(JoinedCollections(views))
+            yield JoinedCollections(views)
+            return
         name, *others = names
-        return self._parts[name].consistent_read(lambda view: self._read(others, {**views, name: view}, read))
+        for view in self._parts[name].moments():
+            yield from self._moments(others, {**views, name: view})
 
     def _by_words(self, mode: SearchMode) -> SearchMode:
         if mode is SearchMode.MEANING:

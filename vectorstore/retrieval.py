@@ -59,8 +59,8 @@ class Retriever:
         """
         queries = list(dict.fromkeys(queries))
         depth = max(limit, reranker.candidates) if reranker else limit
-        read = self.collection.consistent_read
-        rankings = read(lambda view: [self._search(view, query, depth, where, mode) for query in queries])
+        for view in self.collection.moments():
+            rankings = [self._search(view, query, depth, where, mode) for query in queries]
         if reranker:
             ranked = zip(queries, rankings, strict=True)
             rankings = [self.rerank(reranker, query, hits)[:limit] for query, hits in ranked]
@@ -94,7 +94,9 @@ class Retriever:
 
     def mentions(self, words: Sequence[str], where: ChunkFilter = EVERYTHING) -> list[Chunk]:
         """Return every selected chunk that has one of the words or phrases, in order of document name and position."""
-        return self.collection.consistent_read(lambda view: WantedWords(words).find(view, where))
+        for view in self.collection.moments():
+            found = WantedWords(words).find(view, where)
+        return found
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Yield every selected chunk, in order of document name and position."""
@@ -110,8 +112,8 @@ class Retriever:
             for document, wanted in positions.items()
             for window in _windows(sorted(wanted))
         ]
-        read = self.collection.consistent_read
-        found = read(lambda view: [chunk for where in windows for chunk in view.scan(where)])
+        for view in self.collection.moments():
+            found = [chunk for where in windows for chunk in view.scan(where)]
         return sorted(_of_same_versions(found, chunks), key=lambda chunk: (chunk.name, chunk.document_id, chunk.index))
 
     def language_note(self, query: str) -> str:

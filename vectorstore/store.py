@@ -9,7 +9,7 @@ with store.create(CollectionSpec(name="papers", embedding_model="m", dimension=3
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ import numpy.typing as npt
 from vectorstore.errors import CollectionNotFound
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, UnreadableCollection
 
-T = TypeVar("T")
 Vectors = npt.NDArray[np.float32]
 EVERYTHING = ChunkFilter()
 
@@ -63,10 +62,10 @@ class Searchable(Protocol):
         """
         ...
 
-    def consistent_read(self, read: Callable[[Searchable], T]) -> T:
-        """Return ``read(view)``, where the view shows the collection as of one moment.
+    def moments(self) -> Iterator[Searchable]:
+        """Yield a view of the collection as of one moment, and another one if the collection changed while it was read.
 
-        ``read`` is called again if the collection changed in between.
+        What was read from the last view is consistent.
         """
         ...
 
@@ -98,9 +97,9 @@ class Collection(Searchable, Protocol):
         """Return the ids that no chunk has, in the given order."""
         ...
 
-    def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return ``read(view)``, as of one moment. Only wrappers that hide chunks read more than once."""
-        return read(self)
+    def moments(self) -> Iterator[Searchable]:
+        """Yield the collection itself. Only wrappers that hide chunks yield views, and more than one."""
+        yield self
 
     def optimize(
         self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False

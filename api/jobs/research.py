@@ -227,29 +227,22 @@ class Runs(JobHandler):
 
     async def run(self, job: ActiveJob) -> JsonValue:
         """Start or resume the run."""
-        await self._research(job)
-        run = await asyncio.to_thread(self._trace.run, job.spec.id)
-        return {"run_id": run.run_id, "status": run.status}
-
-    async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
-        """Store the end of the run, with the reason."""
-        await asyncio.to_thread(self._create_run, spec, Request.model_validate_json(spec.content))
-        if not (await asyncio.to_thread(self._trace.run, spec.id)).ended:
-            await self._abort(spec.id, status, reason)
-
-    async def _research(self, job: ActiveJob) -> None:
         spec, run_id = job.spec, job.spec.id
         request = Request.model_validate_json(spec.content)
         try:
             async with self._database_slot:
                 await asyncio.to_thread(self._create_run, spec, request)
-                if (await asyncio.to_thread(self._trace.run, run_id)).ended:
-                    return  # the process was killed after the run ended and before its job did
-                limited = await asyncio.to_thread(self._limited_request, spec, request)
-            library = await asyncio.to_thread(self._pool.library, spec.collection)
-            async with self._database_slot:
-                orchestrator = await asyncio.to_thread(self._panel.orchestrator, library, self._make_models(), spec.key)
-            await orchestrator.research(limited, self.publish, run_id=run_id, pausing=job.is_paused)
+                run = await asyncio.to_thread(self._trace.run, run_id)
+                if not run.ended:  # otherwise the process was killed after the run ended and before its job did
+                    request = await asyncio.to_thread(self._limited_request, spec, request)
+            if not run.ended:
+                library = await asyncio.to_thread(self._pool.library, spec.collection)
+                async with self._database_slot:
+                    orchestrator = await asyncio.to_thread(
+                        self._panel.orchestrator, library, self._make_models(), spec.key
+                    )
+                await orchestrator.research(request, self.publish, run_id=run_id, pausing=job.is_paused)
+                run = await asyncio.to_thread(self._trace.run, run_id)
         except (AgentError, StoreError) as error:  # for example: its saved plan was deleted meanwhile
             await self.on_abort(spec, JobStatus.FAILED, str(error))
             raise JobFailed(str(error)) from error
@@ -259,6 +252,13 @@ class Runs(JobHandler):
             raise
         finally:
             self.release(run_id)
+        return {"run_id": run.run_id, "status": run.status}
+
+    async def on_abort(self, spec: JobSpec, status: JobStatus, reason: str) -> None:
+        """Store the end of the run, with the reason."""
+        await asyncio.to_thread(self._create_run, spec, Request.model_validate_json(spec.content))
+        if not (await asyncio.to_thread(self._trace.run, spec.id)).ended:
+            await self._abort(spec.id, status, reason)
 
     def _limited_request(self, spec: JobSpec, request: Request) -> Request:
         limits = self._callers.find(spec.key).limits

@@ -12,7 +12,7 @@ from ingest.ledger.ledger import Ledger
 from ingest.ledger.records import INDEX_VERSION, DocumentRecord, DocumentSummary
 from vectorstore.errors import PassagesLost
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
-from vectorstore.store import EVERYTHING, Collection, Query, T, Vectors
+from vectorstore.store import EVERYTHING, Collection, Query, Searchable, Vectors
 
 _DOCUMENTS = 1_000  # removed per transaction and request to the store
 
@@ -40,21 +40,26 @@ class LiveCollection(Collection):
 
     def search(self, mode: SearchMode, query: Query, limit: int, where: ChunkFilter = EVERYTHING) -> list[Hit]:
         """Return the best ``limit`` chunks of the live versions."""
-        return self.consistent_read(lambda now: now.search(mode, query, limit, where))
+        for now in self.moments():
+            found = now.search(mode, query, limit, where)
+        return found
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         """Iterate over the selected chunks of the live versions. All are read before the first is returned."""
-        found = self.consistent_read(lambda now: list(now.scan(where)))
+        for now in self.moments():
+            found = list(now.scan(where))
         if not found:
             self._require_passages(where)
         return iter(found)
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         """Count the selected documents and chunks of the live versions."""
-        return self.consistent_read(lambda now: now.count(where))
+        for now in self.moments():
+            counts = now.count(where)
+        return counts
 
-    def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        """Return the result of ``read`` on a consistent state of the live versions.
+    def moments(self) -> Iterator[Searchable]:
+        """Yield views of the live versions until nothing changed while one was read.
 
         If an ingest publishes a document during the read, the read can return two versions of it, or none. The read is
         repeated until the ledger's change counter is the same before and after it. A comparison of the hidden versions
@@ -63,8 +68,7 @@ class LiveCollection(Collection):
         name, counter = self.spec.collection, -1
         while counter != (current := self._ledger.changes(name)):
             counter, hidden = current, tuple(sorted(self._ledger.hidden(name)))
-            found = read(_Snapshot(self._collection, self._ledger, hidden))
-        return found
+            yield _Snapshot(self._collection, self._ledger, hidden)
 
     def upsert(self, chunks: Sequence[Chunk], vectors: Vectors) -> None:
         """Write chunks with their vectors."""
@@ -124,8 +128,8 @@ class _Snapshot(LiveCollection):
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         return self._collection.count(self._live(where))
 
-    def consistent_read(self, read: Callable[[Collection], T]) -> T:
-        return read(self)
+    def moments(self) -> Iterator[Searchable]:
+        yield self
 
     def _live(self, where: ChunkFilter) -> ChunkFilter:
         return where.model_copy(update={"without": {**where.without, INDEX_VERSION: self._hidden}})

@@ -23,6 +23,7 @@ from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SCRIPT, RunningService, model
 from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder, make_embedder
+from vectorstore.settings import EmbeddingSettings
 
 
 class Result(NamedTuple):
@@ -43,9 +44,12 @@ _load_once = cache(make_embedder)
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], embedder: Embedder) -> Run:
     """``run("ask", "Why?", "--json")``. All commands share the loaded embedding models."""
-    monkeypatch.setattr("vectorstore.embedding.embedder.make_embedder", _load_once)
+    monkeypatch.setattr(
+        "vectorstore.embedding.embedder.make_embedder",
+        lambda settings: embedder if settings == EmbeddingSettings() else _load_once(settings),
+    )
 
     def call(*arguments: str | Path) -> Result:
         monkeypatch.setattr(sys, "argv", ["candor", *map(str, arguments)])

@@ -121,7 +121,7 @@ def test_counts_languages_and_specification_cover_all(joined: JoinedCollections,
     assert (joined.count().documents, joined.count().chunks) == (6, 6)
     assert sum(joined.languages().values()) == 6
     assert (joined.spec.name, joined.spec.embedding_model) == ("mail+papers", embedder.model)
-    assert joined.consistent_read(lambda view: view.count()) == joined.count()
+    assert [view.count() for view in joined.moments()] == [joined.count()]
 
 
 def test_a_file_in_two_collections_is_found_once(opener: Opener, embedder: Embedder) -> None:

@@ -10,10 +10,9 @@ import pytest
 
 from support.chunks import make_chunk
 from vectorstore.edge.store import EdgeStore
-from vectorstore.embedding.embedder import Embedder, make_embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, Hit, SearchMode
 from vectorstore.retrieval import Retriever, merge
-from vectorstore.settings import EmbeddingSettings
 
 PASSAGES = [
     "The Borea 12 heat pump still works at 25 degrees below zero.",
@@ -22,11 +21,6 @@ PASSAGES = [
     "Revenue in the third quarter rose by four percent.",
     "Cold-climate compressors are more expensive.",
 ]
-
-
-@pytest.fixture(scope="module")
-def embedder() -> Embedder:
-    return make_embedder(EmbeddingSettings())
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -16,17 +14,20 @@ from support.launching.launcher import PACKAGE as AGENTS
 from support.viewer import OpenPage, Site, ask
 
 
-@pytest.fixture
-def launching(site: Site) -> Iterator[Site]:
-    """Yield the service with an agent that calls the dangerous tool ``launch``."""
-    site.stop()
-    site.start(
+@pytest.fixture(scope="module")
+def restarted(served: Site) -> Site:
+    """The service with an agent that calls the dangerous tool ``launch``, for all tests of this module."""
+    served.stop()
+    served.start(
         tools=ToolSettings(packages=(TOOLS,)), research=ResearchSettings(agent_packages=(AGENTS,), sources=("tools",))
     )
+    return served
+
+
+@pytest.fixture
+def launching(restarted: Site, site: Site) -> Site:
     site.responder = rounds(calls(("launch", {"what": "rocket"})), last=report("Reported."))
-    yield site
-    site.stop()
-    site.start()
+    return restarted
 
 
 def request_launch(page: Page) -> Locator:

@@ -23,7 +23,7 @@ from pydantic_core import to_json
 from base.rpc import keeps_type, receive, to_failure
 from vectorstore.embedding.embedder import QueryEmbedder
 from vectorstore.errors import StoreUnavailable
-from vectorstore.models import CollectionSpec, Hit
+from vectorstore.models import CollectionSpec
 from vectorstore.qdrant_schema import require_same_spec
 from vectorstore.remote.address import ServiceAddress
 from vectorstore.remote.messages import (
@@ -229,17 +229,15 @@ class _Conversation:
     def run(self) -> None:
         """Answer requests until the connection ends. Raises OSError, EOFError when the client has ended."""
         while True:
-            self._answer(*receive(self._connection))
-
-    def _answer(self, header: bytes, body: bytes) -> None:
-        request = REQUEST.validate_json(header)
-        results = self._execute(request, body)
-        while result := self._next(results, self._turn(request)):
-            try:
-                send(self._connection, *result)
-            except StoreUnavailable as error:  # the message is too large
-                send(self._connection, Reply(failure=to_failure(error)))
-                return
+            header, body = receive(self._connection)
+            request = REQUEST.validate_json(header)
+            results = self._execute(request, body)
+            while result := self._next(results, self._turn(request)):
+                try:
+                    send(self._connection, *result)
+                except StoreUnavailable as error:  # the message is too large
+                    send(self._connection, Reply(failure=to_failure(error)))
+                    break
 
     def _turn(self, request: Request) -> AbstractContextManager[None]:
         """Return the turn in which to compute the next result of a request."""
@@ -279,7 +277,8 @@ class _Conversation:
                 if self._collection is None:
                     raise ValueError("no collection is open")
                 if isinstance(request, Search) and request.embeds:
-                    yield _json(_rank(Retriever(self._collection, load_embedder()), request))
+                    retriever = Retriever(self._collection, load_embedder())
+                    yield _json(retriever.search([request.text], request.limit, request.where, request.mode))
                 else:
                     yield from _use(self._collection, request, body)
 
@@ -289,10 +288,6 @@ def _embed(embedder: QueryEmbedder, request: Embed) -> bytes:
         return to_body(embedder.embed_query(request.text))
     attention = embedder.attention(request.text)
     return b"" if attention is None else to_body(attention)
-
-
-def _rank(retriever: Retriever, request: Search) -> list[Hit]:
-    return retriever.search([request.text], request.limit, request.where, request.mode)
 
 
 def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Iterator[Result]:

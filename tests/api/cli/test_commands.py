@@ -42,15 +42,17 @@ def leaves() -> Iterator[tuple[str, Any]]:
 
 
 def test_commands_come_first_and_groups_after_them() -> None:
-    assert list(COMMANDS) == [
+    single = COMMANDS.keys() - set(GROUPS)
+    assert list(COMMANDS) == [*sorted(single), *sorted(GROUPS)]
+    assert single >= {
         "adopt", "ask", "backup", "chat", "compare", "demo", "doctor", "drop", "export", "fork", "ingest", "mcp",
-        "move", "rate", "replay", "report", "restore", "search", "serve", "show", "trace", "worker", *GROUPS,
-    ]  # fmt: skip
-    assert GROUPS == [
+        "move", "rate", "replay", "report", "restore", "search", "serve", "show", "trace", "worker",
+    }  # fmt: skip
+    assert set(GROUPS) >= {
         "agents", "approvals", "audit", "documents", "eval", "keys", "memories", "plans", "runs", "skills", "sources",
         "table", "tools", "users",
-    ]  # fmt: skip
-    assert set(COMMANDS["eval"].commands) == {
+    }  # fmt: skip
+    assert COMMANDS["eval"].commands.keys() >= {
         "calibrate", "from-ratings", "compare", "draft", "init", "list", "report", "resume", "rm", "run", "show",
     }  # fmt: skip
 

@@ -47,12 +47,12 @@ def stating(document: ParsedDocument, **facts: str | tuple[str, str]) -> ParsedD
 
 @pytest.mark.parametrize("joint", ["\u200b", "\u2060", "\u00ad", "\ufeff", "\u30fc", "x"])
 def test_words_without_spaces_make_no_endless_chunk(chunk: Callable[..., list[Chunk]], joint: str) -> None:
-    text = joint.join(["pump"] * 10_000)
+    text = joint.join(["pump"] * 1_000)
     table = f"| {text} | b |\n|---|---|\n| 1 | 2 |\n| 3 | {text} |"
     for document in (text, f"# Pumps\n\n{text}", table):
         chunks = chunk(document)
         assert max(len(each.embedded_text) for each in chunks) <= 64 * (LETTERS_PER_TOKEN + 1)
-        assert sum(len(each.text) for each in chunks) >= 40_000
+        assert sum(len(each.text) for each in chunks) >= 4_000
 
 
 # Properties of all documents

@@ -12,10 +12,9 @@ import pytest
 from ingest.chunking.chunker import Chunker, Source
 from ingest.parser import load_parser
 from vectorstore.edge.store import EdgeStore
-from vectorstore.embedding.embedder import make_embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import Chunk, CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
-from vectorstore.settings import EmbeddingSettings
 
 ROWS, COLUMNS = 200, 41
 
@@ -35,16 +34,13 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def chunks(table: Path) -> list[Chunk]:
+def chunks(table: Path, embedder: Embedder) -> list[Chunk]:
     source = Source(document_id="1", path=str(table), name=table.name, version="0" * 64)
-    return Chunker(make_embedder(EmbeddingSettings()).count_tokens, 254).chunk(
-        load_parser("default").parse(table), source
-    )
+    return Chunker(embedder.count_tokens, 254).chunk(load_parser("default").parse(table), source)
 
 
 @pytest.fixture(scope="module")
-def retriever(chunks: list[Chunk], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
-    embedder = make_embedder(EmbeddingSettings())
+def retriever(chunks: list[Chunk], embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
     spec = CollectionSpec(name="wide", embedding_model=embedder.model, dimension=embedder.dimension, chunking="c")
     with EdgeStore(tmp_path_factory.mktemp("store")).create(spec) as collection:
         collection.upsert(chunks, embedder.embed_passages([chunk.embedded_text for chunk in chunks]))

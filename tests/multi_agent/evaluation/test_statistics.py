@@ -83,8 +83,8 @@ def test_the_false_positive_rate_is_at_most_the_level(monkeypatch: pytest.Monkey
     monkeypatch.setattr(statistics, "RESAMPLES", 99)  # only for the interval; the test is exact here
     rng, found = np.random.default_rng(5), 0
     for _ in range(300):
-        first, second = rng.random(12), rng.random(12)
-        found += compare([str(i) for i in range(12)], first.tolist(), second.tolist()).p_value <= 0.05
+        first, second = rng.random(9), rng.random(9)
+        found += compare([str(i) for i in range(9)], first.tolist(), second.tolist()).p_value <= 0.05
     assert found / 300 <= 0.08
 
 
@@ -99,8 +99,9 @@ def test_a_difference_of_shares_has_bonett_and_prices_interval() -> None:
 
 
 @pytest.mark.parametrize("n", [8, 20, 60])
-def test_intervals_of_differences_have_95_percent_coverage(n: int) -> None:
+def test_intervals_of_differences_have_95_percent_coverage(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """10 % of the questions get better, 5 % get worse."""
+    monkeypatch.setattr(statistics, "_PATTERNS", 9)  # only for the p-value
     rng, held = np.random.default_rng(13), 0
     for _ in range(400):
         drawn = rng.random(n)

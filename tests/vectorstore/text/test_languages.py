@@ -12,10 +12,9 @@ from py3langid.langid import LanguageIdentifier
 from support.chunks import make_chunk
 from vectorstore.edge.collection import EdgeCollection
 from vectorstore.edge.store import EdgeStore
-from vectorstore.embedding.embedder import make_embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import ChunkFilter, CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
-from vectorstore.settings import EmbeddingSettings
 from vectorstore.text import languages
 from vectorstore.text.bm25 import Bm25Encoder
 from vectorstore.text.languages import LANGUAGE, detect, detect_query
@@ -105,8 +104,7 @@ def test_length_can_outweigh_frequency() -> None:
     assert weight("pump", *others[:50]) > weight("pump", "pump", *others)
 
 
-def test_bm25_hits_come_first_in_unsupported_languages(tmp_path: Path) -> None:
-    embedder = make_embedder(EmbeddingSettings())
+def test_bm25_hits_come_first_in_unsupported_languages(tmp_path: Path, embedder: Embedder) -> None:
     chunks = [
         make_chunk(text, document=f"/docs/{language}.md", metadata={LANGUAGE: language})
         for language, text in PASSAGES.items()
@@ -132,7 +130,7 @@ def test_bm25_hits_come_first_in_unsupported_languages(tmp_path: Path) -> None:
         assert "zh" not in collection.languages()
 
 
-def test_a_search_does_not_count_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_does_not_count_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: Embedder) -> None:
     """Exact counts read all chunks: 110 ms of a search in 1,000,000."""
     counts: list[bool] = []
     count = EdgeCollection.languages
@@ -142,7 +140,6 @@ def test_a_search_does_not_count_exactly(tmp_path: Path, monkeypatch: pytest.Mon
         return count(self, exact=exact)
 
     monkeypatch.setattr(EdgeCollection, "languages", languages)
-    embedder = make_embedder(EmbeddingSettings())
     spec = CollectionSpec(name="all", embedding_model=embedder.model, dimension=embedder.dimension, chunking="any")
     with EdgeStore(tmp_path).create(spec) as collection:
         collection.upsert([make_chunk(PASSAGES["en"])], embedder.embed_passages([PASSAGES["en"]]))

@@ -11,10 +11,9 @@ import pytest
 
 from support.chunks import make_chunk
 from vectorstore.edge.store import EdgeStore
-from vectorstore.embedding.embedder import make_embedder
+from vectorstore.embedding.embedder import Embedder
 from vectorstore.models import CollectionSpec, SearchMode
 from vectorstore.retrieval import Retriever
-from vectorstore.settings import EmbeddingSettings
 from vectorstore.text.forms import forms
 
 MARKS = Path(__file__).with_name("data") / "marks.tsv"
@@ -29,14 +28,13 @@ def marks() -> list[tuple[str, list[str]]]:
 
 
 @pytest.fixture(scope="module")
-def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Retriever]:
+def retriever(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Iterator[Retriever]:
     rng = random.Random(1)
     text = " ".join(page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md")))
     words = re.findall(r"\b[a-z]+\b", text)
     texts = [" ".join(rng.choices(words, k=40)) for _ in range(PASSAGES)]
     for number, (mark, _) in enumerate(marks()):
         texts[8 * number] += f" The mark here is {mark} as agreed."
-    embedder = make_embedder(EmbeddingSettings())
     chunks = [make_chunk(each, document=f"/docs/{number}.txt") for number, each in enumerate(texts)]
     spec = CollectionSpec(name="marks", embedding_model=embedder.model, dimension=embedder.dimension, chunking="c")
     with EdgeStore(tmp_path_factory.mktemp("marks")).create(spec) as collection:
@@ -121,8 +119,7 @@ BROKEN = {
 }
 
 
-def test_words_that_a_line_end_breaks_are_found_whole(tmp_path: Path) -> None:
-    embedder = make_embedder(EmbeddingSettings())
+def test_words_that_a_line_end_breaks_are_found_whole(tmp_path: Path, embedder: Embedder) -> None:
     texts = [f"Prices of plants and water. Read the {word} here.\nIt ends in May." for word in BROKEN]
     chunks = [make_chunk(each, document=f"/docs/{number}.txt") for number, each in enumerate(texts)]
     spec = CollectionSpec(name="broken", embedding_model=embedder.model, dimension=embedder.dimension, chunking="c")
