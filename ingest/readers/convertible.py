@@ -74,6 +74,7 @@ FORMATS = (
         ("application/vnd.ms-cab-compressed",),
         "Unpack it and ingest the folder: cabextract -d FOLDER FILE",
     ),
+    _Format("a recording", ("audio/*", "video/*"), "Ingest a transcript of it as a text file."),
 )
 
 
