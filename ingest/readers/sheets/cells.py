@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -36,12 +37,13 @@ class Figure(str):
 
 @dataclass
 class Sheet:
-    """A sheet: its name, its part, its rows, and counts of missing values and errors."""
+    """A sheet: its name, its part, its rows, and counts of missing values, values not shown and errors."""
 
     name: str
     part: str
     rows: list[list[str]]
     formulas: int = 0
+    not_shown: int = 0
     errors: dict[str, int] = field(default_factory=dict)
 
 
@@ -192,6 +194,7 @@ class _Cells:
             text: str = _text(inline)
         elif value is not None and (value.text or not formula or kind == "str"):
             text = self._shown(kind, value.text or "", style, sheet)
+            sheet.not_shown += bool(value.text) and not text and ";" in style.code
         elif formula:
             sheet.formulas += 1
             text = f"={formula}"
@@ -332,18 +335,12 @@ def place_name(row: int, column: int) -> str:
 
 
 def warnings_about(sheets: Sequence[Sheet]) -> Iterator[str]:
-    """Yield what the reader of the sheets should know: formulas without values, and errors in cells."""
-    formulas = sum(sheet.formulas for sheet in sheets)
-    if formulas:
-        values = (
-            "1 formula without a stored value is"
-            if formulas == 1
-            else f"{formulas:,} formulas without a stored value are"
-        )
-        yield f"{values} shown as written. Open the file in its program and save it, so that it stores the values."
-    errors: Mapping[str, int] = {
-        error: sum(sheet.errors.get(error, 0) for sheet in sheets) for sheet in sheets for error in sheet.errors
-    }
-    if errors:
+    """Yield what the reader should know: formulas without values, values that are not shown, errors in cells."""
+    if formulas := sum(sheet.formulas for sheet in sheets):
+        verb = "formula without a stored value is" if formulas == 1 else "formulas without a stored value are"
+        yield f"{formulas:,} {verb} shown as written. Save the file in its program, so that it stores the values."
+    if not_shown := sum(sheet.not_shown for sheet in sheets):
+        yield f"{not_shown:,} values were left out, because the formats of their cells hide them (;;;)."
+    if errors := sum((Counter(sheet.errors) for sheet in sheets), Counter()):
         counted = ", ".join(f"{error} {count} time{'s' * (count > 1)}" for error, count in sorted(errors.items()))
         yield f"Cells show an error instead of a value: {counted}."
