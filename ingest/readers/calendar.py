@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import quopri
 import re
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from ingest.decoding import decode
@@ -16,14 +18,7 @@ from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
 
-_LABELS = {
-    "SUMMARY": "Summary", "DTSTART": "Start", "DTEND": "End", "DUE": "Due", "DURATION": "Duration",
-    "LOCATION": "Location", "ORGANIZER": "Organizer", "ATTENDEE": "Attendee", "RRULE": "Repeats",
-    "EXDATE": "Except", "STATUS": "Status", "CATEGORIES": "Categories", "PRIORITY": "Priority", "URL": "Address",
-    "FN": "Name", "N": "Name", "NICKNAME": "Nickname", "ORG": "Organization", "TITLE": "Title", "ROLE": "Role",
-    "TEL": "Telephone", "EMAIL": "Email", "ADR": "Postal address", "BDAY": "Birthday", "ANNIVERSARY": "Anniversary",
-    "IMPP": "Messenger", "LANG": "Language",
-}  # fmt: skip
+_LABELS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _TEXTS = {"DESCRIPTION": "", "COMMENT": "Comment", "NOTE": "Note"}
 _ENTRIES = {"VEVENT", "VTODO", "VJOURNAL", "VCARD"}
 _FOLD = re.compile(r"\r?\n[ \t]")

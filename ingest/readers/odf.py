@@ -123,11 +123,15 @@ class Body:
     ) -> None:
         self._package = package
         self._into = into
-        self._levels = _list_levels([content] if styles is None else [styles, content])
+        roots = [content] if styles is None else [styles, content]
+        self._levels = _list_levels(roots)
+        self._styles = {attribute(style, "name"): style for root in roots for style in root.iterfind(".//{*}style")}
         self._outline: tuple[int, ...] = ()
         self._counts: dict[str, int] = {}
         """The next number of each list, by its identity and that of its style."""
-        self._titles = set(_title_styles(content))
+        self._titles = {
+            name for name, style in self._styles.items() if attribute(style, "parent-style-name") == "Title"
+        }
         self._slides = 0
 
     def write(self, element: Element) -> None:
@@ -169,7 +173,7 @@ class Body:
                 pass
 
     def _write_paragraph(self, paragraph: Element) -> None:
-        if attribute(paragraph, "style-name") in self._titles:
+        if attribute(paragraph, "style-name") in {"Title", *self._titles}:
             self._into.heading(_words(paragraph), level=1)
         else:
             self._into.prose(_words(paragraph))
@@ -208,7 +212,7 @@ class Body:
 
     def _list_lines(self, element: Element, above: tuple[int, ...] = (), style: str = "") -> Iterator[str]:
         """Yield the lines of a list. ``above`` are the numbers of the items that it is in."""
-        style = attribute(element, "style-name") or style
+        style = attribute(element, "style-name") or style or self._list_style_of(element.find("{*}list-item/*"))
         level = self._levels.get((style, len(above) + 1))
         count = _count(element, "start-value") if level is None else number(attribute(level, "start-value"), 1)
         if attribute(element, "continue-numbering") == "true" or attribute(element, "continue-list"):
@@ -225,6 +229,15 @@ class Body:
                     count += not lines and local_name(item) != "list-header"
                     lines += 1
         self._counts[style] = self._counts[attribute(element, "id")] = count
+
+    def _list_style_of(self, paragraph: Element | None) -> str:
+        """Return the list style that the style of a paragraph, or one that it inherits from, names."""
+        style = None if paragraph is None else self._styles.get(attribute(paragraph, "style-name"))
+        for _ in range(20):  # styles may inherit from each other in a circle
+            if style is None or (name := attribute(style, "list-style-name")):
+                return "" if style is None else name
+            style = self._styles.get(attribute(style, "parent-style-name"))
+        return ""
 
     def _heading_number(self, level: int) -> str:
         """Return the number of the next heading of a level, or ``""``."""
@@ -332,13 +345,6 @@ def _list_levels(roots: Sequence[Element]) -> dict[tuple[str, int], Element]:
     return {(name, _count(level, "level")): level for name, style in styles for level in style}
 
 
-def _title_styles(content: Element) -> Iterator[str]:
-    yield "Title"
-    for style in content.iterfind(".//{*}style"):
-        if attribute(style, "parent-style-name") == "Title":
-            yield attribute(style, "name")
-
-
 def _comment(annotation: Element) -> str:
     text = " ".join(_words(line) for line in annotation.iterfind(".//{*}p"))
     return comment_line(annotation.findtext("{*}creator", ""), annotation.findtext("{*}date", ""), text)
@@ -371,5 +377,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=6, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=7, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

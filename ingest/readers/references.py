@@ -1,40 +1,52 @@
 """Reads lists of references in RIS and PubMed format (.ris, .nbib): a heading per record and a line per field.
 
-kreuzberg reads only their titles.
+kreuzberg reads only their titles. It reads BibTeX (.bib) well, apart from the commands that are replaced here before.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.other_formats import read_other_format
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.kreuzberg_library import LIBRARY
 from ingest.readers.text import write_text
 from vectorstore.models import Scalar
 
 _FIELD = re.compile(r"(?=.{4}-)(?P<tag>[A-Z][A-Z0-9]{1,3}) {0,2}-(?: |$)(?P<value>.*)")
 _FIRST = {"TY", "PMID"}
 _TITLES = ("TI", "T1", "BTI", "CTI", "TT", "ST")
-_LABELS = {
-    "TY": "Type", "AU": "Author", "A1": "Author", "FAU": "Author", "A2": "Editor", "ED": "Editor", "FED": "Editor",
-    "A3": "Series editor", "A4": "Translator", "CN": "Corporate author", "PY": "Year", "Y1": "Year", "DA": "Date",
-    "DP": "Date", "Y2": "Access date", "AB": "Abstract", "N2": "Abstract", "OAB": "Abstract", "N1": "Note",
-    "RN": "Note", "GN": "Note", "DO": "DOI", "LID": "Identifier", "AID": "Identifier", "JO": "Journal", "JF": "Journal",
-    "JA": "Journal", "J1": "Journal", "J2": "Journal", "JT": "Journal", "TA": "Journal", "T2": "In", "BT": "In",
-    "T3": "Series", "VL": "Volume", "VI": "Volume", "IS": "Number", "IP": "Number", "SP": "First page",
-    "EP": "Last page", "PG": "Pages", "ET": "Edition", "PB": "Publisher", "CY": "Place", "PP": "Place", "PL": "Place",
-    "SN": "ISSN or ISBN", "ISBN": "ISBN", "KW": "Keyword", "OT": "Keyword", "MH": "Subject", "LA": "Language",
-    "UR": "Address", "L1": "File", "L2": "Address", "AD": "Affiliation", "PT": "Type", "TI": "Title", "T1": "Title",
-    "TT": "Title", "ST": "Short title", "PMID": "PMID", "PMC": "PMC",
-}  # fmt: skip
-"""The labels of the tags of both formats. A tag without a label is shown as it is."""
+_LABELS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_BIBTEX = "application/x-bibtex"
+_ACCENT = r"\\([\"'`^~=.]|[uvHcdbkr](?![A-Za-z]))\s*"
+_TEX = {
+    rf"{_ACCENT}(?:\{{\\([ij])\s*\}}|\\([ij])(?![A-Za-z])\s?)": r"\\\1{\2\3}",
+    r"\\(?:emph|enquote|mbox|nocase|text(?:bf|it|md|rm|sc|sf|sl|tt|up)|url)\s*\{([^{}]*)\}": r"\1",
+    r"\\href\s*\{([^{}]*)\}\s*\{([^{}]*)\}": r"\2 (\1)",
+    r"\{\\(?:bf|em|it|rm|sc|sf|sl|tt)(?![A-Za-z])\s*": "{",
+    r"(?:\$\^|\\textsuperscript)\s*\{?(\w+)\}?\$?": r"^\1",
+    r"(?:\$_|\\textsubscript)\s*\{?(\w+)\}?\$?": r"_\1",
+    r"\\(?:[, ;:]|quad(?![A-Za-z]))|(?<=[\w.])~(?=[\w$\\{])": " ",
+    "``": "“",
+    "''": "”",
+    r"\\(?:ldots|dots)(?![A-Za-z])(?:\{\})?": "…",
+}
+"""Commands of TeX that kreuzberg keeps or misreads, and what it reads instead."""
 
 
 def read_references(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the records to the builder. A file without one is read as text."""
     text = decode(request.data, request.path, into.warn)
+    if request.mime_type == _BIBTEX:
+        for command, shown in _TEX.items():
+            text = re.sub(command, shown, text)
+        return read_other_format(replace(request, data=text.encode("utf-8", "replace")), into)
     lines = text.strip("\ufeff").splitlines()
     if any(map(_FIELD.match, lines)):
         for record in _records(lines):
@@ -71,7 +83,8 @@ def _write(record: list[tuple[str, str]], into: DocumentBuilder) -> None:
 
 READER = Reader(
     name="references",
-    version=1,
+    version=2,
     read=read_references,
-    mime_types=("application/x-research-info-systems", "application/x-pubmed"),
+    mime_types=("application/x-research-info-systems", "application/x-pubmed", _BIBTEX),
+    library=LIBRARY,
 )

@@ -22,9 +22,17 @@ _TITLE_BLOCK = re.compile(r'<(div|h1) id="title-block">.*?</\1>', re.DOTALL)  # 
 _COMMENT = re.compile(r"\{\\\*\\annotation\b ?")
 _NUMBER_OF_ITEM = re.compile(r"(\{\\(?:listtext|pntext)\b[^{}]{0,400}\})\s?(\\pard\b)?")
 _SYMBOL_FIELD = re.compile(
-    r"\{\\field[^{}]{0,60}\{\\\*\\fldinst\s?(\{[^{}]{0,80})?\s?SYMBOL (\d{1,5}) \\\\f \"([^\"{}]{1,40})\"[^{}]{0,60}\}"
-    r"(?(1)\s?\})"
+    r"\{\\field[^{}]{0,60}\{\\\*\\fldinst\s?(\{[^{}]{0,200})?\s?SYMBOL (\d{1,5}) \\\\f \"?([\w -]{1,40}\b)\"?"
+    r"[^{}]{0,60}\}"
+    r"(?(1)\s?\})(?:\s?\{\\fldrslt[^{}]{0,200}(?:\{[^{}]{0,200}\})?\s?\})?"
 )
+_CHECK_BOX = re.compile(
+    r"(?=\{\\field\b(?:(?!\\fldinst\b).){0,60}\\fldinst\b(?:(?!\\field\b|FORMCHECKBOX).){0,300}FORMCHECKBOX"
+    r"(?:(?!\\field\b|\\fftype1).){0,400}\\fftype1(?:\\ffres(\d+))?(?:(?!\\field\b).){0,300}?\\ffdefres(\d))",
+    re.DOTALL,
+)
+"""The place of a form field, with its result (25: as by default) and its default."""
+_RAISED_STYLE = re.compile(r"(\{\\\*\\cs\d{1,3}[^{};]{0,200})\\super\b")  # pandoc would raise all text
 _DIGITS = re.compile(r"[0-9a-fA-F\s]{200,}")
 _WESTERN = "cp1252"
 _SYMBOLS = 2  # the character set of symbol fonts
@@ -62,6 +70,10 @@ class _Decoder:
 
     def __init__(self, source: str) -> None:
         source = _NUMBER_OF_ITEM.sub(lambda item: (item[2] or "") + item[1].replace(r"\pard", ""), source)
+        source = _CHECK_BOX.sub(
+            lambda box: "[x]" if (box[2] if box[1] in (None, "25") else box[1]) == "1" else "[ ]", source
+        )
+        source = _RAISED_STYLE.sub(r"\1", source).replace(r"{\*\footnote", r"{\footnote")
         self._source = _SYMBOL_FIELD.sub(_field_symbol, _COMMENT.sub(r"{\\footnote Comment: ", source))
         self._fonts = {
             int(number): (int(charset[1]) if (charset := _CHARSET.search(words)) else 1, name.strip())
@@ -179,4 +191,4 @@ def _field_symbol(found: re.Match[str]) -> str:
     return "{" + "".join(rf"\u{ord(each)}?" for each in symbol(found[3], int(found[2])))
 
 
-READER = Reader(name="rtf", version=3, read=read_rtf, mime_types=("application/rtf", "text/rtf"), library=LIBRARY)
+READER = Reader(name="rtf", version=4, read=read_rtf, mime_types=("application/rtf", "text/rtf"), library=LIBRARY)

@@ -1,29 +1,39 @@
-"""Reads subtitles (.srt, .vtt, .sbv, .ass) as flowing text: a line per sentence, with the time of its beginning."""
+"""Reads subtitles (.srt, .vtt, .sub, .ttml, …) as flowing text: a line per sentence, with the time of its beginning."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
+from xml.etree.ElementTree import Element
 
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.markup.element_writer import words
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.ooxml import attribute
 from ingest.readers.text import write_text
 from vectorstore.models import Scalar
+from vectorstore.text.sentences import continues
 
 _CLOCK = r"(?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3}"
 _DIALOGUE = re.compile(
     rf"^Dialogue:[^,]*,\s*({_CLOCK}),\s*({_CLOCK}),[^,]*,([^,\n]*),(?:[^,\n]*,){{4}}(.*)$", re.MULTILINE
 )
 """A cue of Advanced SubStation: layer, times, style, speaker, margins, effect and text."""
+_FRAMES = re.compile(r"^\{(\d{1,9})\}\{\d*\}(.*)$", re.MULTILINE)
+"""A cue of MicroDVD: its first and last picture, and text. The first cue may have the pictures per second as text."""
+_FRAME_RATE = 23.976  # of films; MicroDVD
+_HOURS = re.compile(r"\d+:\d\d:\d\d")
+_OFFSET = re.compile(r"(\d{1,12}(?:\.\d+)?)(h|m|s|ms|f|t)")
 _TIMING = re.compile(rf"\s*(?P<start>{_CLOCK})\s*(?:-->|,)\s*{_CLOCK}(?:\s.*)?")
 _NO_CUE = re.compile(r"\ufeff?(?:WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 _VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s([^<>]+)>")
-_TAG = re.compile(r"<rt>[^<]*(?:</rt>)?|</?(?:[a-z][^<>]*|[\d:.]+)>|\{\\[^{}]*\}", re.IGNORECASE)
+_TAG = re.compile(r"<rt>[^<]*(?:</rt>)?|</?(?:[a-z][^<>]*|[\d:.]+)>|\{(?:\\|[a-z]:)[^{}]*\}", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"""[.!?…。！？؟।♪)\]]["'”’»)\]]*$""")
 _WIDE_GAP = re.compile(r"(?<=[\u3001-\u30ff\u3400-\u9fff]) (?=[\u3001-\u30ff\u3400-\u9fff])")
 _ROLLING = 0.5  # of the cues: if a larger share repeats a line, the file has rolling captions
@@ -47,12 +57,49 @@ class _Cue:
 def read_subtitles(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the text to the builder as one paragraph. A file without times is read as text."""
     source = decode(request.data, request.path, into.warn).replace("\r\n", "\n").replace("\r", "\n")
-    cues = [cue for cue in _cues(_plain_cues(source)) if cue.words]
-    if cues:
-        into.prose("\n".join(_sentences(_without_repeats(cues))))
-    else:
+    if _FRAMES.match(source.lstrip("\ufeff\n")):
+        _write(_cues_of_frames(source, into), into)
+    elif not _write(_cues(_plain_cues(source)), into):
         write_text(source, into)
     return {}
+
+
+def write_timed_text(root: Element, into: DocumentBuilder) -> None:
+    """Add the cues of Timed Text (TTML) to the builder."""
+    per_second = {"h": 1 / 3600, "m": 1 / 60, "s": 1.0, "ms": 1000.0}
+    for unit, name in (("f", "frameRate"), ("t", "tickRate")):
+        per_second[unit] = max(float(attribute(root, name) or 30), 1)
+    cues = []
+    time = "00:00:00"
+    for cue in root.iterfind(".//{*}p"):
+        begin = next((part.get("begin", "") for part in cue.iter() if part.get("begin")), "")
+        if offset := _OFFSET.fullmatch(begin):
+            time = _clock(float(offset[1]) / per_second[offset[2]])
+        elif clock := _HOURS.match(begin):
+            time = clock[0]
+        cues.append(_Cue(time, [words(cue)]))
+    _write(cues, into)
+
+
+def _cues_of_frames(source: str, into: DocumentBuilder) -> Iterator[_Cue]:
+    """Yield the cues of MicroDVD. Its times are counted in pictures."""
+    first, *others = cues = _FRAMES.findall(source)
+    rate = float(first[1]) if re.fullmatch(r"\d+\.\d+", first[1]) else 0
+    if not rate:
+        into.warn(f"The file does not name its frame rate. Its times are those of {_FRAME_RATE} frames per second.")
+    for frame, text in others if rate else cues:
+        yield _Cue(_clock(int(frame) / (rate or _FRAME_RATE)), list(map(_plain, text.split("|"))))
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=int(seconds))).zfill(8)
+
+
+def _write(cues: Iterable[_Cue], into: DocumentBuilder) -> bool:
+    """Add the cues to the builder. Return whether they have text."""
+    shown = [cue for cue in cues if cue.words]
+    into.prose("\n".join(_sentences(_without_repeats(shown))) if shown else "")
+    return bool(shown)
 
 
 def _plain_cues(source: str) -> str:
@@ -133,11 +180,13 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def _is_apart(before: _Cue, cue: _Cue) -> bool:
-    """Return whether a sentence ends with the first cue. Small letters soon after an abbreviation continue it."""
+    """Return whether a sentence ends with the first cue. What soon follows an abbreviation continues it."""
     if before.speaker != cue.speaker:
         return True
-    continues = cue.words[0][0].islower() and _seconds(cue) - _seconds(before) < _PAUSE
-    return _ends(before) and not continues
+    following = cue.words[0][0]
+    is_abbreviated = len(before.words) > 1 and continues(before.words[-1], "A")
+    goes_on = following.islower() or (following.isalnum() and is_abbreviated)
+    return _ends(before) and not (goes_on and _seconds(cue) - _seconds(before) < _PAUSE)
 
 
 def _seconds(cue: _Cue) -> int:
@@ -148,4 +197,4 @@ def _ends(cue: _Cue) -> bool:
     return _SENTENCE_END.search(cue.words[-1]) is not None
 
 
-READER = Reader(name="subtitles", version=3, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
+READER = Reader(name="subtitles", version=4, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))

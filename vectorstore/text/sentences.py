@@ -141,7 +141,7 @@ def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
         return
     sentence: Span | None = None
     for part in divide(text, *paragraph, _INSIDE_PARAGRAPH):
-        if sentence and _continues(text[sentence.start : sentence.end], text[part.start]):
+        if sentence and continues(text[sentence.start : sentence.end], text[part.start]):
             sentence = Span(sentence.start, part.end)
             continue
         if sentence:
@@ -151,7 +151,7 @@ def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
         yield sentence
 
 
-def _continues(sentence: str, following: str) -> bool:
+def continues(sentence: str, following: str) -> bool:
     """Return whether the full stop at the end belongs to an abbreviation or a number.
 
     That is: one letter, letters with stops inside (e.g., z.B.), a number below 100 (3. Mai), a capitalised word of up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -12,6 +13,7 @@ from ingest.readers.data.rich_text import is_rich_text, write_rich_text
 from ingest.readers.data.values import COMMENT, Record, Value
 from ingest.readers.markup.element_writer import plain_text
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.kreuzberg_library import mime_type_by_content
 from ingest.readers.text import write_text
 
 _MAX_DEPTH = 100
@@ -21,12 +23,13 @@ _MAX_COLUMNS = 20
 _FEW = 6  # fields of an inner record that are written among those of the outer one
 _FILLED = 0.5  # share of the cells of a table that have a value
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_MIN_ENCODED = 500  # characters
+_SHORTEST_ENCODED, _MIN_ENCODED = 64, 500  # characters
 _ENCODED = re.compile(
     r"(?:data:[\w/+.;=-]{1,100},)?(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)(?:[\w+/-]{40,}+\s*+)++[\w+/-]*={0,2}\s*",
     re.ASCII,
 )
 """A file in base64: runs of characters that are longer than words."""
+ENCODED_WARNING = "{:,} values are encoded files or keys (base64) and were left out."
 
 Fields: TypeAlias = list[tuple[str, str]]
 """Labels with their values."""
@@ -44,6 +47,17 @@ def write_values(values: Sequence[Value], into: DocumentBuilder) -> None:
     writer.warn()
 
 
+def is_encoded(text: str) -> bool:
+    """Return whether a text is base64: a long one, an address of data, or a short one that begins like a file."""
+    text = text.strip()
+    if len(text) < _SHORTEST_ENCODED or not _ENCODED.fullmatch(text):
+        return False
+    if len(text) >= _MIN_ENCODED or text.startswith("data:"):
+        return True
+    start = "".join(text.split())[:48].replace("-", "+").replace("_", "/")
+    return mime_type_by_content(base64.b64decode(start)) not in (None, "text/plain")
+
+
 class _Writer:
     """Writes values whose scalars are all text."""
 
@@ -54,7 +68,7 @@ class _Writer:
     def warn(self) -> None:
         """Warn about values that were left out."""
         if self._encoded:
-            self._into.warn(f"{self._encoded:,} values are encoded files or keys (base64) and were left out.")
+            self._into.warn(ENCODED_WARNING.format(self._encoded))
 
     def shown(self, value: Value, depth: int) -> Value:
         """Return a value with all its scalars as text. Rich text keeps its blanks and types."""
@@ -72,7 +86,7 @@ class _Writer:
 
     def _text(self, text: str) -> str:
         text = without_escapes(_LONE_SURROGATE.sub("\ufffd", text))  # a value may be JSON of its own
-        if len(text) >= _MIN_ENCODED and _ENCODED.fullmatch(text):
+        if is_encoded(text):
             self._encoded += 1
             return "[...]"
         return plain_text(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html.entities import html5
 from itertools import takewhile, zip_longest
 
 from ingest.decoding import decode
@@ -18,17 +19,8 @@ _HEADING = re.compile(r"(={1,6}) +(\S.*)$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]+!?):[ \t]*(.*)$")
 _REFERENCE = re.compile(r"(\\?)\{([\w-]+)\}")
 _LONGEST_VALUE = 1000  # characters of an attribute: values of values must not grow without end
-_CHARACTERS = {
-    "nbsp": "\xa0",
-    "sp": " ",
-    "empty": "",
-    "zwsp": "",
-    "amp": "&",
-    "lt": "<",
-    "gt": ">",
-    "plus": "+",
-    "deg": "°",
-}
+_CHARACTERS = {name: html5[f"{name};"] for name in ("nbsp", "amp", "lt", "gt", "plus", "deg")}
+_CHARACTERS |= {"sp": " ", "empty": "", "zwsp": ""}
 _BLOCK_ATTRIBUTES = re.compile(r"\[[^\]]*\]\s*$")
 _CAPTION = re.compile(r"\.([^\s.].*)$")
 _MACRO = re.compile(r"(image|video|audio|include|toc)::([^\[]*)\[(.*)\]\s*$")

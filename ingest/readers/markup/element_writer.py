@@ -58,7 +58,7 @@ _APART = {
 """Elements that a browser shows on lines of their own: their text never joins the words beside them."""
 _RAISED, _LOWERED, _STRUCK = {"sup", "superscript"}, {"sub", "subscript"}, {"del", "strike", "strikethrough"}
 _EDGE = "\x1f"  # between the words of elements that stand apart; a blank for ``str.split``
-_MARKUP = re.compile(r"<(p|div|table|span|ul|ol|h[1-6]|br|b|i|a)\b[^>]*>", re.IGNORECASE)
+_MARKUP = re.compile(r"<(p|div|table|span|ul|ol|h[1-6]|br|b|i|a|img)\b[^>]*>", re.IGNORECASE)
 _CLOSED = re.compile(r"</(?:p|div|table|span|font|ul|ol|h[1-6]|b|i|u|a|em|strong)>|<br ?/?>", re.IGNORECASE)
 """Tags by which text in data is recognised as HTML. A comparison has none of them."""
 _BLANKS = re.compile(r"[ \t\r\f\xa0\x1f]+")
@@ -108,7 +108,7 @@ class ElementWriter:
         self._fields = []
 
     def _write(self, element: Element, depth: int) -> None:
-        if (name := element_name(element)) in _IGNORED or element.get("encoding") == "base64":
+        if (name := element_name(element)) in _IGNORED:
             return
         if name not in TITLES and not len(element) and name not in _PARAGRAPHS and not _is_heading(name):
             self._write_field(element, name)

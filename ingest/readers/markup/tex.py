@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
@@ -17,31 +19,9 @@ from vectorstore.models import Scalar
 _PICTURE = re.compile(r"\\begin\{(\w+)\}.*\\end\{\1\}", re.DOTALL)
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?(.*)", re.DOTALL)
 _ARGUMENT = re.compile(r"#(\d)(~?)")
-_BODIES = {
-    "EUR": "#1~€", "bibitem": r"\par{[#1]}~", "captionof": "#2", "checkmark": "✓", "degree": "°", "dh": "ð", "DH": "Ð",
-    "dj": "đ", "DJ": "Đ", "footnotetext": r"\footnote{#1}", "framesubtitle": r"\subparagraph{#1}",
-    "frametitle": r"\paragraph{#1}", "ifthenelse": "#2 #3", "marginpar": "#1", "multicolumn": "#3",
-    "multirow": "#3", "pageref": "[#1]",
-    "raisebox": "#2", "resizebox": "#3", "rotatebox": "#2", "scalebox": "#2", "textperthousand": "‰",
-    "texttrademark": "™", "th": "þ", "TH": "Þ", "tnote": r"\textsuperscript{#1}",
-}  # fmt: skip
-"""Definitions of commands that pandoc skips. Other commands are written with all their arguments."""
-_LAYOUT = """
-addcontentsline addlinespace addtocounter addtolength appendix backmatter begin bf bfseries bgroup bibliographystyle
-bigskip bottomrule bye cellcolor centering cleardoublepage clearpage color column columnbreak columncolor csname
-doublespacing egroup else end endcsname endfoot endhead expandafter fancyfoot fancyhead fi flushbottom fontsize
-footnotemark footnotesize frontmatter glossary glsresetall hfill hline hphantom hrulefill hspace Huge huge hypersetup
-ifdefined ifx ignorespaces indent index it itshape label LARGE Large large lfoot lhead linebreak linespread linewidth
-listoffigures listoftables mainmatter makeatletter makeatother makecvtitle makeglossaries makeindex maketitle markboth
-markright mdseries medskip midrule newgeometry newpage nobreak noindent nolinebreak nopagebreak normalfont normalsize
-null onecolumn onehalfspacing pagebreak pagenumbering pagestyle par parskip pause phantom phantomsection
-printbibliography printglossaries printindex protect qquad quad raggedbottom raggedleft raggedright relax renewcommand
-restoregeometry rfoot rhead rm rmfamily rowcolor rule sc scriptsize scshape selectfont selectlanguage setcounter
-setlength setstretch sf sffamily singlespacing sisetup sl sloppy slshape small smallskip strut tableofcontents
-textheight textwidth thispagestyle tiny titlepage toprule tt ttfamily twocolumn unskip upshape vfill vphantom vspace
-"""
-_WITHOUT_TEXT = frozenset(_LAYOUT.split())
-"""Commands without text, which pandoc skips."""
+_COMMANDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_BODIES: dict[str, str] = _COMMANDS["definitions"]
+_WITHOUT_TEXT = frozenset(_COMMANDS["without_text"].split())
 _MOST_ARGUMENTS = 8
 _NAMED = 20  # commands in a warning
 _ROUNDS = 5  # arguments of unknown commands may contain further unknown commands

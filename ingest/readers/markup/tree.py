@@ -17,7 +17,8 @@ from ingest.decoding import Warn, decode, decode_declared
 from ingest.readers.markup.page_form import keep
 
 _MAX_DEPTH = 200  # of nested elements
-_NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "svg", "iframe", "object", "dialog"}
+_NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "iframe", "dialog"}
+_NOT_DRAWN = {"defs", "metadata", "symbol", "title"}  # elements of drawings with names of icons and patterns
 _VOID = {"source", "track", "wbr"}
 """Elements of HTML 5 without content. lxml does not know them and would put the text after them inside."""
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{2,40})""", re.IGNORECASE)
@@ -63,10 +64,16 @@ def decode_html(data: bytes, path: Path, warn: Warn) -> str:
 
 
 def prune(element: Element) -> None:
-    """Remove the head, menus and controls of a page."""
-    keep(element, lambda child: child.tag not in _NOT_CONTENT and child.get("role") != "navigation")
+    """Remove the head, menus and controls of a page, and what drawings in it do not show."""
     for child in element:
         prune(child)
+    keep(element, lambda child: child.tag not in _NOT_CONTENT and child.get("role") != "navigation")
+    name = element.tag.rpartition(":")[2]
+    if name == "svg":
+        keep(element, lambda child: child.tag.rpartition(":")[2] not in _NOT_DRAWN)
+        element.tag = "div" if "".join(element.itertext()).strip() else "span"
+    elif name in ("text", "desc"):
+        element.tag = "p"
 
 
 def _entities(data: bytes) -> dict[str, str]:

@@ -7,13 +7,14 @@ from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EmptyImage
 from ingest.reader import Reader, ReadRequest
-from ingest.readers.data.value_writer import write_values
+from ingest.readers.data.value_writer import ENCODED_WARNING, is_encoded, write_values
 from ingest.readers.markup.attributes import as_record, has_data, write_diagrams, write_outline
 from ingest.readers.markup.element_writer import TITLES, ElementWriter, element_name, words
 from ingest.readers.markup.notes import write_notes
 from ingest.readers.markup.tree import xml_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.sheets.xml_2003 import NAMESPACE, write_workbook
+from ingest.readers.subtitles import write_timed_text
 from vectorstore.models import Scalar
 
 
@@ -35,16 +36,29 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
 def _write(root: Element, into: DocumentBuilder) -> None:
     """Write a document of any vocabulary. Some keep their text in attributes."""
     name = element_name(root)
+    if name not in ("en-export", "mxfile") and (encoded := sum(map(_leave_out_encoded, root.iter()))):
+        into.warn(ENCODED_WARNING.format(encoded))
     if name == "opml" or (name == "map" and root.find("node") is not None):
         write_outline(root, into)
     elif name in ("mxfile", "mxgraphmodel"):
         write_diagrams(root, into)
     elif name == "en-export":
         write_notes(root, into)
+    elif name == "tt":
+        write_timed_text(root, into)
     elif has_data(root):
         write_values([as_record(root)], into)
     else:
         ElementWriter(into).write(root, depth=0)
+
+
+def _leave_out_encoded(element: Element) -> int:
+    """Replace the text and the attributes that are base64 by ``[...]``. Return their number."""
+    encoded = [key for key, value in element.items() if is_encoded(value)]
+    element.attrib.update(dict.fromkeys(encoded, "[...]"))
+    is_file = element.get("encoding") == "base64" or is_encoded(element.text or "")
+    element.text = "[...]" if is_file else element.text
+    return len(encoded) + is_file
 
 
 def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
@@ -61,7 +75,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=7,
+    version=8,
     read=read_xml,
     mime_types=("application/xml", "application/xml+opml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )

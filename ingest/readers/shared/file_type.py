@@ -49,6 +49,7 @@ _SUFFIXES = {
     ".ass": "application/x-subrip",
     ".sbv": "application/x-subrip",
     ".ssa": "application/x-subrip",
+    ".sub": "application/x-subrip",
     ".vcs": "text/calendar",
 }
 """Types by suffixes that kreuzberg does not know, or takes for another format."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -38,7 +39,7 @@ class Figure(str):
 
 @dataclass
 class Sheet:
-    """A sheet: its name, its part, its rows, and counts of formulas, computed values and errors."""
+    """A sheet: its name, its part, its rows, and counts of formulas, computed and hidden values and errors."""
 
     name: str
     part: str
@@ -46,6 +47,7 @@ class Sheet:
     formulas: int = 0
     """Formulas without a stored value that were not computed."""
     computed: int = 0
+    not_shown: int = 0
     errors: dict[str, int] = field(default_factory=dict)
 
 
@@ -205,6 +207,7 @@ class _Cells:
             text: str = _text(inline)
         elif value is not None and not (formula and (self._book.is_stale or not (value.text or kind == "str"))):
             text = self._shown(kind, value.text or "", style, sheet)
+            sheet.not_shown += bool(value.text) and not text and ";" in style.code
         elif formula and not self._book.from_1904 and (computed := self._book.computed.value(self._name, place)):
             sheet.computed += 1
             text = self._shown(*computed, style, sheet)
@@ -348,18 +351,16 @@ def place_name(row: int, column: int) -> str:
 
 
 def warnings_about(sheets: Sequence[Sheet]) -> Iterator[str]:
-    """Yield what the reader of the sheets should know: formulas without values, and errors in cells."""
-    formulas = sum(sheet.formulas for sheet in sheets)
+    """Yield what the reader should know: formulas without values, values that are not shown, errors in cells."""
     if computed := sum(sheet.computed for sheet in sheets):
         yield f"{count(computed, 'formula')} without a stored value: Candor computed what the cells show."
-    if formulas:
+    if formulas := sum(sheet.formulas for sheet in sheets):
         yield (
             f"{count(formulas, 'formula')} without a stored value: shown as written. Open the file in its program and "
             "save it, so that it stores the values."
         )
-    errors: Mapping[str, int] = {
-        error: sum(sheet.errors.get(error, 0) for sheet in sheets) for sheet in sheets for error in sheet.errors
-    }
-    if errors:
+    if not_shown := sum(sheet.not_shown for sheet in sheets):
+        yield f"{not_shown:,} values were left out, because the formats of their cells hide them (;;;)."
+    if errors := sum((Counter(sheet.errors) for sheet in sheets), Counter()):
         counted = ", ".join(f"{error} {count} time{'s' * (count > 1)}" for error, count in sorted(errors.items()))
         yield f"Cells show an error instead of a value: {counted}."

@@ -101,6 +101,8 @@ class _Cells:
             return ""
         code = self._book.format_map[format_key].format_str or GENERAL
         try:
-            return format_number(value, code, from_1904=self._book.datemode == 1)
+            shown = format_number(value, code, from_1904=self._book.datemode == 1)
         except (ValueError, ArithmeticError):  # a number beyond what can be shown
             return str(value)
+        self._found.not_shown += not shown
+        return shown

@@ -65,5 +65,6 @@ class _SheetCells(Body):
             text = formula[formula.find("=") :]
         elif formula and text.startswith("#"):
             self._sheet.errors[text] = self._sheet.errors.get(text, 0) + 1
+        self._sheet.not_shown += kind in _FIGURES and not text
         text = formed(text, cell.get("form", "")) if text else ""
         return Figure(text) if kind in _FIGURES else text

@@ -174,6 +174,19 @@ def test_lists_of_opendocument_count_as_their_style_says(parser: Parser, tmp_pat
     assert parser.parse(tmp_path / "a.odt").text == text
 
 
+def test_a_list_has_the_style_of_its_paragraphs(parser: Parser, tmp_path: Path) -> None:
+    style = f'<text:list-style style:name="A">{_numbered(1, "I")}{_numbered(2, "a", ")")}</text:list-style>'
+    style += '<style:style style:name="Clause" style:list-style-name="A"/>'
+    style += '<style:style style:name="P1" style:parent-style-name="Clause"/>'
+    style += '<style:style style:name="X" style:parent-style-name="Y"/>'
+    style += '<style:style style:name="Y" style:parent-style-name="X"/>'
+    body = _listed("", _item("x", _listed("", _item("y"))), _item("z"))
+    for name, text in (("P1", "I. x\n  a) y\nII. z"), ("X", "- x\n  - y\n- z")):
+        named = body.replace("<text:p>", f'<text:p text:style-name="{name}">')
+        write_open_document(tmp_path / "a.odt", "text", named, style)
+        assert parser.parse(tmp_path / "a.odt").text == text
+
+
 def test_headings_of_opendocument_have_their_numbers(parser: Parser, tmp_path: Path) -> None:
     levels = "".join(
         f'<text:outline-level-style text:level="{level}" style:num-format="1" text:display-levels="{level}"/>'

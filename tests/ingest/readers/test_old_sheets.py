@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from openpyxl import Workbook
 
 from ingest.parser import Parser, load_parser
 from ingest.readers.sheets.cells import place_name
@@ -40,6 +41,23 @@ def test_hidden_rows_are_named(parser: Parser, tmp_path: Path) -> None:
     data[row + 16] |= 0x20
     (tmp_path / "a.xls").write_bytes(data)
     assert "| Nut (hidden row) | 1999-12-31 |" in parser.parse(tmp_path / "a.xls").text
+
+
+@pytest.mark.parametrize("suffix", [".xls", ".xlsx", ".ods"])
+def test_values_that_their_format_hides_are_named(parser: Parser, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    if suffix == ".xlsx":
+        book = Workbook()
+        book.worksheets[0].append(["Lost", 55])
+        book.worksheets[0]["B1"].number_format = ";;;"
+        book.save(path)
+    elif suffix == ".ods":
+        cell = '<table:table-cell office:value-type="float" office:value="55"><text:p/></table:table-cell>'
+        cell += '<table:table-cell office:value-type="string"><text:p>Lost</text:p></table:table-cell>'
+        write_open(path, "spreadsheet", f"<table:table><table:table-row>{cell}</table:table-row></table:table>")
+    else:
+        path = CASES / "hidden_format.xls"
+    assert "1 values were left out, because the formats" in parser.parse(path).warnings[0]
 
 
 def test_hidden_parts_of_xlsx_are_named(parser: Parser) -> None:

@@ -31,6 +31,11 @@ def _text(body: str, head: str = "") -> str:
         ("<p><ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>の本社</p>", "東京の本社"),
         ("<dl><dt>Load</dt><dd>5 t</dd><dt>Speed</dt><dd><p>Slow</p></dd></dl>", "Load: 5 t\nSpeed\n\nSlow"),
         ("<article>Text only</article>", "Text only"),
+        ("<p>Load <svg aria-hidden='true'><text>x</text></svg><svg><title>Icon</title></svg>is fine.</p>",
+         "Load is fine."),
+        ("<svg><desc>Plan</desc><defs><text>x</text></defs><g><text>Gate <tspan>A</tspan></text></g></svg><p>End.</p>",
+         "Plan\n\nGate A\n\nEnd."),
+        ("<object data='a.svg'><p>The tank holds 40 l.</p></object>", "The tank holds 40 l."),
     ],
 )  # fmt: skip
 def test_form_is_kept(body: str, text: str) -> None:

@@ -49,6 +49,23 @@ def test_all_content_is_read(parser: Parser, file: str, text: str) -> None:
          "(00:00:01) No.\n(00:00:02) No."),
         ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nDr.\n\n2\n00:00:02,000 --> 00:00:03,000\nvan Berg pays.\n",
          "(00:00:01) Dr. van Berg pays."),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nI met Mr.\n\n"
+         "2\n00:00:02,000 --> 00:00:03,000\nBerg. He pays z.B.\n\n"
+         "3\n00:00:03,000 --> 00:00:04,000\n500 Euro.\n\n4\n00:01:04,000 --> 00:01:05,000\nNext.\n",
+         "(00:00:01) I met Mr. Berg. He pays z.B. 500 Euro.\n(00:01:04) Next."),
+        ("a.sub", "{1}{1}25.000\n{25}{50}The rent|is\n{51}{75}{y:i}900 euros.\n{250}{300}Second.\n",
+         "(00:00:01) The rent is 900 euros.\n(00:00:10) Second."),
+        ("a.ttml", '<tt xmlns="http://www.w3.org/ns/ttml"><body><div><p begin="00:00:01.000">The price<br/>is</p>'
+         '<p begin="00:00:02.5"><span>900 euros.</span></p>'
+         '<p><span begin="9s">Fine.</span></p><p>End.</p></div></body></tt>',
+         "(00:00:01) The price is 900 euros.\n(00:00:09) Fine.\n(00:00:09) End."),
+        ("a.dfxp", '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:t="http://www.w3.org/ns/ttml#parameter" '
+         't:tickRate="10000000"><body><p begin="125000000t">Late.</p></body></tt>', "(00:00:12) Late."),
+        ("a.bib", r"@book{k, author={Mar{\'\i}a and Garc\'{\i}a}, title={A \emph{new} valve, 10\textsuperscript{6} t, "
+         r"5\,kg}, "
+         r"note={``the'' \href{https://x.org/a}{page}, {\em soon}}}",
+         "@book{k,\n  author = {María and García},\n  note = {“the” page (https://x.org/a), soon},\n"
+         "  title = {A new valve, 10^6 t, 5 kg},\n}"),
         ("a.sbv", "0:00:00.599,0:00:04.160\nHi all,\nwelcome.\n\n0:00:05.160,0:00:06.770\nNext.\n",
          "(0:00:00) Hi all, welcome.\n(0:00:05) Next."),
         ("a.vtt", "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\n \nthe<00:00:00.500><c> price</c>\n\n"
@@ -66,6 +83,13 @@ def test_all_content_is_read(parser: Parser, file: str, text: str) -> None:
 def test_variants_are_read(parser: Parser, tmp_path: Path, name: str, source: str, text: str) -> None:
     (tmp_path / name).write_text(source, encoding="utf-8", newline="")
     assert parser.parse(tmp_path / name).text == text
+
+
+def test_cues_without_a_frame_rate_have_guessed_times(parser: Parser, tmp_path: Path) -> None:
+    (tmp_path / "a.sub").write_text("{24}{50}Hall 3.\n")
+    document = parser.parse(tmp_path / "a.sub")
+    assert document.text == "(00:00:01) Hall 3."
+    assert "does not name its frame rate" in document.warnings[0]
 
 
 def test_a_file_without_references_is_read_as_text(parser: Parser, tmp_path: Path) -> None:

@@ -64,6 +64,31 @@ def test_attributes_of_data_but_not_of_prose_are_text(parser: Parser, tmp_path: 
     assert read(parser, tmp_path / "a.xml", f"<?xml version='1.0'?>{source}").text == text
 
 
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PATH = "docs/reference/2024/Annual-Report-Final-Version/Section12/Part3/more"
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (f"<a><b c='d'>{'QXR0YWNoZWQ1' * 60}</b><e>Paid on 5 May.</e></a>", "b: [...] (c: d)\ne: Paid on 5 May."),
+        ("<a><file encoding='base64'>QUJD</file><p>At 3 bar.</p></a>", "file: [...]\n\nAt 3 bar."),
+        (f"<a><photo>{PICTURE}</photo><name>Anna</name></a>", "photo: [...]\nname: Anna"),
+        (f"<a><n pic='data:image/png;base64,{PICTURE}' no='7'/></a>", "n.pic: [...]\nn.no: 7"),
+        (f"<a><desc>&lt;img src='data:image/png;base64,{PICTURE}'> 9 m deep</desc></a>", "9 m deep"),
+    ],
+)
+def test_encoded_files_are_left_out(parser: Parser, tmp_path: Path, source: str, text: str) -> None:
+    document = read(parser, tmp_path / "a.xml", f"<?xml version='1.0'?>{source}")
+    assert document.text == text
+    assert ["base64" in each for each in document.warnings] == ([True] if "[...]" in text else [])
+
+
+def test_a_long_path_is_no_encoded_file(parser: Parser, tmp_path: Path) -> None:
+    document = read(parser, tmp_path / "a.xml", f"<?xml version='1.0'?><a><file>{PATH}</file><c>x</c></a>")
+    assert document.text == f"file: {PATH}\nc: x"
+
+
 def test_a_mind_map_has_its_notes_fields_and_links(parser: Parser, tmp_path: Path) -> None:
     source = """<map version="1"><node TEXT="Plan" ID="ID_1"><richcontent TYPE="NOTE"><html><body><p>At 3 bar</p></body>
     </html></richcontent><node ID="ID_2"><richcontent TYPE="NODE"><html><body><p>Rich <b>node</b></p></body></html>
