@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-import torch
 from threadpoolctl import threadpool_info
 
 from support.waiting import LIMIT_S
@@ -71,6 +70,8 @@ def test_a_query_is_closest_to_its_answer(exact: SentenceTransformerEmbedder) ->
 
 
 def test_numpy_uses_one_thread_and_pytorch_is_unchanged(bundled: BundledEmbedder) -> None:
+    import torch  # not when tests are collected: it takes 160 MB of each test process
+
     before = torch.get_num_threads()
     bundled.embed_query("What do pets like to drink?")
     numpy_threads = [each["num_threads"] for each in threadpool_info() if each["prefix"] == "libscipy_openblas"]
