@@ -185,7 +185,8 @@ class SupportRules:
         figures = {term.text: term for term in found if term.kind == "figure"}
         heads = [(self._header(item), item.quote.splitlines()) for item in statement.evidence]
         lines = [TermIndex(f"{head}\n{line}") for head, quoted in heads for line in quoted]
-        return len(figures) > 1 and not any(all(each in line for each in figures.values()) for line in lines)
+        together = any(all(each in line for each in figures.values()) for line in lines)
+        return len(figures) > 1 and len(lines) > 1 and not together
 
     def _follows_by_clauses(self, statement: Statement) -> bool:
         """Return whether the quotes of one document state each clause of the statement."""

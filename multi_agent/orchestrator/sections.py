@@ -154,7 +154,8 @@ def findings_of(done: Sequence[ResearchedSection]) -> ContextUpdate:
 
 def _evidence(quote: Quote) -> Evidence:
     own = {"name": quote.document, "chunk_id": f"{quote.chunk_id}/{quote.start}"}
-    return Evidence(**{**dict(quote), **own})
+    shared = {name: value for name, value in quote if name in Evidence.model_fields}
+    return Evidence(**{**shared, **own})
 
 
 def _passage(quote: Quote, item: Evidence) -> Chunk:

@@ -66,7 +66,7 @@ def test_the_answer_has_the_documented_keys(
     run("ingest", folder)
     answer = run("ask", QUESTION, "--json").json
     assert list(answer) == [
-        "run_id", "status", "mode", "question", "completed_question", "answer", "claims", "evidence", "short",
+        "run_id", "status", "mode", "question", "completed_question", "added", "answer", "claims", "evidence", "short",
         "nearest", "parts", "clarification", "records", "computations", "on_the_way", "confidence", "basis",
         "reasoning", "checks", "looked_for", "found", "missing", "votes", "contradictions", "searched", "sections",
         "coverage", "summary", "usage",
