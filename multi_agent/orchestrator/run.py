@@ -180,7 +180,9 @@ class Run:
         plan = self._change(closing_plan(question, report.format))
         await self._bus.publish(PlanMade(understanding=understanding, plan=plan))
         await self._sections.research(outline)
-        found = findings_of(self._sections.done)
+        cited = self._sections.cited
+        passages = await asyncio.to_thread(self._dependencies.library.scan, cited) if cited else []
+        found = findings_of(self._sections.done, {chunk.id: chunk for chunk in passages})
         context = merge(self._new_context(understanding), found, agent=AGENT, writes=found.changed)
         return await self._attempt(plan, context, planner, lambda _: "")
 

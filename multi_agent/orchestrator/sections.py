@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,7 +19,7 @@ from multi_agent.values.context import Computation, ContextUpdate, Evidence, Fin
 from multi_agent.values.events import Event, StepFinished, StepStarted
 from multi_agent.values.report import MOST_SECTIONS, PlannedSection
 from multi_agent.values.request import Request
-from vectorstore.models import Chunk, PageSpan
+from vectorstore.models import Chunk, ChunkKind, PageSpan, TableHeader
 
 AGENT = "Section"
 """The agent of the steps that stand for the runs of sections."""
@@ -82,6 +82,12 @@ class Sections:
         self._open = 0
         self.done: list[ResearchedSection] = []
 
+    @property
+    def cited(self) -> list[str]:
+        """The ids of the documents of the collection that the sections cite."""
+        quotes = (quote for each in self.done for quote in each.answer.cited)
+        return sorted({quote.document_id for quote in quotes if quote.origin is None})
+
     async def research(self, outline: Sequence[PlannedSection]) -> None:
         """Research all sections. Raises BudgetReached, and AgentError for a request that no run can execute."""
         root = (self._request.fork.run_id if self._request.fork else self._id).removeprefix("run_")
@@ -141,11 +147,14 @@ class Sections:
         return Budget.model_validate(shares)
 
 
-def findings_of(done: Sequence[ResearchedSection]) -> ContextUpdate:
-    """Return what the sections found, as a step of their run would have written it."""
+def findings_of(done: Sequence[ResearchedSection], stored: Mapping[str, Chunk]) -> ContextUpdate:
+    """Return what the sections found, as a step of their run would have written it.
+
+    ``stored`` has the passages of the collection by id. A quote has the title and the table head of its own.
+    """
     quotes = [(quote, _evidence(quote)) for each in done for quote in each.answer.cited]
     return ContextUpdate(
-        chunks=tuple(_passage(quote, item) for quote, item in quotes),
+        chunks=tuple(_passage(quote, item, stored.get(quote.chunk_id)) for quote, item in quotes),
         evidence=tuple(item for _, item in quotes),
         computations=tuple(_computation(computed) for each in done for computed in each.answer.computations),
         findings=tuple(_finding(f"section_{number}", each) for number, each in enumerate(done, start=1)),
@@ -158,13 +167,22 @@ def _evidence(quote: Quote) -> Evidence:
     return Evidence(**{**shared, **own})
 
 
-def _passage(quote: Quote, item: Evidence) -> Chunk:
-    """Return the passage of a quote, which is the quote."""
+def _passage(quote: Quote, item: Evidence, stored: Chunk | None) -> Chunk:
+    """Return the passage of a quote, which is the quote, with the title and head of the stored one."""
     same = quote.model_dump(include={"document_id", "document", "start", "section", "origin"})
     end = quote.start + len(quote.quote)
     pages = tuple(PageSpan(number=page, start=quote.start, end=end) for page in quote.pages)
     own = {"id": item.chunk_id, "name": quote.document, "version": "", "index": 0, "text": quote.quote}
-    return Chunk(**same, **own, end=end, page_spans=pages)
+    around = {"title": stored.title, "header": _head(stored)} if stored else {}
+    return Chunk(**same, **own, **around, end=end, page_spans=pages)
+
+
+def _head(passage: Chunk) -> TableHeader | None:
+    if passage.header or passage.kind is not ChunkKind.TABLE:
+        return passage.header
+    row = next((line for line in passage.text.splitlines() if line.startswith("|")), "")
+    start = passage.start + passage.text.index(row)
+    return TableHeader(text=row, start=start, end=start + len(row)) if row else None
 
 
 def _computation(computed: Computed) -> Computation:

@@ -76,7 +76,7 @@ def test_the_answer_has_the_documented_keys(
     ]  # fmt: skip
     assert list(answer["evidence"][0]) == [
         "number", "document", "document_id", "chunk_id", "pages", "section", "start", "end", "quote", "picture",
-        "origin",
+        "origin", "dated",
     ]  # fmt: skip
     assert list(answer["coverage"]) == [
         "documents_considered", "documents_total", "chunks_considered", "chunks_total", "scanned", "partial",
