@@ -39,7 +39,7 @@ def ingesting(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """``candor ingest`` in a process group of its own, as a terminal starts it."""
     small_batches = {"CANDOR_INGEST__EMBED_BATCH": "2", "CANDOR_INGEST__PARSE_WORKERS": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "api.cli", "ingest", str(folder), *options],
+        [sys.executable, "-m", "api.cli", "ingest", str(folder), "-c", "papers", *options],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env=os.environ | small_batches | {"PYTHONPATH": str(ROOT)},
     )  # fmt: skip
@@ -83,7 +83,7 @@ def test_ctrl_c_says_what_is_in_and_the_same_command_continues(run: Callable, ma
     assert set(after) <= SETTLED
     assert f"Interrupted: {indexed} of {FILES} files are in collection 'papers'." in errors
     assert "Run the same command again to continue." in errors
-    again = run("ingest", many, "--json")
+    again = run("ingest", many, "-c", "papers", "--json")
     assert (again.code, again.json["unchanged"], again.json["indexed"]) == (0, indexed, FILES - indexed)
     assert states(ledger) == ["indexed"] * FILES
 
@@ -101,12 +101,12 @@ def test_a_second_ctrl_c_stops_at_once_and_leaves_no_document_half_done(
     assert process.returncode == 130, errors
     assert "what is complete stays. Run the same command again to continue." in errors
     assert set(states(ledger)) <= SETTLED
-    assert run("ingest", many, "--json").code == 0
+    assert run("ingest", many, "-c", "papers", "--json").code == 0
     assert states(ledger) == ["indexed"] * FILES
 
 
 def test_an_interrupted_update_keeps_the_old_version(run: Callable, many: Path, ledger: Ledger) -> None:
-    run("ingest", many)
+    run("ingest", many, "-c", "papers")
     before = indexed(ledger)
     for file in many.iterdir():
         file.write_text(file.read_text().replace("Pump", "Turbine"))
@@ -119,7 +119,7 @@ def test_an_interrupted_update_keeps_the_old_version(run: Callable, many: Path, 
     texts = [hit["text"] for hit in run("search", "Turbine Pump", "-n", "1000", "--json").json]
     assert any("Pump" in text for text in texts)
     assert any("Turbine" in text for text in texts)
-    assert run("ingest", many).code == 0
+    assert run("ingest", many, "-c", "papers").code == 0
     texts = [hit["text"] for hit in run("search", "Turbine Pump", "-n", "1000", "--json").json]
     assert not any("Pump" in text for text in texts)
 
@@ -129,7 +129,7 @@ def test_a_command_waits_for_the_index_and_says_so(
 ) -> None:
     monkeypatch.setattr(edge_collection, "INDEX_AFTER", 1)
     monkeypatch.setattr(edge_collection.EdgeCollection, "index_in_background", lambda _: None)
-    ingested = run("ingest", many)
+    ingested = run("ingest", many, "-c", "papers")
     assert (ingested.code, "The search index is being built" in ingested.err) == (0, True)
     [unindexed] = (tmp_path / "home").rglob("changes")
     assert unindexed.read_text() == "0"
