@@ -68,7 +68,9 @@ async def test_a_chosen_mode_is_not_asked_for(panel: MakePanel) -> None:
         assert [role_of(request) for request in server.requests] == [TRIAGE, READING]
         triage_, _ = server.requests
     assert answer.mode == "fast"
-    assert list(triage_.schema["properties"]) == ["queries", "documents", "lookup", "domain", "ask_back"]
+    assert list(triage_.schema["properties"]) == [
+        "queries", "documents", "lookup", "domain", "ask_back", "not_in_documents",
+    ]  # fmt: skip
     assert "several" not in triage_.prompt
 
 
