@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -59,7 +60,8 @@ def test_the_collection_is_searched_in_addition(open_page: OpenPage) -> None:
     page = open_page()
     give(page, json.dumps(WIKI), "json")
     ask(page, mode="fast")
-    expect(sources(page)).to_have_text(["[1] pump.md", f"[2] {WIKI['source']}, page 2, given with the question"])
+    given = f"[2] {WIKI['source']}, page 2, given with the question"
+    expect(sources(page)).to_have_text([re.compile(r"^\[1\] pump\.md, file of \d{4}-\d\d-\d\d$"), given])
     expect(page.locator(".claims")).to_contain_text(ELSEWHERE)
     expect(page.locator(".claims")).to_contain_text(COLD)
 
