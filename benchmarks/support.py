@@ -100,7 +100,7 @@ def judge(pair: Pair) -> Judged:
 
 
 def _table(rows: tuple[str, ...]) -> str:
-    """Return the passage of a table whose head is the first row. A row that is not cited stands between them."""
+    """Return the passage of a table. The first row is its head. An uncited row separates the head from the others."""
     title, _, head = rows[0].partition(" :: ")
     rule = "|" + " --- |" * (head.count("|") - 1)
     return f"{title} :: " + "\n".join(

@@ -133,7 +133,7 @@ def test_the_installed_command_reads_a_folder_and_asks(installed: Path, tmp_path
 
 @pytest.mark.parametrize("provider", ["ollama", "openai"])
 def test_a_newcomer_with_a_model_gets_a_cited_answer(installed: Path, tmp_path: Path, provider: str) -> None:
-    """With Ollama, or with an address and a key, as docs/install.md says: settings, then one command."""
+    """Set the model of Ollama, or an address and a key, then ask, as docs/install.md describes."""
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "pump.md").write_text("The Borea 12 works down to -25 °C.\n")
     (tmp_path / "home").mkdir(mode=0o700)

@@ -63,9 +63,9 @@ class Searchable(Protocol):
         ...
 
     def moments(self) -> Iterator[Searchable]:
-        """Yield a view of the collection as of one moment, and another one if the collection changed while it was read.
+        """Yield a view of the collection. Yield another one if the collection changed while it was read.
 
-        What was read from the last view is consistent.
+        What was read from the last view belongs to one state of the collection.
         """
         ...
 

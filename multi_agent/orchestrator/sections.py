@@ -150,7 +150,7 @@ class Sections:
 def findings_of(done: Sequence[ResearchedSection], stored: Mapping[str, Chunk]) -> ContextUpdate:
     """Return what the sections found, as a step of their run would have written it.
 
-    ``stored`` has the passages of the collection by id. A quote has the title and the table head of its own.
+    ``stored`` has the passages of the collection by id. They give each quote its title and the head of its table.
     """
     quotes = [(quote, _evidence(quote)) for each in done for quote in each.answer.cited]
     return ContextUpdate(
@@ -168,7 +168,7 @@ def _evidence(quote: Quote) -> Evidence:
 
 
 def _passage(quote: Quote, item: Evidence, stored: Chunk | None) -> Chunk:
-    """Return the passage of a quote, which is the quote, with the title and head of the stored one."""
+    """Return a passage that has only the quote as text. It gets title and table head from the stored passage."""
     same = quote.model_dump(include={"document_id", "document", "start", "section", "origin"})
     end = quote.start + len(quote.quote)
     pages = tuple(PageSpan(number=page, start=quote.start, end=end) for page in quote.pages)

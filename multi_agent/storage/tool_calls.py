@@ -59,7 +59,8 @@ class ToolCalls(SqlStore):
     def that_worked(self, run_id: str, question: str) -> tuple[ToolUse, ...]:
         """Return the calls of a run that returned a result, without the values of their arguments.
 
-        Their purpose is the question. The model's reason may repeat an order of a page, and other runs would read it.
+        The purpose of each is the question. A model's reason may repeat instructions of a page, and later runs would
+        read them.
         """
         worked = [entry for entry in self.entries(run_id) if entry.result is not None and entry.why.strip()]
         return tuple(ToolUse(call=_shape_of(entry), purpose=question, run_id=run_id) for entry in worked)

@@ -339,18 +339,17 @@ class _Comparing:
             return
         heads = next(iter(found.values()))
         named = {at: self._columns_of(token, heads) for at, token in enumerate(self._claim)}
+        anywhere = set[int]().union(*named.values())
         values = [pair for pair in self._pairs if pair.quote.in_row and pair.quote.values and not self._in_label(pair)]
         clauses = {pair.at: _telling(named[at] for at in named if self._are_joined(at, pair.at)) for pair in values}
-        each_has_one = all(len(set(columns)) == 1 for columns in clauses.values())
+        decides = len(values) > 1 and all(len(columns) == 1 for columns in clauses.values())
         for pair in values:
-            column, told = pair.quote.segment, clauses[pair.at]
-            wrong = [each for each in told or set().union(*named.values()) if self._rival(pair, each)]
-            if wrong and column not in (told or set().union(*named.values())):
-                conflict = bool(told) and each_has_one and len(values) > 1
-                yield Doubt(f"“{pair.claim.text}” is in another column", conflict)
-            order = [clauses[other.at] for other in values if self._are_joined(other.at, pair.at)]
-            mine = [other.quote.segment for other in values if self._are_joined(other.at, pair.at)]
-            if len(mine) > 1 and len(set(told)) == len(mine) and order[0] != mine:
+            told = clauses[pair.at]
+            expected = told or anywhere
+            if pair.quote.segment not in expected and any(self._rival(pair, each) for each in expected):
+                yield Doubt(f"“{pair.claim.text}” is in another column", conflict=decides)
+            beside = [other.quote.segment for other in values if self._are_joined(other.at, pair.at)]
+            if len(told) == len(beside) > 1 and told != beside:
                 yield Doubt("its figures and columns have another order", conflict=False)
 
     def _columns_of(self, token: Token, heads: Sequence[Token]) -> set[int]:

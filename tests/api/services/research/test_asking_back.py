@@ -56,7 +56,7 @@ def served(make_candor: Callable[..., Candor], folder: Path, serve: Callable[...
 
 
 def searches(http: httpx.Client, run: dict[str, Any]) -> list[str]:
-    """Return the queries of a run that found something to read or to show."""
+    """Return the queries of a run whose searches found passages."""
     events = http.get(f"/v1/runs/{run['run_id']}/events?follow=false").json()
     return [query for each in events if each["body"]["type"] == "searched" for query in each["body"]["queries"]]
 
