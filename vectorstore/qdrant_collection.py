@@ -20,7 +20,7 @@ from vectorstore.qdrant_schema import (
     to_hits,
     validate_query,
 )
-from vectorstore.ranking import Nearest, Ranking, Speller, score, with_attention
+from vectorstore.ranking import Nearest, Points, Speller, score, with_attention
 from vectorstore.store import EVERYTHING, Collection, Query, Vectors
 from vectorstore.text.bm25 import Bm25Encoder
 
@@ -70,7 +70,7 @@ class QdrantCollection(Collection, Generic[SessionT]):
         """Keep the collection usable until the end of the block. ``action`` is a word for errors."""
 
     @abstractmethod
-    def _ask(self, session: SessionT, wanted: Sequence[Nearest], where: ChunkFilter) -> list[Ranking]:
+    def _ask(self, session: SessionT, wanted: Sequence[Nearest], where: ChunkFilter) -> Sequence[Points]:
         """Answer the requests of a search."""
 
     @abstractmethod

@@ -27,7 +27,7 @@ from vectorstore.qdrant_schema import (
     to_payload,
     validate_vectors,
 )
-from vectorstore.ranking import Nearest, Ranking
+from vectorstore.ranking import Nearest, Points
 from vectorstore.store import EVERYTHING, Vectors
 from vectorstore.text.languages import LANGUAGE
 
@@ -263,13 +263,12 @@ class EdgeCollection(QdrantCollection[qdrant.EdgeShard]):
         floats: Any = array("f", vector.astype(np.float32, copy=False).tobytes())
         return qdrant.Point(chunk.id, {DENSE: floats, BM25: self._terms(chunk)}, to_payload(chunk))
 
-    def _ask(self, session: qdrant.EdgeShard, wanted: Sequence[Nearest], where: ChunkFilter) -> list[Ranking]:
+    def _ask(self, session: qdrant.EdgeShard, wanted: Sequence[Nearest], where: ChunkFilter) -> Sequence[Points]:
         selected = to_filter(where)
         requests = [
             qdrant.QueryRequest(limit=each.limit, query=self._nearest(each), filter=selected) for each in wanted
         ]
-        found = session.query_batch(qdrant.QueryBatchRequest(requests))  # one pass over the segments for all
-        return [[(str(point.id), point.score) for point in points] for points in found]
+        return session.query_batch(qdrant.QueryBatchRequest(requests))  # one pass over the segments for all
 
     def _nearest(self, request: Nearest) -> qdrant.Query:
         if isinstance(request.query, np.ndarray):

@@ -41,7 +41,7 @@ from vectorstore.qdrant_server.connection import (
     upsert,
 )
 from vectorstore.qdrant_server.owner import Owner, foreign
-from vectorstore.ranking import Nearest, Ranking
+from vectorstore.ranking import Nearest, Points
 from vectorstore.settings import VectorStoreSettings
 from vectorstore.store import EVERYTHING, Vectors, require_spec
 from vectorstore.text.bm25 import ANALYSIS
@@ -287,11 +287,11 @@ class ServerCollection(QdrantCollection[ServerConnection]):
             id=chunk.id, vector={DENSE: vector, BM25: _sparse(self._terms(chunk))}, payload=to_payload(chunk)
         )
 
-    def _ask(self, session: ServerConnection, wanted: Sequence[Nearest], where: ChunkFilter) -> list[Ranking]:
+    def _ask(self, session: ServerConnection, wanted: Sequence[Nearest], where: ChunkFilter) -> Sequence[Points]:
         selected = to_filter(where)
         requests = [self._request(each, selected) for each in wanted]
         answers = session.call(lambda client: client.query_batch_points(self._spec.name, requests))
-        return [[(str(point.id), point.score) for point in answer.points] for answer in answers]
+        return [answer.points for answer in answers]
 
     def _request(self, wanted: Nearest, where: models.Filter) -> models.QueryRequest:
         from qdrant_client import models
