@@ -15,11 +15,23 @@ _WIDE = {"tabular*", "tabularx", "tabulary", "xltabular"}
 _LONG = {"longtabu", "longtblr", "longtable", "xltabular", "supertabular"}
 _COLUMNS_KEY = re.compile(rf"colspec\s*=\s*({_GROUP})")
 _ROW_IN_CELL = re.compile(rf"\\(?:makecell|thead|shortstack){_OPTION}({_GROUP})")
-_NO_TEXT = re.compile(
-    r"\\(?:cmidrule|cline)\s?(?:\([^)]{0,40}\))?\s?\{[\d\s-]{0,9}\}|\\frame(?=\s?\{)"
-    r"|(?<=\\begin\{thebibliography\})\{[^{}]{0,40}\}"
-)
+_NO_TEXT = re.compile(r"\\(?:cmidrule|cline)\s?(?:\([^)]{0,40}\))?\s?\{[\d\s-]{0,9}\}|\\frame(?=\s?\{)")
+_SIZES = r"(?:\s?\[[^\]]{0,80}\]|\s?\{[^{}]{0,80}\})*"
+_SIZED = re.compile(rf"(\\begin\{{(?:adjustbox|adjustwidth|column|multicols|spacing|thebibliography)\*?\}}){_SIZES}")
+_FLOAT = re.compile(rf"\\(?:(begin)|end)\{{(?:floating|margin|SC|sideways|wrap)(figure|table)\*?\}}(?(1){_SIZES}|)")
 _INPUT = re.compile(r"\\(input|include)[ \t]+([\w./-]{1,200})")
+_DOCUMENT_COMMAND = re.compile(
+    r"\\(?:New|Renew|Provide|Declare)DocumentCommand\s?\{?(\\[A-Za-z]+)\}?"
+    r"\s?\{\s?([oO](?:\{[^{}]{0,80}\})?)?((?:\s?m){0,9})\s?\}"
+)
+_GERMAN = re.compile(r"\\usepackage\s?\[[^\]]{0,200}(?:german|austrian)\b[^\]]{0,200}\]\s?\{babel\}")
+_SHORTHAND = re.compile(
+    r"\\begin\{(verbatim|lstlisting|minted)\}.*?\\end\{\1\}|\\(?:verb|lstinline)\*?([^\w\s*]).*?\2"
+    r"""|(?<!\\)"([aouAOUs`'=~"|-])""",
+    re.DOTALL,
+)
+"""A shorthand of German texts, or code, which has none."""
+_SHORTHANDS = {**dict(zip("aouAOUs`'=~", "äöüÄÖÜß„“--", strict=True)), '"': "", "|": "", "-": ""}
 _DEGREE = re.compile(r"\^\s?(?:\\circ(?![A-Za-z])|\{\s?\\circ\s?\})")
 _DOTLESS = re.compile(r"""(\\["'`^~])\s?\{?\\([ij])(?![A-Za-z])\s?\}?""")
 _BOX_TITLE = re.compile(
@@ -59,7 +71,10 @@ _STEP = re.compile(
 
 def prepare(source: str) -> str:
     """Return the source in a form that pandoc reads without losses."""
-    source = _with_title_page(_with_all_branches(source))
+    source = _with_title_page(_with_all_branches(_DOCUMENT_COMMAND.sub(_as_new_command, source)))
+    if _GERMAN.search(source):
+        source = _SHORTHAND.sub(lambda found: _SHORTHANDS[found[3]] if found[3] else found[0], source)
+    source = _FLOAT.sub(lambda found: rf"\{found[1] or 'end'}{{{found[2]}}}", _SIZED.sub(r"\1", source))
     source = _DOTLESS.sub(r"\1{\2}", _BOX_TITLE.sub(r"\1 \2\\par ", _NO_TEXT.sub("", source)))
     source = _DEGREE.sub("°", _INPUT.sub(r"\\\1{\2}", source))
     source = _OVERLAY.sub(r"\1", _SLIDE.sub(r"\1\\frametitle{", source))
@@ -74,6 +89,12 @@ def prepare(source: str) -> str:
         lambda found: rf"\end{{{_plain_name(found[1])}}}", _without_repeated_heads(_with_labels(source))
     )
     return _TABLE.sub(_table_start, source)
+
+
+def _as_new_command(found: re.Match[str]) -> str:
+    name, option, arguments = found.groups()
+    default = "" if option is None else f"[{option[2:-1]}]"
+    return rf"\newcommand{{{name}}}[{arguments.count('m') + (option is not None)}]{default}"
 
 
 def _with_title_page(source: str) -> str:

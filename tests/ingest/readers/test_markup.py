@@ -136,6 +136,34 @@ def test_tex_says_what_it_does_not_read(parser: Parser, tmp_path: Path) -> None:
     assert "It was read as plain text." in broken.warnings[0]
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (r"\noindent 2024 was {\em good}. \noindent {\bf Rent} is\quad 5 EUR.", "2024 was good. Rent is 5 EUR."),
+        ("\\maketitle\n2025 is new.\\newpage 30 June, \\texteuro 7.", "2025 is new. 30 June, €7."),
+        (r"\newcommand{\rent}{1,900 EUR}\noindent\rent{} \noindent [1] A. \pagebreak[4] -5", "1,900 EUR [1] A. -5"),
+        (r"\vskip 5pt Text \hskip 1em more. \parskip=3pt Done.", "Text more. Done."),
+        (r"\begin{tabular}{ll}\centering 5 & {\bf 6}\\ \small 7 & 8\end{tabular}", "| 5 | 6 | | --- | --- | | 7 | 8 |"),
+    ],
+)
+def test_what_follows_a_tex_command_without_arguments_is_text(
+    parser: Parser, tmp_path: Path, body: str, text: str
+) -> None:
+    document = tex(parser, tmp_path, body)
+    assert (" ".join(document.text.split()), document.warnings) == (text, ())
+
+
+def test_tex_has_document_commands_german_shorthands_and_sizes_of_boxes(parser: Parser, tmp_path: Path) -> None:
+    preamble = r"\NewDocumentCommand{\price}{O{EUR}m}{#2 #1}\usepackage[ngerman]{babel}"
+    body = (
+        r"""M"uller sagt "`ja"', Haus"-boot, \price{5} oder \price[USD]{6}. \verb|"o| \begin{multicols}{2}Left"""
+        r"\end{multicols}\begin{column}{.5\textwidth}Right\end{column}\begin{wrapfigure}[3]{r}{5cm}\caption{Plan}"
+        r"\end{wrapfigure} {\bf Bold}"
+    )
+    text = " ".join(tex(parser, tmp_path, body, preamble).text.split())
+    assert text == 'Müller sagt „ja“, Hausboot, 5 EUR oder 6 USD. "o Left Right Plan Bold'
+
+
 def test_tex_keeps_what_stands_above_the_text(parser: Parser, tmp_path: Path) -> None:
     body = r"\begin{abstract}It saves 7 percent.\end{abstract} Text."
     document = tex(parser, tmp_path, body, r"\author{Ann}\date{\today}")
