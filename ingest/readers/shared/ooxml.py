@@ -31,19 +31,9 @@ _PIECE = re.compile(r"(.+)/\[(\d+)\](?:\.last)?\.piece")
 _LONGEST_FIGURE = 15  # characters of a number that a program may show as it is stored
 _FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
 _CHART_KINDS = {
-    "barChart": "Bar chart",
-    "bar3DChart": "Bar chart",
-    "lineChart": "Line chart",
-    "line3DChart": "Line chart",
-    "pieChart": "Pie chart",
-    "pie3DChart": "Pie chart",
-    "doughnutChart": "Doughnut chart",
-    "areaChart": "Area chart",
-    "area3DChart": "Area chart",
-    "scatterChart": "Scatter chart",
-    "bubbleChart": "Bubble chart",
-    "radarChart": "Radar chart",
-    "stockChart": "Stock chart",
+    f"{kind}{depth}Chart": f"{kind.capitalize()} chart"
+    for kind in ("bar", "line", "pie", "doughnut", "area", "scatter", "bubble", "radar", "stock")
+    for depth in ("", "3D")
 }
 _PROPERTIES = {
     "title": "title",
