@@ -330,6 +330,35 @@ It is {product}.
     assert document.warnings == ("Files that it includes were not read: terms.adoc. Ingest them as well.",)
 
 
+def test_asciidoc_follows_conditions_and_names_what_it_leaves_out(parser: Parser, tmp_path: Path) -> None:
+    source = (
+        "= T\n:draft:\n:part: chap\n\nifdef::draft[]\nDraft.\nifdef::final[]\nNested.\nendif::[]\nendif::[]\n\n"
+        "ifdef::final[]\nFinal.\ninclude::final.adoc[]\nendif::[]\nifndef::final[Not final.]\n\n"
+        'ifeval::["{a}" == "b"]\nComputed.\nendif::[]\n\n'
+        "|===\n|A |B\nifdef::final[]\n|x |1\nendif::[]\n|y |2\n|===\n\ninclude::{part}1.adoc[]\n"
+    )
+    document = read(parser, tmp_path / "a.adoc", source)
+    assert document.text == "T\n\nDraft.\n\nNot final.\n\nComputed.\n\n| A | B |\n| --- | --- |\n| y | 2 |"
+    assert document.warnings == (
+        "Text for other editions was left out: it depends on final.",
+        "Files that it includes were not read: chap1.adoc. Ingest them as well.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ('[%header,format=csv]\n|===\nK,V\na,"1, 2"\n|===\n', "| K | V |\n| --- | --- |\n| a | 1, 2 |"),
+        (",===\nK,V\na,1\n,===\n", "| K | V |\n| --- | --- |\n| a | 1 |"),
+        (". one\n.. two\n\n____\nSaid.\n____\n\n'''\n\nEnd.", "1. one\n  1. two\n\nSaid.\n\nEnd."),
+        (". one\n+\n--\nmore\n--\n. two\n", "1. one more\n2. two"),
+        ("Press kbd:[Ctrl+C], +++<u>x</u>+++, pass:[*y*].", "Press Ctrl+C, <u>x</u>, y."),
+    ],
+)
+def test_asciidoc_has_values_breaks_and_macros(parser: Parser, tmp_path: Path, source: str, text: str) -> None:
+    assert read(parser, tmp_path / "a.adoc", source).text == text
+
+
 def test_values_of_attributes_do_not_grow_without_end(parser: Parser, tmp_path: Path) -> None:
     lines = [f":a{number}: " + f"{{a{number - 1}}}" * 10 for number in range(1, 12)]
     document = read(parser, tmp_path / "a.adoc", "\n".join([":a0: lol", *lines, "", "{a11}"]))
@@ -337,6 +366,8 @@ def test_values_of_attributes_do_not_grow_without_end(parser: Parser, tmp_path: 
 
 
 def test_the_summary_of_details_is_no_part_of_them(parser: Parser, tmp_path: Path) -> None:
+    inline = read(parser, tmp_path / "a.md", "Fees. <details><summary>What?</summary>The fee is 5 EUR.</details>")
+    assert inline.text.split("\n") == ["Fees.", "", "What?", "The fee is 5 EUR."]
     source = "<p>Fees</p><details><summary>What is it?</summary>The fee is 5 EUR.</details><ol type='a'><li>x</ol>"
     document = read(parser, tmp_path / "a.html", source)
     assert document.text == "Fees\n\nWhat is it?\n\nThe fee is 5 EUR.\n\na. x"
