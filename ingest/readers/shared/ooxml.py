@@ -21,6 +21,7 @@ from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import is_useful_link
 from ingest.readers.shared.number_format import format_number, general, is_time
+from ingest.readers.shared.properties import PROPERTIES
 from vectorstore.models import Scalar
 
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -34,14 +35,6 @@ _CHART_KINDS = {
     f"{kind}{depth}Chart": f"{kind.capitalize()} chart"
     for kind in ("bar", "line", "pie", "doughnut", "area", "scatter", "bubble", "radar", "stock")
     for depth in ("", "3D")
-}
-_PROPERTIES = {
-    "title": "title",
-    "subject": "subject",
-    "creator": "authors",
-    "created": "created_at",
-    "modified": "modified_at",
-    "language": "language",
 }
 
 
@@ -158,7 +151,7 @@ class Package:
         if "docProps/core.xml" not in self:
             return {}
         found = {local_name(element): (element.text or "").strip() for element in self.xml("docProps/core.xml")}
-        return {key: found[name] for name, key in _PROPERTIES.items() if found.get(name)}
+        return {key: found[name] for name, key in PROPERTIES["office"].items() if found.get(name)}
 
     def diagram(self, name: str) -> list[str]:
         """Return the texts of the boxes of a diagram (SmartArt)."""
