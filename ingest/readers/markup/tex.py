@@ -88,7 +88,7 @@ def _definitions(page: Page, start: int) -> Iterator[tuple[str, str]]:
 
 
 def _definition(name: str, count: int, has_option: bool) -> str:
-    body = _BODIES.get(name) or " ".join(f"#{number + 1}" for number in range(count)) or rf"\textbackslash {name}"
+    body = _BODIES.get(name) or " ".join(f"#{number + 1}" for number in range(count)) or rf"\textbackslash {name}{{ }}"
     body = _ARGUMENT.sub(lambda use: f"#{int(use[1]) + has_option}{use[2]}" if int(use[1]) <= count else "", body)
     return rf"\providecommand{{\{name}}}[{count + has_option}]{'[]' if has_option else ''}{{{body}}}"
 

@@ -18,7 +18,10 @@ _ROW_IN_CELL = re.compile(rf"\\(?:makecell|thead|shortstack){_OPTION}({_GROUP})"
 _NO_TEXT = re.compile(r"\\(?:cmidrule|cline)\s?(?:\([^)]{0,40}\))?\s?\{[\d\s-]{0,9}\}|\\frame(?=\s?\{)")
 _SIZES = r"(?:\s?\[[^\]]{0,80}\]|\s?\{[^{}]{0,80}\})*"
 _SIZED = re.compile(rf"(\\begin\{{(?:adjustbox|adjustwidth|column|multicols|spacing|thebibliography)\*?\}}){_SIZES}")
-_FLOAT = re.compile(rf"\\(?:(begin)|end)\{{(?:floating|margin|SC|sideways|wrap)(figure|table)\*?\}}(?(1){_SIZES}|)")
+_FLOAT = re.compile(
+    r"\\(?:(begin)|end)\{(?:(?:floating|margin|SC|sideways|wrap)(figure|table)|algorithm|listing)\*?\}"
+    rf"(?(1){_SIZES}|)"
+)
 _INPUT = re.compile(r"\\(input|include)[ \t]+([\w./-]{1,200})")
 _DOCUMENT_COMMAND = re.compile(
     r"\\(?:New|Renew|Provide|Declare)DocumentCommand\s?\{?(\\[A-Za-z]+)\}?"
@@ -57,7 +60,7 @@ _OTHER_FILE = re.compile(
 _TITLE_PAGE = re.compile(
     r"\\(?:address|affil|affiliation|dedication|degree|department|email|extratitle|faculty|institut(?:e|ion)|keywords|"
     r"preprint|publishers|reportnumber|school|subject|supervisor|titlehead|university|uppertitleback|lowertitleback)"
-    rf"\s?{_OPTION}{_GROUP}"
+    rf"\s?{_OPTION}({_GROUP})"
 )
 """Commands above the text, of classes of journals and universities. pandoc writes only title, author and date."""
 _VALUE = r"(?:\\value\s?\{[^{}]{1,80}\}|\\[A-Za-z@]+|-?[\d.]+(?:\s?(?:pt|[cem]m|in|e[mx]))?)\s?"
@@ -74,7 +77,7 @@ def prepare(source: str) -> str:
     source = _with_title_page(_with_all_branches(_DOCUMENT_COMMAND.sub(_as_new_command, source)))
     if _GERMAN.search(source):
         source = _SHORTHAND.sub(lambda found: _SHORTHANDS[found[3]] if found[3] else found[0], source)
-    source = _FLOAT.sub(lambda found: rf"\{found[1] or 'end'}{{{found[2]}}}", _SIZED.sub(r"\1", source))
+    source = _FLOAT.sub(lambda found: rf"\{found[1] or 'end'}{{{found[2] or 'figure'}}}", _SIZED.sub(r"\1", source))
     source = _DOTLESS.sub(r"\1{\2}", _BOX_TITLE.sub(r"\1 \2\\par ", _NO_TEXT.sub("", source)))
     source = _DEGREE.sub("°", _INPUT.sub(r"\\\1{\2}", source))
     source = _OVERLAY.sub(r"\1", _SLIDE.sub(r"\1\\frametitle{", source))
@@ -101,7 +104,7 @@ def _with_title_page(source: str) -> str:
     """Move what the title page shows into the text, and what the source writes to other files to its end."""
     files = [each for each in _OTHER_FILE.finditer(source) if not each[2].endswith((".sty", ".cls"))]
     above, begin, text = _OTHER_FILE.sub("", source).partition(r"\begin{document}")
-    shown = [rf"\par {each[0]}\par " for each in _TITLE_PAGE.finditer(above)] if begin else []
+    shown = [rf"\par {each[1]}\par " for each in _TITLE_PAGE.finditer(above)] if begin else []
     above = _TITLE_PAGE.sub("", above) if begin else above
     text, end, _ = text.partition(r"\end{document}")
     last = [rf"\par {each[2]}\begin{{verbatim}}{each[3]}\end{{verbatim}}" for each in files]
