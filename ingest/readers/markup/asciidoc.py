@@ -71,6 +71,7 @@ class _Writer:
         self._notes: dict[str, str] = {}
         self._paragraph: list[str] = []
         self._items: list[str] = []
+        self._above: list[str] = []
 
     def write(self) -> None:
         while (line := self._next()) is not None:
@@ -120,6 +121,9 @@ class _Writer:
         return f"[{list(self._notes).index(name) + 1}]"
 
     def _flush(self) -> None:
+        """Write the lines so far. Below a block that is part of an item, its list goes on."""
+        is_inside = self._position > 1 and self.lines[self._position - 2].strip() == "+"
+        self._above = [*self._above, *self._items] if is_inside else []
         self.into.list_items(self._items)
         self.into.prose("\n".join(self._paragraph))
         self._items, self._paragraph = [], []
@@ -160,9 +164,11 @@ class _Writer:
         elif _FRAME.match(line) or (_BLOCK_ATTRIBUTES.match(line) and not self._paragraph) or line.strip() == "+":
             if not self.lines[self._position - 2].strip():  # inside an item, there is a + above it
                 self._flush()
-        elif self._items:
+        elif self._items and self.lines[self._position - 2].strip():
             self._items[-1] += f" {_plain(line.strip())}"
         else:
+            if self._items:
+                self._flush()
             self._paragraph.append(_plain(line))
 
     def _heading(self, level: int, text: str) -> None:
@@ -201,7 +207,9 @@ class _Writer:
         shown = mark if mark[0].isdigit() else "1." if mark[0] == "." else "-"
         if mark[0] == ".":
             indent = "  " * depth
-            before = next((line for line in reversed(self._items) if not line.startswith(indent + " ")), "")
+            before = next(
+                (line for line in reversed([*self._above, *self._items]) if not line.startswith(indent + " ")), ""
+            )
             number = re.match(rf"{indent}(\d+)\. ", before)
             shown = f"{int(number[1]) + 1}." if number else "1."
         self._items.append(f"{'  ' * depth}{shown} {_plain(item[3])}")

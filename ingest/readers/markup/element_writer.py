@@ -242,7 +242,8 @@ def _raw_words(element: Element) -> str:
     if name == "br":
         return "\v"
     if name == "img":
-        return _description(element)
+        description = element.get("alt", "").strip()
+        return f" {description} " if description else ""
     if element.get("type") == "html" and not len(element):  # Atom
         return _raw_words(html_tree(element.text or ""))
     formula = element if name == "tex-math" else element.find("{*}tex-math")
@@ -269,15 +270,12 @@ def _formed(element: Element, name: str, text: str) -> str:
         return lowered(text)
     if name in _STRUCK:
         return struck(text)
-    if name == "a" and (_is_note_mark(element) or _holds_only_raised(element)):
+    is_raised = len(element) == 1 and element_name(element[0]) in _RAISED and _leads_to_note(element)
+    if name == "a" and (_is_note_mark(element) or is_raised):
         return note_mark("".join(element.itertext()))
     if name in ("a", "ext-link", "ulink") and not _leads_to_note(element):
         return linked(text, element.get("href", "") or element.get("url", "") or attribute(element, "href"))
     return text
-
-
-def _holds_only_raised(element: Element) -> bool:
-    return len(element) == 1 and element_name(element[0]) in _RAISED and _leads_to_note(element)
 
 
 def _leads_to_note(element: Element) -> bool:
@@ -304,11 +302,6 @@ _MATH: dict[str, Callable[..., str]] = {
     "msqrt": lambda *parts: f"√({' '.join(parts)})",
 }
 """Elements of MathML whose form carries meaning."""
-
-
-def _description(image: Element) -> str:
-    """Return the author's description of a picture."""
-    return f" {image.get('alt', '').strip()} " if image.get("alt", "").strip() else ""
 
 
 def _formula(source: str) -> str:

@@ -57,6 +57,10 @@ _COLUMN = re.compile(rf"[A-Za-z](?:{_GROUP})*")
 _OTHER_FILE = re.compile(
     r"\\begin\{filecontents(\*?)\}(?:\[[^\]]{0,80}\])?\s?\{([^{}]{1,200})\}(.*?)\\end\{filecontents\1\}", re.DOTALL
 )
+_ACRONYM = re.compile(
+    rf"\\newacronym{_OPTION}\{{([^{{}}]{{1,80}})\}}\s?\{{([^{{}}]{{1,80}})\}}\s?\{{([^{{}}]{{1,200}})\}}"
+)
+_TERM = re.compile(r"(\\(?:[Gg]ls|GLS|acr|ac)[a-z]{0,12}\*?\s?\{)([^{}]{1,80})\}")
 _TITLE_PAGE = re.compile(
     r"\\(?:address|affil|affiliation|dedication|degree|department|email|extratitle|faculty|institut(?:e|ion)|keywords|"
     r"preprint|publishers|reportnumber|school|subject|supervisor|titlehead|university|uppertitleback|lowertitleback)"
@@ -107,7 +111,10 @@ def _with_title_page(source: str) -> str:
     shown = [rf"\par {each[1]}\par " for each in _TITLE_PAGE.finditer(above)] if begin else []
     above = _TITLE_PAGE.sub("", above) if begin else above
     text, end, _ = text.partition(r"\end{document}")
-    last = [rf"\par {each[2]}\begin{{verbatim}}{each[3]}\end{{verbatim}}" for each in files]
+    terms = {each[1]: each for each in _ACRONYM.finditer(above)}
+    text = _TERM.sub(lambda use: f"{use[1]}{terms[use[2]][2] if use[2] in terms else use[2]}}}", text)
+    last = [rf"\par {each[2]}: {each[3]}" for each in terms.values()]
+    last += [rf"\par {each[2]}\begin{{verbatim}}{each[3]}\end{{verbatim}}" for each in files]
     return "".join([above, begin, *shown, text, *last, end])
 
 

@@ -153,6 +153,21 @@ def test_what_follows_a_tex_command_without_arguments_is_text(
     assert (" ".join(document.text.split()), document.warnings) == (text, ())
 
 
+def test_tex_algorithms_terms_and_letters_are_read(parser: Parser, tmp_path: Path) -> None:
+    algorithm = (
+        r"\begin{algorithm}\caption{Open it}\begin{algorithmic}[1]\If{hot}\State close K9\EndIf\end{algorithmic}"
+    )
+    preamble = r"\address{Hall 3\\Oslo}\newacronym{hvac}{HVAC}{heating and cooling}"
+    document = tex(parser, tmp_path, rf"The \gls{{hvac}} \unknown runs.{algorithm}\end{{algorithm}}", preamble)
+    assert document.text.split("\n\n") == [
+        "Hall 3\nOslo", "The HVAC \\unknown runs.", "if hot:", "close K9", "end if", "Open it",
+        "HVAC: heating and cooling",
+    ]  # fmt: skip
+    assert document.warnings == (
+        "Commands that this file does not define were written with their arguments: \\unknown.",
+    )
+
+
 def test_tex_has_document_commands_german_shorthands_and_sizes_of_boxes(parser: Parser, tmp_path: Path) -> None:
     preamble = r"\NewDocumentCommand{\price}{O{EUR}m}{#2 #1}\usepackage[ngerman]{babel}"
     body = (
@@ -351,6 +366,10 @@ def test_asciidoc_follows_conditions_and_names_what_it_leaves_out(parser: Parser
         ('[%header,format=csv]\n|===\nK,V\na,"1, 2"\n|===\n', "| K | V |\n| --- | --- |\n| a | 1, 2 |"),
         (",===\nK,V\na,1\n,===\n", "| K | V |\n| --- | --- |\n| a | 1 |"),
         (". one\n.. two\n\n____\nSaid.\n____\n\n'''\n\nEnd.", "1. one\n  1. two\n\nSaid.\n\nEnd."),
+        (
+            ". one\n+\nimage::a.png[Plan]\n\n. two\n+\n----\nx\n----\n. three\ngoes on\n\nText.\n\n. new\n",
+            "1. one\n\nPlan\n\n2. two\n\nx\n\n3. three goes on\n\nText.\n\n1. new",
+        ),
         (". one\n+\n--\nmore\n--\n. two\n", "1. one more\n2. two"),
         ("Press kbd:[Ctrl+C], +++<u>x</u>+++, pass:[*y*].", "Press Ctrl+C, <u>x</u>, y."),
     ],
