@@ -27,10 +27,10 @@ _DIALOGUE = re.compile(
 _FRAMES = re.compile(r"^\{(\d{1,9})\}\{\d*\}(.*)$", re.MULTILINE)
 """A cue of MicroDVD: its first and last picture, and text. The first cue may have the pictures per second as text."""
 _SYNC = re.compile(
-    r"<SYNC\s[^>]*?Start\s*=\s*[\"']?(\d{1,9})[^>]*>(.*?)(?=<SYNC\s|</BODY|\Z)", re.IGNORECASE | re.DOTALL
+    r"<SYNC\s[^>]{0,99}?Start\s?=\s?[\"']?(\d{1,9})[^>]{0,99}>(.*?)(?=<SYNC\s|</BODY|\Z)", re.IGNORECASE | re.DOTALL
 )
 """What SAMI shows from a time in milliseconds on."""
-_LANGUAGE = re.compile(r"<P\s[^>]*?Class\s*=\s*[\"']?(\w+)[^>]*>", re.IGNORECASE)
+_LANGUAGE = re.compile(r"<P\s[^>]{0,99}?Class\s?=\s?[\"']?(\w{1,99})[^>]{0,99}>", re.IGNORECASE)
 _FRAME_RATE = 23.976  # of films; MicroDVD
 _HOURS = re.compile(r"\d+:\d\d:\d\d")
 _OFFSET = re.compile(r"(\d{1,12}(?:\.\d+)?)(h|m|s|ms|f|t)")

@@ -37,7 +37,9 @@ _EMPHASIS = re.compile(r"(?<!\w)([*_`#]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)")
 _LINK = re.compile(r"(link:|xref:|image:|(?=https?://))([^\s\[]+)\[([^\],]*)[^\]]*\]|<<[^,<>]+,\s*([^<>]+)>>")
 _STRUCK = re.compile(r"\[\.?line-through\]#(.+?)#")
 _ROLE = re.compile(r"\[[\w.-]+\](?=#)")
-_LITERAL = re.compile(r"\b(?:kbd|btn|pass|stem|latexmath|asciimath):[a-z,]*\[([^\]]*)\]|\+\+\+(.+?)\+\+\+")
+_LITERAL = re.compile(
+    r"\b(?:kbd|btn|pass|stem|latexmath|asciimath):[a-z,]{0,9}\[([^\]]{0,500})\]|\+\+\+(.{1,500}?)\+\+\+"
+)
 _SHIFTED = re.compile(r"(?<![\^~])([\^~])([^\s^~]+)\1(?![\^~])")
 _NOTE = re.compile(r"footnote:([\w-]*)\[([^\]]*)\]")
 _PROPERTIES = {"author": "authors", "revdate": "created_at", "lang": "language", "description": "subject"}

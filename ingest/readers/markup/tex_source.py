@@ -29,7 +29,7 @@ _DOCUMENT_COMMAND = re.compile(
 )
 _GERMAN = re.compile(r"\\usepackage\s?\[[^\]]{0,200}(?:german|austrian)\b[^\]]{0,200}\]\s?\{babel\}")
 _SHORTHAND = re.compile(
-    r"\\begin\{(verbatim|lstlisting|minted)\}.*?\\end\{\1\}|\\(?:verb|lstinline)\*?([^\w\s*]).*?\2"
+    r"\\begin\{(verbatim|lstlisting|minted)\}.{0,5000}?\\end\{\1\}|\\(?:verb|lstinline)\*?([^\w\s*]).{0,200}?\2"
     r"""|(?<!\\)"([aouAOUs`'=~"|-])""",
     re.DOTALL,
 )

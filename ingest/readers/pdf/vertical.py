@@ -27,7 +27,7 @@ _SIGN_ASIDE, _SIGN_SPACE = 0.7, 1.2  # the same for signs, digits and turned let
 _BLANK, _TURNED_BLANK = 0.8, 0.15  # the space of a blank, also between turned letters
 _TIERS = 2.1  # distance of a character from the end of the tier above
 _SMALLER, _BESIDE = 0.62, 0.5  # size and distance of a character that tells how its neighbour is read
-_TIER, _COLUMNS = 6, 3  # height of a column that proves a tier, and the columns of a tier
+_TIER, _COLUMNS, _HEADS = 6, 3, 20  # height of a column that proves a tier, columns of a tier, most lines above boxes
 
 
 class Glyph(NamedTuple):
@@ -208,7 +208,7 @@ def _ordered(items: Sequence[_Item]) -> list[_Item]:
     if not any(item.is_column for item in items):
         return sorted(items, key=lambda item: item.words[0][0])
     from_top = sorted(items, key=lambda item: -item.top)
-    heads = range(next(at for at, item in enumerate(from_top) if item.is_column))
+    heads = range(min(next(at for at, item in enumerate(from_top) if item.is_column), _HEADS))
     width, start = max(((_sides(from_top[start:])[0], -start) for start in heads), default=(0, 0))
     if width > 0:
         _, right, left = _sides(from_top[-start:])

@@ -396,6 +396,7 @@ def test_the_summary_of_details_is_no_part_of_them(parser: Parser, tmp_path: Pat
     ("name", "source"),
     [
         ("a.tex", "\\def\\a{\\a\\a}\\begin{document}\\a\\end{document}"),
+        ("d.tex", "\\usepackage[german]{babel}\\begin{document}" + "\\begin{verbatim}\\verb|" * 5_000),
         ("b.tex", "\\begin{longtable}{l}" + "\\endfirsthead " * 20_000),
         ("a.rtf", "{\\rtf1 It was" + "{\\b x" * 20_000),
     ],

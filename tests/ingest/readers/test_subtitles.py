@@ -114,6 +114,7 @@ def test_captions_without_sentences_are_cut(parser: Parser, tmp_path: Path) -> N
         ("a.srt", "00:00:01,000 --> 00:00:02,000\n" + "<v a" * 100_000),
         ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nthe price\nword\n\n" * 30_000),
         ("a.vtt", " \n" * 100_000 + "x"),
+        ("a.smi", "<SYNC " * 100_000 + "<SYNC Start=1>" + "<P " * 100_000 + "x"),
         ("a.ris", "TY  - JOUR\nAB  - x\n" + "y\n" * 300_000),
     ],
 )
