@@ -65,7 +65,7 @@ def _ignore(_: str) -> None:
 def attachments(message: Message) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of each attached file and forwarded message."""
     for number, part in enumerate(_files(message), start=1):
-        yield _attachment_name(part, number), _payload(part)
+        yield _attachment_name(part, number), payload(part)
 
 
 def is_mailbox(head: bytes) -> bool:
@@ -110,12 +110,13 @@ def _is_file(part: Message) -> bool:
     return bool(part.get_filename()) and not part.is_multipart() and not is_shown
 
 
-def _payload(part: Message) -> bytes:
+def payload(part: Message) -> bytes:
+    """Return the content of a part, or the message in it."""
     content = part.get_payload(0) if part.get_content_type() == "message/rfc822" else part
     if content is not part:
         return content.as_bytes() if isinstance(content, Message) else b""
-    payload = part.get_payload(decode=True)
-    return payload if isinstance(payload, bytes) else b""
+    decoded = part.get_payload(decode=True)
+    return decoded if isinstance(decoded, bytes) else b""
 
 
 def _attachment_name(part: Message, number: int) -> str:

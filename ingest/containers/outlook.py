@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import struct
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -41,15 +42,7 @@ _SENDER, _AUTHOR = (0x0C1A, 0x5D01, 0x0C1F), (0x0042, 0x5D02, 0x0065)  # names a
 _RECIPIENT_TYPE, _RECIPIENT_FIELDS = 0x0C15, {"To": (1, 0x0E04), "Cc": (2, 0x0E03), "Bcc": (3, 0x0E02)}
 _ADDRESS, _NAME = (0x39FE, 0x3003), 0x3001
 _DATA, _FILE_NAMES = 0x3701, (0x3707, 0x3704, _NAME)
-_DETAILS = {
-    "IPM.Appointment": {0x8208: "Location", 0x820D: "Start", 0x820E: "End", 0x8232: "Repeats"},
-    "IPM.Schedule": {0x8208: "Location", 0x820D: "Start", 0x820E: "End", 0x8232: "Repeats"},
-    "IPM.Task": {0x8104: "Start", 0x8105: "Due"},
-    "IPM.Contact": {
-        _NAME: "Name", 0x3A16: "Organization", 0x3A17: "Title", 0x3A08: "Telephone", 0x3A1C: "Mobile",
-        0x3A09: "Private telephone", 0x8083: "Email", 0x801B: "Postal address", 0x801A: "Private address",
-    },
-}  # fmt: skip
+_DETAILS: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """Properties of other items by the beginning of their class, with their labels."""
 _EPOCH, _LAST_YEAR = datetime(1601, 1, 1, tzinfo=UTC), 4500  # Outlook stores a later year for "no date"
 _OLD_TEXT = re.compile(r"__substg1\.0_[0-9A-F]{4}001E")
@@ -214,7 +207,7 @@ class _Item:
         """Yield the fields of an appointment, a task or a contact."""
         kind = self._own.text(_CLASS)
         labels = next((found for start, found in _DETAILS.items() if kind.startswith(start)), {})
-        for key, label in labels.items():
+        for key, label in ((int(number, 16), label) for number, label in labels.items()):
             own = self._file.named.get(key, 0) if key >= 0x8000 else key
             time = self._own.time(own)
             if value := " ".join(self._own.text(own).split()) or (f"{time:%Y-%m-%d %H:%M} UTC" if time else ""):

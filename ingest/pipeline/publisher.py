@@ -72,7 +72,8 @@ class Publisher:
             complete = []
             while waiting and waiting[0][0] <= len(tokens):
                 end, each = waiting.popleft()
-                complete.append(_with_tokens(each, sum(tokens[end - len(each.chunks) : end])))
+                record = each.record.model_copy(update={"tokens": sum(tokens[end - len(each.chunks) : end])})
+                complete.append(each._replace(record=record))
             self._show(complete)
             yield complete
 
@@ -198,7 +199,3 @@ def _former_ids(document: Publication) -> Iterator[tuple[str, str]]:
     if document.moved_from:
         former = document.moved_from.index_version
         yield from ((chunk.id, chunk_id(former, chunk.index)) for chunk in document.chunks)
-
-
-def _with_tokens(document: Publication, tokens: int) -> Publication:
-    return document._replace(record=document.record.model_copy(update={"tokens": tokens}))

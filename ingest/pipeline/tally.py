@@ -117,7 +117,9 @@ class Tally:
         self.pages += record.pages
         if record.warnings:
             self.warned.append(WarnedDocument(name=record.name, warnings=record.warnings))
-        self.slowest = sorted([*self.slowest, record], key=_total_seconds, reverse=True)[:_SLOWEST]
+        self.slowest = sorted([*self.slowest, record], key=lambda each: sum(each.seconds.values()), reverse=True)[
+            :_SLOWEST
+        ]
 
     def leave_out(self, record: DocumentRecord, reason: str) -> None:
         """Count a member of a container that is not ingested."""
@@ -188,7 +190,3 @@ class Tally:
             notices=plan.notices,
             cancelled=self.was_cancelled,
         )
-
-
-def _total_seconds(record: DocumentRecord) -> float:
-    return sum(record.seconds.values())

@@ -21,16 +21,10 @@ from ingest.readers.markup.html import write_page
 from ingest.readers.markup.tree import xml_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.ooxml import Package
+from ingest.readers.shared.properties import PROPERTIES
 from vectorstore.models import Scalar
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
-_PROPERTIES = {
-    "title": "title",
-    "creator": "authors",
-    "language": "language",
-    "date": "created_at",
-    "subject": "subject",
-}
 _DECLARED = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]{2,40})["']""")
 _PAGE = re.compile(r"\.x?html?$|\.xml$", re.IGNORECASE)
 _SHEET = re.compile(r"<link\b[^>]*?\bhref\s*=\s*[\"']([^\"'>]+\.css)[\"']", re.IGNORECASE)
@@ -124,7 +118,7 @@ def _encrypted(package: Package) -> set[str]:
 def _properties(book: Element) -> dict[str, Scalar]:
     found: dict[str, list[str]] = {}
     for element in book.iterfind("{*}metadata/*"):
-        key = _PROPERTIES.get(element.tag.rpartition("}")[2])
+        key = PROPERTIES["epub"].get(element.tag.rpartition("}")[2])
         text = " ".join((element.text or "").split())
         if key and text:
             found.setdefault(key, []).append(text)

@@ -94,7 +94,7 @@ class _Body:
         if part.get_content_type() == "text/html":
             write_page(self._decoded(part), into, is_mail=True)
         else:
-            rtf = replace(self._request, data=_data(part), mime_type="application/rtf")
+            rtf = replace(self._request, data=mail.payload(part), mime_type="application/rtf")
             ReaderRegistry().find(rtf.mime_type, rtf.path).read(rtf, into)
 
     def _write_text(self, part: Message, kind: str) -> None:
@@ -110,18 +110,13 @@ class _Body:
             write_text(text, self._into)
 
     def _decoded(self, part: Message) -> str:
-        data = _data(part)
+        data = mail.payload(part)
         charset = part.get_param("charset")
         text = decode_declared(data, charset, self._into.warn) if isinstance(charset, str) else None
         if text is not None:
             return text
         by_content = decode_html if part.get_content_type() == "text/html" else decode
         return by_content(data, self._request.path, self._into.warn)
-
-
-def _data(part: Message) -> bytes:
-    payload = part.get_payload(decode=True)
-    return payload if isinstance(payload, bytes) else b""
 
 
 def _parts(part: Message) -> list[Message]:

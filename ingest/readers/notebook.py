@@ -27,6 +27,7 @@ _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\
 _OBJECT = re.compile(r"\[?<[\w.]+(?: object)?(?: at 0x[0-9a-fA-F]+| size [^<>]*|:[^<>]*)?>(?:,[^<>]*<[^<>]*>)*\]?")
 """What Python prints for an object that has no text, such as a figure."""
 _DATA = re.compile(r"application/(?:.*\+)?json(?<!widget-view\+json)(?<!widget-state\+json)")
+_CHART = re.compile(r"application/vnd\.(?:plotly|vega)\S*json")
 _OLD_TYPES = {"text": "text/plain", "html": "text/html", "latex": "text/latex", "json": "application/json"}
 """MIME types of outputs by their names in notebooks before version 4."""
 
@@ -97,7 +98,10 @@ def _write_output(output: Record, into: DocumentBuilder) -> None:
 def _write_richest(forms: dict[str, Value], into: DocumentBuilder) -> None:
     """Write the first form of an output that has text, in the order in which notebooks prefer them."""
     before = len(into.text)
-    if "text/html" in forms:
+    write_values(
+        [form for kind, form in forms.items() if _CHART.fullmatch(kind) and isinstance(form, Record)][:1], into
+    )
+    if len(into.text) == before and "text/html" in forms:  # beside a chart, the program that draws it
         write_page(_text(forms["text/html"]), into)
     if len(into.text) == before and "text/markdown" in forms:
         write_markdown(_text(forms["text/markdown"]), into)
@@ -119,4 +123,4 @@ def _shown(text: str) -> str:
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in _CONTROL.sub("", text).split("\n"))
 
 
-READER = Reader(name="notebook", version=3, read=read_notebook, mime_types=("application/x-ipynb+json",))
+READER = Reader(name="notebook", version=4, read=read_notebook, mime_types=("application/x-ipynb+json",))

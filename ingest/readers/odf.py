@@ -18,6 +18,7 @@ from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.numerals import format_count
 from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
+from ingest.readers.shared.properties import PROPERTIES
 from vectorstore.models import Scalar
 
 _MANIFEST = "META-INF/manifest.xml"
@@ -25,15 +26,6 @@ _MAX_REPEATS = 1024  # programs fill a sheet to its edge with one cell that is r
 _OUTLINE = "outline-style"  # of headings
 _NUMBERS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _LEFT_OUT = {"tracked-changes", "sequence-decls", "forms", "annotation-end", "bookmark", "soft-page-break", "title"}
-_PROPERTIES = {
-    "title": "title",
-    "subject": "subject",
-    "initial-creator": "authors",
-    "creator": "authors",
-    "creation-date": "created_at",
-    "date": "modified_at",
-    "language": "language",
-}
 
 
 def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
@@ -70,7 +62,7 @@ def properties(package: Package) -> dict[str, Scalar]:
         return {}
     found: dict[str, Scalar] = {}
     for element in package.xml("meta.xml").iterfind("{*}meta/*"):
-        key, text = _PROPERTIES.get(local_name(element)), (element.text or "").strip()
+        key, text = PROPERTIES["opendocument"].get(local_name(element)), (element.text or "").strip()
         if key and text:
             found.setdefault(key, text)
     return found

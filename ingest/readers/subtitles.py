@@ -1,4 +1,4 @@
-"""Reads subtitles (.srt, .vtt, .sub, .ttml, …) as flowing text: a line per sentence, with the time of its beginning."""
+"""Reads subtitles (.srt, .vtt, .smi, .ttml, …) as flowing text: a line per sentence, with the time of its beginning."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ _DIALOGUE = re.compile(
 """A cue of Advanced SubStation: layer, times, style, speaker, margins, effect and text."""
 _FRAMES = re.compile(r"^\{(\d{1,9})\}\{\d*\}(.*)$", re.MULTILINE)
 """A cue of MicroDVD: its first and last picture, and text. The first cue may have the pictures per second as text."""
+_SYNC = re.compile(
+    r"<SYNC\s[^>]{0,99}?Start\s?=\s?[\"']?(\d{1,9})[^>]{0,99}>(.*?)(?=<SYNC\s|</BODY|\Z)", re.IGNORECASE | re.DOTALL
+)
+"""What SAMI shows from a time in milliseconds on."""
+_LANGUAGE = re.compile(r"<P\s[^>]{0,99}?Class\s?=\s?[\"']?(\w{1,99})[^>]{0,99}>", re.IGNORECASE)
 _FRAME_RATE = 23.976  # of films; MicroDVD
 _HOURS = re.compile(r"\d+:\d\d:\d\d")
 _OFFSET = re.compile(r"(\d{1,12}(?:\.\d+)?)(h|m|s|ms|f|t)")
@@ -59,6 +64,9 @@ def read_subtitles(request: ReadRequest, into: DocumentBuilder) -> dict[str, Sca
     source = decode(request.data, request.path, into.warn).replace("\r\n", "\n").replace("\r", "\n")
     if _FRAMES.match(source.lstrip("\ufeff\n")):
         _write(_cues_of_frames(source, into), into)
+    elif languages := _cues_of_sami(source):
+        for cues in languages.values():
+            _write(cues, into)
     elif not _write(_cues(_plain_cues(source)), into):
         write_text(source, into)
     return {}
@@ -91,6 +99,16 @@ def _cues_of_frames(source: str, into: DocumentBuilder) -> Iterator[_Cue]:
         yield _Cue(_clock(int(frame) / (rate or _FRAME_RATE)), list(map(_plain, text.split("|"))))
 
 
+def _cues_of_sami(source: str) -> dict[str, list[_Cue]]:
+    """Return the cues of SAMI by their language, or none of another format."""
+    languages: dict[str, list[_Cue]] = {}
+    for start, shown in _SYNC.findall(source):
+        first, *others = _LANGUAGE.split(re.sub(r"<br\b[^>]*>|\n", " ", shown, flags=re.IGNORECASE))
+        for language, text in zip(["", *others[::2]], [first, *others[1::2]], strict=True):
+            languages.setdefault(language, []).append(_Cue(_clock(int(start) / 1000), [_plain(text)]))
+    return languages
+
+
 def _clock(seconds: float) -> str:
     return str(timedelta(seconds=int(seconds))).zfill(8)
 
@@ -104,8 +122,8 @@ def _write(cues: Iterable[_Cue], into: DocumentBuilder) -> bool:
 
 def _plain_cues(source: str) -> str:
     """Return the cues of Advanced SubStation as those of other formats. Other sources stay as they are."""
-    cues = _DIALOGUE.sub(r"\1 --> \2\n<v \3>\4\n", re.sub(r"\\[Nnh]", " ", source))
-    return cues.replace("<v >", "") if _DIALOGUE.search(source) else source
+    cues = [cue.expand(r"\1 --> \2\n<v \3>\4\n") for cue in _DIALOGUE.finditer(re.sub(r"\\[Nnh]", " ", source))]
+    return "\n".join(cues).replace("<v >", "") or source
 
 
 def _cues(source: str) -> Iterator[_Cue]:
@@ -197,4 +215,4 @@ def _ends(cue: _Cue) -> bool:
     return _SENTENCE_END.search(cue.words[-1]) is not None
 
 
-READER = Reader(name="subtitles", version=4, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
+READER = Reader(name="subtitles", version=5, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))

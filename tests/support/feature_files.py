@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from support.compound import write_compound
 from support.files import make_png
 from support.office import OFFICE, WORD, write_office, write_open, write_xps
 from support.raw_pdf import RawPage, write_raw_pdf
@@ -390,11 +391,31 @@ def write_pages_file(path: Path) -> None:
         package.write(preview, "QuickLook/Preview.pdf")
 
 
+def write_outlook_message(path: Path) -> None:
+    """Write an Outlook message."""
+    page = (
+        "<h2>The heading</h2><p>The paragraph, <s>struck words</s>, 10<sup>6</sup>, "
+        "<a href='https://example.org/form'>the link</a><span style='display: none'>hidden words</span></p>"
+        "<ul><li>first item</li></ul><table><tr><th>Part<th>Price<tr><td>Bolt<td>5</table>"
+    )
+    texts = {"0037": "The subject", "0C1A": "The sender", "0C1F": "sender@example.org"}
+    people = {"3001": "The recipient", "39FE": "recipient@example.org"}
+    kind = bytes(8) + struct.pack("<HHIQ", 3, 0x0C15, 6, 1)
+    recipient = {**_outlook_texts(people), "__properties_version1.0": kind}
+    body = {"__substg1.0_10130102": page.encode()}
+    head = {"__properties_version1.0": bytes(32)}
+    write_compound(path, {**head, **_outlook_texts(texts), **body, "__recip_version1.0_#00000000": recipient})
+
+
+def _outlook_texts(texts: dict[str, str]) -> dict[str, bytes]:
+    return {f"__substg1.0_{key}001F": text.encode("utf-16-le") for key, text in texts.items()}
+
+
 WRITERS: dict[str, Callable[[Path], None]] = {
     "sample.docx": write_word, "sample.pptx": write_slides, "sample.ppt": write_old_slides,
     "sample.xlsx": write_workbook, "sample.xlsb": write_binary_workbook,
     "sample.odt": write_open_text, "sample.odp": write_open_slides,
     "sample.ods": write_open_sheet, "sample.xps": write_xps_file, "sample.pdf": write_pdf_file,
     "form.pdf": write_pdf_form, "sample.png": write_picture, "sample.epub": write_book, "sample.zip": write_archive,
-    "sample.pages": write_pages_file,
+    "sample.pages": write_pages_file, "sample.msg": write_outlook_message,
 }  # fmt: skip

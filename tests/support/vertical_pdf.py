@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fontTools.fontBuilder import FontBuilder
@@ -35,6 +36,10 @@ class VerticalPage:
             for at, character in enumerate(place):
                 self.line(left + at * size / 2 + shift, y - shift, character, size)
             y += pitch * size
+
+    def turned(self, x: float, y: float) -> AbstractContextManager[None]:
+        """Return a context in which the page is turned clockwise about this place."""
+        return self._pdf.rotation(-90, x, y)
 
     def save(self, path: Path, *, identity_v: bool = False) -> Path:
         """Write the file. With ``identity_v``, each text runs downwards from its place."""

@@ -51,7 +51,7 @@ def write_data(text: str, name: str, into: DocumentBuilder) -> None:
     try:
         values = _PARSERS[name](text, into.warn)
         if all(isinstance(value, str | bool | None) for value in values):
-            write_code(text, into)
+            write_code(without_escapes(text), into)
         else:
             write_values(values, into)
     except (ValueError, RecursionError) as error:
@@ -59,4 +59,4 @@ def write_data(text: str, name: str, into: DocumentBuilder) -> None:
         write_code(without_escapes(text), into)
 
 
-READER = Reader(name="data", version=4, read=read_data, mime_types=tuple(_NAMES))
+READER = Reader(name="data", version=5, read=read_data, mime_types=tuple(_NAMES))

@@ -77,7 +77,7 @@ class _Writer:
         if is_rich_text(value):
             return value
         if isinstance(value, Record):
-            labels = (" ".join(_LONE_SURROGATE.sub("\ufffd", key).split()) for key, _ in value.fields)
+            labels = (" ".join(self._decoded(key).split()) for key, _ in value.fields)
             values = (self.shown(each, depth + 1) for _, each in value.fields)
             return Record(tuple(zip(labels, values, strict=True)))
         if isinstance(value, list):
@@ -85,11 +85,13 @@ class _Writer:
         return self._text(value) if isinstance(value, str) else "null" if value is None else str(value).lower()
 
     def _text(self, text: str) -> str:
-        text = without_escapes(_LONE_SURROGATE.sub("\ufffd", text))  # a value may be JSON of its own
-        if is_encoded(text):
-            self._encoded += 1
-            return "[...]"
-        return plain_text(text)
+        return plain_text(self._decoded(without_escapes(text)))  # a value may be JSON of its own
+
+    def _decoded(self, text: str) -> str:
+        """Return a text as valid Unicode, or ``[...]`` for base64."""
+        is_left_out = is_encoded(text)
+        self._encoded += is_left_out
+        return "[...]" if is_left_out else _LONE_SURROGATE.sub("\ufffd", text)
 
     def write(self, value: Value, name: str, level: int) -> None:
         """Write a value below its heading. ``level`` is the level of headings in it, ``name`` its key."""

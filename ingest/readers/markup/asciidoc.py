@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,16 +25,21 @@ _CHARACTERS |= {"sp": " ", "empty": "", "zwsp": ""}
 _BLOCK_ATTRIBUTES = re.compile(r"\[[^\]]*\]\s*$")
 _CAPTION = re.compile(r"\.([^\s.].*)$")
 _MACRO = re.compile(r"(image|video|audio|include|toc)::([^\[]*)\[(.*)\]\s*$")
-_INCLUDE = re.compile(r"include::([^\[]+)\[")
 _ITEM = re.compile(r"(\s*)([*-]+|\.+|\d{1,3}\.)\s+(\S.*)$")
 _VERBATIM = re.compile(r"(-{4,}|\.{4,}|`{3,}|/{4,}|\+{4,})\s*$")
-_FRAME = re.compile(r"(={4,}|\*{4,}|_{4,}|--)\s*$")
+_FRAME = re.compile(r"(={4,}|\*{4,}|_{4,}|--|'{3,}|<{3,})\s*$")
+_CONDITION = re.compile(r"(ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]\s*$")
+_SEPARATED = re.compile(r"^\[.*\bformat=\"?([ct]sv)\b")
+_SEPARATORS = {",": ",", ":": ":", "csv": ",", "tsv": "\t"}
 _FENCE = re.compile(r"[|,:!]={3,}\s*$")
 _CELL = re.compile(r"(?:(?:^|(?<=[\s|]))(?:(\d+)?(?:\.(\d+))?[+*])?[<^>]?(?:\.[<^>])?[aehlmsd]?)?\|(?!=)")
 _EMPHASIS = re.compile(r"(?<!\w)([*_`#]{1,2})(?=\S)(.+?)(?<=\S)\1(?!\w)")
 _LINK = re.compile(r"(link:|xref:|image:|(?=https?://))([^\s\[]+)\[([^\],]*)[^\]]*\]|<<[^,<>]+,\s*([^<>]+)>>")
 _STRUCK = re.compile(r"\[\.?line-through\]#(.+?)#")
 _ROLE = re.compile(r"\[[\w.-]+\](?=#)")
+_LITERAL = re.compile(
+    r"\b(?:kbd|btn|pass|stem|latexmath|asciimath):[a-z,]{0,9}\[([^\]]{0,500})\]|\+\+\+(.{1,500}?)\+\+\+"
+)
 _SHIFTED = re.compile(r"(?<![\^~])([\^~])([^\s^~]+)\1(?![\^~])")
 _NOTE = re.compile(r"footnote:([\w-]*)\[([^\]]*)\]")
 _PROPERTIES = {"author": "authors", "revdate": "created_at", "lang": "language", "description": "subject"}
@@ -61,19 +67,49 @@ class _Writer:
         for line in takewhile(str.strip, self.lines):  # the title may use attributes that stand below it
             if attribute := _ATTRIBUTE.match(line):
                 self._define(attribute[1], attribute[2])
+        self._conditions: list[bool] = []
+        self._unmet: dict[str, None] = {}
+        self._files: dict[str, None] = {}
         self._notes: dict[str, str] = {}
         self._paragraph: list[str] = []
         self._items: list[str] = []
+        self._above: list[str] = []
 
     def write(self) -> None:
-        while self._position < len(self.lines):
-            line = self.lines[self._position]
-            self._position += 1
+        while (line := self._next()) is not None:
             self._read(line if _VERBATIM.match(line) else self._filled(line))
         self._flush()
         for number, note in enumerate(self._notes.values(), start=1):
             self.into.prose(f"[{number}] {_plain(note)}")
-        self.into.warn_of_other_files(found[1] for line in self.lines if (found := _INCLUDE.match(line)))
+        if self._unmet:
+            self.into.warn(f"Text for other editions was left out: it depends on {', '.join(self._unmet)}.")
+        self.into.warn_of_other_files(self._files)
+
+    def _next(self) -> str | None:
+        """Return the next line whose conditions hold, or None at the end. Those that compute are taken to hold."""
+        while self._position < len(self.lines):
+            line = self.lines[self._position]
+            self._position += 1
+            condition = _CONDITION.match(line)
+            if condition is None:
+                if not all(self._conditions):
+                    continue
+                if line.startswith("include::"):
+                    self._files[self._filled(line[9:].partition("[")[0])] = None
+                return line
+            kind, name, line = condition.groups()
+            is_known = any(each.strip().lower() in self._attributes for each in re.split("[,+]", name))
+            holds = kind == "ifeval" or is_known == (kind == "ifdef")
+            if kind == "endif":
+                del self._conditions[-1:]
+                continue
+            if not holds:
+                self._unmet[name] = None
+            if kind == "ifeval" or not line:
+                self._conditions.append(holds)
+            elif holds and all(self._conditions):
+                return line
+        return None
 
     def _filled(self, line: str) -> str:
         """Return a line with the values of attributes and marks of notes. Unknown attributes stand as they are."""
@@ -87,6 +123,9 @@ class _Writer:
         return f"[{list(self._notes).index(name) + 1}]"
 
     def _flush(self) -> None:
+        """Write the lines so far. Below a block that is part of an item, its list goes on."""
+        is_inside = self._position > 1 and self.lines[self._position - 2].strip() == "+"
+        self._above = [*self._above, *self._items] if is_inside else []
         self.into.list_items(self._items)
         self.into.prose("\n".join(self._paragraph))
         self._items, self._paragraph = [], []
@@ -101,7 +140,14 @@ class _Writer:
             self._heading(len(heading[1]), _plain(heading[2]))
         elif _FENCE.match(line):
             self._flush()
-            self.into.table(repeat_merged(_rows([self._filled(row) for row in self._until(line)])))
+            named = _SEPARATED.match(self.lines[self._position - 2])
+            rows = [self._filled(row) for row in self._until(line)]
+            if separator := _SEPARATORS.get(named[1] if named else line[0]):
+                self.into.table(
+                    [[_plain(cell) for cell in row] for row in csv.reader(rows, delimiter=separator) if row]
+                )
+            else:
+                self.into.table(repeat_merged(_rows(rows)))
         elif fence := _VERBATIM.match(line):
             self._flush()
             content = "\n".join(self._until(line))
@@ -118,10 +164,13 @@ class _Writer:
         elif item := _ITEM.match(line):
             self._item(item)
         elif _FRAME.match(line) or (_BLOCK_ATTRIBUTES.match(line) and not self._paragraph) or line.strip() == "+":
-            self.into.prose("")
-        elif self._items:
+            if not self.lines[self._position - 2].strip():  # inside an item, there is a + above it
+                self._flush()
+        elif self._items and self.lines[self._position - 2].strip():
             self._items[-1] += f" {_plain(line.strip())}"
         else:
+            if self._items:
+                self._flush()
             self._paragraph.append(_plain(line))
 
     def _heading(self, level: int, text: str) -> None:
@@ -147,9 +196,7 @@ class _Writer:
 
     def _until(self, fence: str) -> Iterator[str]:
         """Yield the lines up to the fence that ends a block."""
-        while self._position < len(self.lines):
-            line = self.lines[self._position]
-            self._position += 1
+        while (line := self._next()) is not None:
             if line.rstrip() == fence.rstrip():
                 return
             yield line
@@ -162,7 +209,9 @@ class _Writer:
         shown = mark if mark[0].isdigit() else "1." if mark[0] == "." else "-"
         if mark[0] == ".":
             indent = "  " * depth
-            before = next((line for line in reversed(self._items) if not line.startswith(indent + " ")), "")
+            before = next(
+                (line for line in reversed([*self._above, *self._items]) if not line.startswith(indent + " ")), ""
+            )
             number = re.match(rf"{indent}(\d+)\. ", before)
             shown = f"{int(number[1]) + 1}." if number else "1."
         self._items.append(f"{'  ' * depth}{shown} {_plain(item[3])}")
@@ -196,6 +245,7 @@ def _cells(line: str) -> Iterator[Cell]:
 
 def _plain(text: str) -> str:
     """Return inline text without markup, with the form that carries meaning and the addresses of links."""
+    text = _LITERAL.sub(lambda part: part[1] or part[2] or "", text)
     text = _ROLE.sub("", _STRUCK.sub(lambda part: struck(part[1]), _LINK.sub(_linked, text)))
     text = _SHIFTED.sub(lambda part: (raised if part[1] == "^" else lowered)(part[2]), text)
     return _EMPHASIS.sub(r"\2", text)
@@ -209,7 +259,7 @@ def _linked(link: re.Match[str]) -> str:
 
 READER = Reader(
     name="asciidoc",
-    version=3,
+    version=4,
     read=read_asciidoc,
     mime_types=("text/x-source-code",),
     suffixes=(".adoc", ".asciidoc"),

@@ -45,8 +45,9 @@ def _length_of_prose(element: Element) -> int:
 
 
 def _attributes(element: Element) -> list[tuple[str, str]]:
-    """Return the attributes of the element's own vocabulary: others, such as ``xml:lang``, have a namespace."""
-    return [(key, value) for key, value in element.items() if value.strip() and not key.startswith(("{", "xmlns"))]
+    """Return the attributes with their local names, without those of XML itself, such as ``xml:lang``."""
+    named = ((key, value) for key, value in element.items() if not key.startswith(("{http://www.w3.org/", "xmlns")))
+    return [(key.rpartition("}")[2], value) for key, value in named if value.strip()]
 
 
 def as_record(element: Element) -> Record:

@@ -51,7 +51,7 @@ _PHRASES = {
 _PARAGRAPHS = {"p", "para", "paragraph", "div", "section", "blockquote", "table", *_LISTS, *_VERBATIM}
 _HEADED = {"details", "summary", "fieldset", "legend", "figcaption"}
 """Elements with a title, and their titles, which are no part of the sentence after them."""
-_APART = {
+APART = {
     *_PARAGRAPHS, *_ITEMS, *_ROWS, *_CELLS, "dl", "dt", "dd", "caption", "figure", "header", "footer",
     "article", "aside", "main", "hr", *_HEADED,
 }  # fmt: skip
@@ -148,13 +148,13 @@ class ElementWriter:
     def _write_field(self, element: Element, name: str) -> None:
         """Write an element with text only: a line with its name, or the blocks of the HTML in its text."""
         text = (element.text or "").strip()
-        if _MARKUP.search(text):
+        if _MARKUP.search(text) or (text and element.get("type") == "html"):  # Atom
             self._flush()
             write_html_fragment(text, self._into)
         elif text and (name in _PHRASES or (self._is_page and is_html(name))):
             self._fields.append(_lines(_raw_words(element)))
-        elif text:
-            self._fields.append(f"{name}: {_lines(text)}")
+        elif text or (name == "link" and not self._is_page and element.get("rel", "alternate") == "alternate"):
+            self._fields += [f"{name}: {_lines(shown)}"] if (shown := text or element.get("href", "")) else []
 
     def _write_children(self, element: Element, depth: int) -> None:
         """Write the children of an element: adjacent words as paragraphs, blocks one by one."""
@@ -167,7 +167,7 @@ class ElementWriter:
                 self._write(child, max(inner, 1))
                 words = []
             else:
-                edge = _EDGE if element_name(child) in _APART else ""
+                edge = _EDGE if element_name(child) in APART else ""
                 words += [edge, _raw_words(child), edge]
             words.append(child.tail or "")
         self._paragraph(words)
@@ -242,7 +242,10 @@ def _raw_words(element: Element) -> str:
     if name == "br":
         return "\v"
     if name == "img":
-        return _description(element)
+        description = element.get("alt", "").strip()
+        return f" {description} " if description else ""
+    if element.get("type") == "html" and not len(element):  # Atom
+        return _raw_words(html_tree(element.text or ""))
     formula = element if name == "tex-math" else element.find("{*}tex-math")
     if formula is not None:  # its siblings are the same formula as a picture and in MathML
         return f" {_formula(''.join(formula.itertext()))} "
@@ -253,7 +256,7 @@ def _raw_words(element: Element) -> str:
     marks = _marks(element) if name in _ORDERED else repeat("")
     for child in element:
         inner = element_name(child)
-        edge = _EDGE if inner in _APART or _is_heading(inner) else ""
+        edge = _EDGE if inner in APART or _is_heading(inner) else ""
         parts += [edge, next(marks) if inner in _ITEMS else "", _raw_words(child), edge, child.tail or ""]
         parts.append(between if inner not in _PHRASES else "")
     return _formed(element, name, "".join(parts))
@@ -267,15 +270,12 @@ def _formed(element: Element, name: str, text: str) -> str:
         return lowered(text)
     if name in _STRUCK:
         return struck(text)
-    if name == "a" and (_is_note_mark(element) or _holds_only_raised(element)):
+    is_raised = len(element) == 1 and element_name(element[0]) in _RAISED and _leads_to_note(element)
+    if name == "a" and (_is_note_mark(element) or is_raised):
         return note_mark("".join(element.itertext()))
     if name in ("a", "ext-link", "ulink") and not _leads_to_note(element):
         return linked(text, element.get("href", "") or element.get("url", "") or attribute(element, "href"))
     return text
-
-
-def _holds_only_raised(element: Element) -> bool:
-    return len(element) == 1 and element_name(element[0]) in _RAISED and _leads_to_note(element)
 
 
 def _leads_to_note(element: Element) -> bool:
@@ -302,11 +302,6 @@ _MATH: dict[str, Callable[..., str]] = {
     "msqrt": lambda *parts: f"√({' '.join(parts)})",
 }
 """Elements of MathML whose form carries meaning."""
-
-
-def _description(image: Element) -> str:
-    """Return the author's description of a picture."""
-    return f" {image.get('alt', '').strip()} " if image.get("alt", "").strip() else ""
 
 
 def _formula(source: str) -> str:

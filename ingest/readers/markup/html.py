@@ -10,18 +10,8 @@ from ingest.readers.markup.element_writer import ElementWriter, words
 from ingest.readers.markup.page_form import show_form
 from ingest.readers.markup.tree import decode_html, html_tree, prune
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.properties import PROPERTIES
 from vectorstore.models import Scalar
-
-_META = {
-    "author": "authors",
-    "article:author": "authors",
-    "description": "subject",
-    "og:description": "subject",
-    "article:published_time": "created_at",
-    "date": "created_at",
-    "dcterms.date": "created_at",
-    "article:modified_time": "modified_at",
-}
 
 _HIDDEN_SHARE = 0.1  # of the words of the page, from which on hidden ones are worth a warning
 
@@ -52,7 +42,7 @@ def _head(root: Element) -> Iterator[tuple[str, Scalar]]:
         yield "title", words(title)
     found: dict[str, str] = {}
     for meta in root.iterfind(".//meta"):
-        key = _META.get((meta.get("name") or meta.get("property") or "").lower())
+        key = PROPERTIES["html"].get((meta.get("name") or meta.get("property") or "").lower())
         if key and meta.get("content", "").strip():
             found.setdefault(key, meta.get("content", "").strip())
     yield from found.items()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ingest.decoding import decode, without_escapes
 from ingest.reader import Reader, ReadRequest
-from ingest.readers.markup.element_writer import is_html, write_html_fragment
+from ingest.readers.markup.element_writer import APART, is_html, write_html_fragment
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import is_useful_link, linked, lowered, raised, struck
 from vectorstore.models import Scalar
@@ -31,7 +31,7 @@ _HTML_TAG = re.compile(
 """A tag whose attributes, if any, have values: ``<b and c>`` is no tag, but a comparison."""
 _ADDRESS = re.compile(r"""\bhref\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden\b[^=]*>", re.IGNORECASE)
-_BLOCKS = {"p", "div", "li", "ul", "ol", "tr", "table", "section", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6"}
+_BLOCKS = {*APART, "h1", "h2", "h3", "h4", "h5", "h6"}
 _VOID = {"br", "hr", "img", "wbr", "input"}
 _FORMS = {"sup": raised, "sub": lowered, "s": struck, "del": struck, "strike": struck}
 
@@ -186,4 +186,4 @@ class _Tag:
         return _FORMS.get(self.name, str)(text)
 
 
-READER = Reader(name="markdown", version=4, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))
+READER = Reader(name="markdown", version=5, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

@@ -20,7 +20,8 @@ _PICTURE = re.compile(r"\\begin\{(\w+)\}.*\\end\{\1\}", re.DOTALL)
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?(.*)", re.DOTALL)
 _ARGUMENT = re.compile(r"#(\d)(~?)")
 _COMMANDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-_BODIES: dict[str, str] = _COMMANDS["definitions"]
+_WITHOUT_ARGUMENTS = frozenset(_COMMANDS["without_arguments"].split())
+_BODIES: dict[str, str] = _COMMANDS["definitions"] | dict.fromkeys(_WITHOUT_ARGUMENTS, " ")
 _WITHOUT_TEXT = frozenset(_COMMANDS["without_text"].split())
 _MOST_ARGUMENTS = 8
 _NAMED = 20  # commands in a warning
@@ -66,7 +67,10 @@ def _converted(source: str) -> tuple[Page, dict[str, str]]:
 
 
 def _definitions(page: Page, start: int) -> Iterator[tuple[str, str]]:
-    """Yield each command that pandoc skipped from this line on, with a definition that writes its arguments."""
+    """Yield each command that pandoc skipped from this line on, with a definition that writes its arguments.
+
+    pandoc takes a number, a group or an option after any such command for its argument.
+    """
     fewest: dict[str, tuple[int, bool]] = {}
     for message in page.log:
         found = _COMMAND.fullmatch(message.get("contents", ""))
@@ -74,16 +78,17 @@ def _definitions(page: Page, start: int) -> Iterator[tuple[str, str]]:
             message["type"] == "SkippedContent"
             and found
             and message.get("line", 0) >= start
-            and found[1] not in _WITHOUT_TEXT
+            and found[1] not in (_WITHOUT_TEXT if found[2].strip() else _WITHOUT_TEXT | _WITHOUT_ARGUMENTS)
         ):
-            use = (min(_count_groups(found[2]), _MOST_ARGUMENTS), found[2].startswith("["))
+            count = 0 if found[1] in _WITHOUT_ARGUMENTS else min(_count_groups(found[2]), _MOST_ARGUMENTS)
+            use = (count, found[2].startswith("["))
             fewest[found[1]] = min(use, fewest.get(found[1], use))
     for name, (count, has_option) in fewest.items():
         yield name, _definition(name, count, has_option)
 
 
 def _definition(name: str, count: int, has_option: bool) -> str:
-    body = _BODIES.get(name) or " ".join(f"#{number + 1}" for number in range(count)) or rf"\textbackslash {name}"
+    body = _BODIES.get(name) or " ".join(f"#{number + 1}" for number in range(count)) or rf"\textbackslash {name}{{ }}"
     body = _ARGUMENT.sub(lambda use: f"#{int(use[1]) + has_option}{use[2]}" if int(use[1]) <= count else "", body)
     return rf"\providecommand{{\{name}}}[{count + has_option}]{'[]' if has_option else ''}{{{body}}}"
 
@@ -97,4 +102,4 @@ def _count_groups(text: str) -> int:
     return count
 
 
-READER = Reader(name="tex", version=2, read=read_tex, mime_types=("application/x-latex", "text/x-tex"), library=LIBRARY)
+READER = Reader(name="tex", version=3, read=read_tex, mime_types=("application/x-latex", "text/x-tex"), library=LIBRARY)

@@ -15,11 +15,26 @@ _WIDE = {"tabular*", "tabularx", "tabulary", "xltabular"}
 _LONG = {"longtabu", "longtblr", "longtable", "xltabular", "supertabular"}
 _COLUMNS_KEY = re.compile(rf"colspec\s*=\s*({_GROUP})")
 _ROW_IN_CELL = re.compile(rf"\\(?:makecell|thead|shortstack){_OPTION}({_GROUP})")
-_NO_TEXT = re.compile(
-    r"\\(?:cmidrule|cline)\s?(?:\([^)]{0,40}\))?\s?\{[\d\s-]{0,9}\}|\\frame(?=\s?\{)"
-    r"|(?<=\\begin\{thebibliography\})\{[^{}]{0,40}\}"
+_NO_TEXT = re.compile(r"\\(?:cmidrule|cline)\s?(?:\([^)]{0,40}\))?\s?\{[\d\s-]{0,9}\}|\\frame(?=\s?\{)")
+_SIZES = r"(?:\s?\[[^\]]{0,80}\]|\s?\{[^{}]{0,80}\})*"
+_SIZED = re.compile(rf"(\\begin\{{(?:adjustbox|adjustwidth|column|multicols|spacing|thebibliography)\*?\}}){_SIZES}")
+_FLOAT = re.compile(
+    r"\\(?:(begin)|end)\{(?:(?:floating|margin|SC|sideways|wrap)(figure|table)|algorithm|listing)\*?\}"
+    rf"(?(1){_SIZES}|)"
 )
 _INPUT = re.compile(r"\\(input|include)[ \t]+([\w./-]{1,200})")
+_DOCUMENT_COMMAND = re.compile(
+    r"\\(?:New|Renew|Provide|Declare)DocumentCommand\s?\{?(\\[A-Za-z]+)\}?"
+    r"\s?\{\s?([oO](?:\{[^{}]{0,80}\})?)?((?:\s?m){0,9})\s?\}"
+)
+_GERMAN = re.compile(r"\\usepackage\s?\[[^\]]{0,200}(?:german|austrian)\b[^\]]{0,200}\]\s?\{babel\}")
+_SHORTHAND = re.compile(
+    r"\\begin\{(verbatim|lstlisting|minted)\}.{0,5000}?\\end\{\1\}|\\(?:verb|lstinline)\*?([^\w\s*]).{0,200}?\2"
+    r"""|(?<!\\)"([aouAOUs`'=~"|-])""",
+    re.DOTALL,
+)
+"""A shorthand of German texts, or code, which has none."""
+_SHORTHANDS = {**dict(zip("aouAOUs`'=~", "äöüÄÖÜß„“--", strict=True)), '"': "", "|": "", "-": ""}
 _DEGREE = re.compile(r"\^\s?(?:\\circ(?![A-Za-z])|\{\s?\\circ\s?\})")
 _DOTLESS = re.compile(r"""(\\["'`^~])\s?\{?\\([ij])(?![A-Za-z])\s?\}?""")
 _BOX_TITLE = re.compile(
@@ -42,10 +57,14 @@ _COLUMN = re.compile(rf"[A-Za-z](?:{_GROUP})*")
 _OTHER_FILE = re.compile(
     r"\\begin\{filecontents(\*?)\}(?:\[[^\]]{0,80}\])?\s?\{([^{}]{1,200})\}(.*?)\\end\{filecontents\1\}", re.DOTALL
 )
+_ACRONYM = re.compile(
+    rf"\\newacronym{_OPTION}\{{([^{{}}]{{1,80}})\}}\s?\{{([^{{}}]{{1,80}})\}}\s?\{{([^{{}}]{{1,200}})\}}"
+)
+_TERM = re.compile(r"(\\(?:[Gg]ls|GLS|acr|ac)[a-z]{0,12}\*?\s?\{)([^{}]{1,80})\}")
 _TITLE_PAGE = re.compile(
     r"\\(?:address|affil|affiliation|dedication|degree|department|email|extratitle|faculty|institut(?:e|ion)|keywords|"
     r"preprint|publishers|reportnumber|school|subject|supervisor|titlehead|university|uppertitleback|lowertitleback)"
-    rf"\s?{_OPTION}{_GROUP}"
+    rf"\s?{_OPTION}({_GROUP})"
 )
 """Commands above the text, of classes of journals and universities. pandoc writes only title, author and date."""
 _VALUE = r"(?:\\value\s?\{[^{}]{1,80}\}|\\[A-Za-z@]+|-?[\d.]+(?:\s?(?:pt|[cem]m|in|e[mx]))?)\s?"
@@ -59,7 +78,10 @@ _STEP = re.compile(
 
 def prepare(source: str) -> str:
     """Return the source in a form that pandoc reads without losses."""
-    source = _with_title_page(_with_all_branches(source))
+    source = _with_title_page(_with_all_branches(_DOCUMENT_COMMAND.sub(_as_new_command, source)))
+    if _GERMAN.search(source):
+        source = _SHORTHAND.sub(lambda found: _SHORTHANDS[found[3]] if found[3] else found[0], source)
+    source = _FLOAT.sub(lambda found: rf"\{found[1] or 'end'}{{{found[2] or 'figure'}}}", _SIZED.sub(r"\1", source))
     source = _DOTLESS.sub(r"\1{\2}", _BOX_TITLE.sub(r"\1 \2\\par ", _NO_TEXT.sub("", source)))
     source = _DEGREE.sub("°", _INPUT.sub(r"\\\1{\2}", source))
     source = _OVERLAY.sub(r"\1", _SLIDE.sub(r"\1\\frametitle{", source))
@@ -76,14 +98,23 @@ def prepare(source: str) -> str:
     return _TABLE.sub(_table_start, source)
 
 
+def _as_new_command(found: re.Match[str]) -> str:
+    name, option, arguments = found.groups()
+    default = "" if option is None else f"[{option[2:-1]}]"
+    return rf"\newcommand{{{name}}}[{arguments.count('m') + (option is not None)}]{default}"
+
+
 def _with_title_page(source: str) -> str:
     """Move what the title page shows into the text, and what the source writes to other files to its end."""
     files = [each for each in _OTHER_FILE.finditer(source) if not each[2].endswith((".sty", ".cls"))]
     above, begin, text = _OTHER_FILE.sub("", source).partition(r"\begin{document}")
-    shown = [rf"\par {each[0]}\par " for each in _TITLE_PAGE.finditer(above)] if begin else []
+    shown = [rf"\par {each[1]}\par " for each in _TITLE_PAGE.finditer(above)] if begin else []
     above = _TITLE_PAGE.sub("", above) if begin else above
     text, end, _ = text.partition(r"\end{document}")
-    last = [rf"\par {each[2]}\begin{{verbatim}}{each[3]}\end{{verbatim}}" for each in files]
+    terms = {each[1]: each for each in _ACRONYM.finditer(above)}
+    text = _TERM.sub(lambda use: f"{use[1]}{terms[use[2]][2] if use[2] in terms else use[2]}}}", text)
+    last = [rf"\par {each[2]}: {each[3]}" for each in terms.values()]
+    last += [rf"\par {each[2]}\begin{{verbatim}}{each[3]}\end{{verbatim}}" for each in files]
     return "".join([above, begin, *shown, text, *last, end])
 
 

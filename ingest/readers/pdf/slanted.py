@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
-from math import sin
+from math import cos, sin
 
 from ingest.readers.pdf.words import Found, Word
 
-_SLANT = 0.5  # minimum sine of twice the angle: between 15 and 75 degrees
+_SLANT = 0.25  # minimum sine of the angle: 15 degrees
 _UPRIGHT = 0.99  # minimum sine of sideways print
 _BLANK = 0.15  # of its size: minimum gap between words
 _HEADS = 3  # minimum heads whose lower ends are at one height
@@ -22,7 +22,7 @@ def with_level_heads(text_page: ctypes.c_void_p, words: Sequence[Found]) -> Iter
     heads: dict[int, Word] = {}
     for found in words:
         is_slanted = _is_slanted(text_page, found[0])
-        if is_slanted and len(parts) - 1 in heads and not parts[-1][-1][2]:
+        if is_slanted and len(parts) - 1 in heads and _continues(text_page, parts[-1][-1], found[0]):
             parts[-1].append(found)
         else:
             parts.append([found])
@@ -81,7 +81,25 @@ def _side(text_page: ctypes.c_void_p, index: int) -> int:
 def _is_slanted(text_page: ctypes.c_void_p, index: int) -> bool:
     import pypdfium2.raw as pdfium
 
-    return abs(sin(2 * pdfium.FPDFText_GetCharAngle(text_page, index))) > _SLANT
+    return abs(sin(pdfium.FPDFText_GetCharAngle(text_page, index))) > _SLANT
+
+
+def _continues(text_page: ctypes.c_void_p, last: Found, index: int) -> bool:
+    """Return whether a word stands in the line of the last one: heads may follow each other without a line end."""
+    import pypdfium2.raw as pdfium
+
+    angle = pdfium.FPDFText_GetCharAngle(text_page, index)
+    (x0, y0), (x1, y1) = (_origin(text_page, each) for each in (last[0], index))
+    aside = abs((x1 - x0) * sin(angle) + (y1 - y0) * cos(angle))  # PDFium measures clockwise
+    return not last[2] and aside < _LEVEL * pdfium.FPDFText_GetFontSize(text_page, index)
+
+
+def _origin(text_page: ctypes.c_void_p, index: int) -> tuple[float, float]:
+    import pypdfium2.raw as pdfium
+
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(text_page, index, x, y)
+    return x.value, y.value
 
 
 def _level(text_page: ctypes.c_void_p, head: Sequence[Found]) -> Word:

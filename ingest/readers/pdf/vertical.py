@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import inf
 from statistics import median
 from typing import NamedTuple
@@ -27,7 +27,7 @@ _SIGN_ASIDE, _SIGN_SPACE = 0.7, 1.2  # the same for signs, digits and turned let
 _BLANK, _TURNED_BLANK = 0.8, 0.15  # the space of a blank, also between turned letters
 _TIERS = 2.1  # distance of a character from the end of the tier above
 _SMALLER, _BESIDE = 0.62, 0.5  # size and distance of a character that tells how its neighbour is read
-_TIER, _COLUMNS = 6, 3  # height of a column that proves a tier, and the columns of a tier
+_TIER, _COLUMNS, _HEADS = 6, 3, 20  # height of a column that proves a tier, columns of a tier, most lines above boxes
 
 
 class Glyph(NamedTuple):
@@ -66,6 +66,7 @@ class _Item(NamedTuple):
     words: Stored
     is_column: bool
     left: float
+    right: float
     bottom: float
     top: float
 
@@ -106,13 +107,20 @@ def as_word(column: Column) -> tuple[int, Word]:
     """Return the column as one word, with the index of its first character. Punctuation gets its horizontal forms."""
     glyphs = _from_top(column)
     text = glyphs[0].text
+    between = [last.bottom - glyph.top for last, glyph in pairwise(glyphs) if _are_letters(last, glyph)]
+    closest = (
+        max(min(between, default=0), 0) / column.size
+    )  # letters below each other are further apart than turned ones
     for last, glyph in pairwise(glyphs):
-        is_turned = not glyph.is_wide and last.text.isalpha() and glyph.text.isalpha()
-        blank = _BLANK if last.is_wide else _TURNED_BLANK if is_turned else _SIGN_SPACE
+        blank = _BLANK if last.is_wide else closest + _TURNED_BLANK if _are_letters(last, glyph) else _SIGN_SPACE
         text += " " * (last.bottom - glyph.top >= blank * column.size) + glyph.text
     text = "".join(unicodedata.normalize("NFKC", each) if "︐" <= each <= "﹈" else each for each in text)
     left = column.middle - column.size / 2
     return glyphs[0].place, Word(text, left, left + column.size, column.bottom, column.top)
+
+
+def _are_letters(*glyphs: Glyph) -> bool:
+    return all(glyph.text.isalpha() and not glyph.is_wide for glyph in glyphs)
 
 
 def with_columns(lines: Sequence[Stored], columns: Sequence[Stored]) -> list[Stored]:
@@ -149,7 +157,7 @@ def _joined(runs: Sequence[Sequence[Glyph]], glyphs: Sequence[Glyph]) -> list[Co
     taken = {glyph.place for run in runs for glyph in run}
     columns: list[Column] = []
     for run in sorted(runs, key=lambda run: -run[0].top):
-        first = next(glyph for glyph in run if glyph.is_wide)
+        first = next(glyph for glyph in run if glyph.is_wide)._replace(bottom=run[0].bottom, top=run[0].top)
         _add(run, [_is_near(each, first, -_ASIDE, _ASIDE, _TIERS) for each in columns], columns)
     others = (glyph for glyph in glyphs if glyph.place not in taken)
     for glyph in sorted(others, key=lambda glyph: glyph.centre):
@@ -191,18 +199,39 @@ def _item(words: Stored, is_column: bool) -> _Item:
     found = [word for _, word in words]
     is_single = len(found) == 1 and len(found[0].text) == 1 and _is_wide(found[0].text)
     left, bottom = min(word.x0 for word in found), min(word.bottom for word in found)
-    return _Item(words, is_column or is_single, left, bottom, max(word.top for word in found))
+    right, top = max(word.x1 for word in found), max(word.top for word in found)
+    return _Item(words, is_column or is_single, left, right, bottom, top)
 
 
 def _ordered(items: Sequence[_Item]) -> list[_Item]:
     """Return columns from right to left, tier after tier, and lines as they are. One beside two tiers comes first."""
     if not any(item.is_column for item in items):
         return sorted(items, key=lambda item: item.words[0][0])
+    from_top = sorted(items, key=lambda item: -item.top)
+    heads = range(min(next(at for at, item in enumerate(from_top) if item.is_column), _HEADS))
+    width, start = max(((_sides(from_top[start:])[0], -start) for start in heads), default=(0, 0))
+    if width > 0:
+        _, right, left = _sides(from_top[-start:])
+        return [*from_top[:-start], *_ordered(right), *_ordered(left)]
     from_right = sorted(items, key=lambda item: (-round(item.left), -item.top))
     for start in range(len(items)):
         for above, below in _tiers(from_right[start:]):
             return [*from_right[:start], *_ordered(above), *_ordered(below)]
     return from_right
+
+
+def _sides(items: Sequence[_Item]) -> tuple[float, list[_Item], list[_Item]]:
+    """Return the widest empty band and the items on its sides. It is 0 if no line stands above the columns of each."""
+    from_right = sorted(items, key=lambda item: -item.right)
+    edges = accumulate((item.left for item in from_right), min)
+    gaps = [left - item.right for left, item in zip(edges, from_right[1:], strict=False)]
+    at = max(range(len(gaps)), key=gaps.__getitem__, default=-1) + 1
+    right, left = from_right[:at], from_right[at:]
+    return gaps[at - 1] if _is_headed(right) and _is_headed(left) else 0, right, left
+
+
+def _is_headed(side: Sequence[_Item]) -> bool:
+    return any(item.is_column for item in side) and not max(side, key=lambda item: item.top).is_column
 
 
 def _tiers(items: Sequence[_Item]) -> Iterable[tuple[list[_Item], list[_Item]]]:

@@ -4,55 +4,17 @@ from __future__ import annotations
 
 import json
 import mimetypes
-from pathlib import PurePath
+import tomllib
+from pathlib import Path, PurePath
 
 from ingest.readers.shared.kreuzberg_library import mime_type_by_content, mime_type_by_name
 
-_SIGNATURES = {
-    b"\xffWPC": "application/vnd.wordperfect",
-    b"ITSF\x03\x00": "application/vnd.ms-htmlhelp",
-    bytes.fromhex("e4525c7b8cd8a74daeb15378d02996d3"): "application/onenote",  # a section
-    bytes.fromhex("a12ff743d9ef764c9ee210ea5722765f"): "application/onenote",  # a table of contents
-    bytes.fromhex("0000020004040600"): "application/vnd.lotus-1-2-3",
-    bytes.fromhex("0000020006040600"): "application/vnd.lotus-1-2-3",
-    b"BEGIN:VCALENDAR": "text/calendar",
-    b"BEGIN:VCARD": "text/vcard",
-    b"Rar!\x1a\x07": "application/vnd.rar",
-    b"AT&TFORM": "image/vnd.djvu",
-    "\ufeff<?xml ".encode("utf-16-le"): "application/xml",
-    "\ufeff<?xml ".encode("utf-16-be"): "application/xml",
-}
-"""First bytes of formats that kreuzberg does not recognise by content."""
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_SIGNATURES = {bytes.fromhex(start): mime_type for start, mime_type in _TABLES["signatures"].items()}
+_TEXT = frozenset(_TABLES["text"]["mime_types"].split())
+_SUFFIXES: dict[str, str] = _TABLES["suffixes"]
 _AMBIGUOUS = {"application/zip", "application/gzip", "application/octet-stream"}
 """Types of content that many formats share: the name decides."""
-_TEXT = {
-    "application/json",
-    "application/x-ndjson",
-    "application/x-yaml",
-    "application/toml",
-    "message/rfc822",
-    "application/rtf",
-    "application/xml",
-    "application/xml+opml",
-    "application/x-latex",
-    "application/x-typst",
-    "application/x-subrip",
-    "application/x-bibtex",
-    "application/x-research-info-systems",
-    "application/x-pubmed",
-}
-"""Text types that do not start with ``text/``. Content does not distinguish them, so the name decides."""
-_SUFFIXES = {
-    ".jsonc": "application/json",
-    ".json5": "application/json",
-    ".ldjson": "application/x-ndjson",
-    ".ass": "application/x-subrip",
-    ".sbv": "application/x-subrip",
-    ".ssa": "application/x-subrip",
-    ".sub": "application/x-subrip",
-    ".vcs": "text/calendar",
-}
-"""Types by suffixes that kreuzberg does not know, or takes for another format."""
 _PAGES = {"text/html", "application/xhtml+xml", "message/rfc822", "application/rtf"}
 """Text types whose source is not for readers, because programs show little of it."""
 _FAMILIES = ("wordprocessingml", "spreadsheetml", "presentationml", "opendocument", "ms-excel", "ms-word", "x-iwork")

@@ -21,6 +21,7 @@ from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import is_useful_link
 from ingest.readers.shared.number_format import format_number, general, is_time
+from ingest.readers.shared.properties import PROPERTIES
 from vectorstore.models import Scalar
 
 _OLE = b"\xd0\xcf\x11\xe0"
@@ -31,27 +32,9 @@ _PIECE = re.compile(r"(.+)/\[(\d+)\](?:\.last)?\.piece")
 _LONGEST_FIGURE = 15  # characters of a number that a program may show as it is stored
 _FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
 _CHART_KINDS = {
-    "barChart": "Bar chart",
-    "bar3DChart": "Bar chart",
-    "lineChart": "Line chart",
-    "line3DChart": "Line chart",
-    "pieChart": "Pie chart",
-    "pie3DChart": "Pie chart",
-    "doughnutChart": "Doughnut chart",
-    "areaChart": "Area chart",
-    "area3DChart": "Area chart",
-    "scatterChart": "Scatter chart",
-    "bubbleChart": "Bubble chart",
-    "radarChart": "Radar chart",
-    "stockChart": "Stock chart",
-}
-_PROPERTIES = {
-    "title": "title",
-    "subject": "subject",
-    "creator": "authors",
-    "created": "created_at",
-    "modified": "modified_at",
-    "language": "language",
+    f"{kind}{depth}Chart": f"{kind.capitalize()} chart"
+    for kind in ("bar", "line", "pie", "doughnut", "area", "scatter", "bubble", "radar", "stock")
+    for depth in ("", "3D")
 }
 
 
@@ -168,7 +151,7 @@ class Package:
         if "docProps/core.xml" not in self:
             return {}
         found = {local_name(element): (element.text or "").strip() for element in self.xml("docProps/core.xml")}
-        return {key: found[name] for name, key in _PROPERTIES.items() if found.get(name)}
+        return {key: found[name] for name, key in PROPERTIES["office"].items() if found.get(name)}
 
     def diagram(self, name: str) -> list[str]:
         """Return the texts of the boxes of a diagram (SmartArt)."""

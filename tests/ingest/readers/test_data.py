@@ -168,9 +168,11 @@ def test_toml_is_read_as_written(parser: Parser, tmp_path: Path) -> None:
 def test_encoded_files_in_data_are_left_out(parser: Parser, tmp_path: Path) -> None:
     words = "Pump 3 and Valve K9 " * 40
     lines = "\\n".join(["QXR0YWNoZWQ1" * 6] * 10)
-    document = read(parser, tmp_path / "a.json", f'{{"name": "{words}", "data": "{lines}QQ=="}}')
-    assert document.text == f"name: {words.strip()}\n\ndata: [...]"
-    assert "1 values are encoded files or keys (base64)" in document.warnings[0]
+    document = read(
+        parser, tmp_path / "a.json", f'{{"name": "{words}", "data": "{lines}QQ==", "{"QXR0YWNoZWQ1" * 60}": "x"}}'
+    )
+    assert document.text == f"name: {words.strip()}\n\ndata: [...]\n[...]: x"
+    assert "2 values are encoded files or keys (base64)" in document.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -230,6 +232,7 @@ def _row(kind: str, text: str) -> dict[str, object]:
         ("a.json5", "{name: 'M\\u00fcller\\'s', 'x': \"\\u00e9\", // note\n}", "name: Müller's\nx: é # note"),
         ("a.json", '{"outer": "{\\"inner\\": \\"Gr\\\\u00f6\\\\u00dfe\\"}"}', 'outer: {"inner": "Größe"}'),
         ("a.json", 'var x = {"a": "Gr\\u00f6\\u00dfe \\ud83d\\ude00"}', 'var x = {"a": "Größe 😀"}'),
+        ("a.json", '"Gr\\u00f6\\u00dfe"', '"Größe"'),
         ("a.properties", "firma=M\\u00fcller\nort=K\\u00f6ln", "firma=Müller\nort=Köln"),
         ("a.md", '---\ntitle: "Gr\\u00f6\\u00dfe"\n---\n\nBody.', 'title: "Größe"\n\nBody.'),
     ],

@@ -398,3 +398,48 @@ def test_a_rotated_page_is_read_upright(parser: Parser, tmp_path: Path, angle: i
     pdf.output(str(tmp_path / "a.pdf"))
     text = parser.parse(tmp_path / "a.pdf").text
     assert text == "| Model | Power | Price |\n| --- | --- | --- |\n| A-1 | 5 kW | 900 |\n| A-2 | 7 kW | 1200 |"
+
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+def _damaged_sheet() -> bytes:
+    data = bytearray((CASES / "56-xlsx-hidden" / "x1_formats.xls").read_bytes())
+    for at, value in (
+        (2979, 203),
+        (2996, 118),
+        (3653, 119),
+        (8316, 240),
+    ):  # found by chance; the formats cannot be read
+        data[at] = value
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "warning"),
+    [
+        ("a.csv", 'a,b\n1,"open\n2,x\n3,y\n', "Line 2 opens a quote that is never closed."),
+        ("a.json", '{"a": 1, "b": [}', "The file is not valid JSON, or nested too deeply"),
+        ("a.rtf", r"{\rtf1 The rent {\b is 5 EUR.", "Raised, lowered and struck text of the file could not be told"),
+        ("a.xls", _damaged_sheet(), "Numbers and dates are shown as they are stored"),
+    ],
+)
+def test_a_damaged_file_is_read_with_a_warning(
+    parser: Parser, tmp_path: Path, name: str, content: str | bytes, warning: str
+) -> None:
+    document = parser.parse(write(tmp_path / name, content))
+    assert document.text
+    assert [each for each in document.warnings if each.startswith(warning)]
+
+
+def test_an_embedded_part_that_cannot_be_read_is_named(parser: Parser, tmp_path: Path) -> None:
+    body = '<w:p><w:r><w:t>Rent 5.</w:t></w:r></w:p><w:altChunk r:id="aFChunk"/>'
+    spaces = f'{WORD} xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+    parts = {
+        "word/document.xml": f"<w:document {spaces}><w:body>{body}</w:body></w:document>",
+        "word/a.pdf": "%PDF-1.4 x",
+    }
+    relations = {"word/document.xml": {"aFChunk": ("aFChunk", "word/a.pdf")}}
+    document = parser.parse(write_office(tmp_path / "a.docx", "word/document.xml", parts, relations))
+    assert document.text == "Rent 5."
+    assert document.warnings[0].startswith("A part of the document was not read.")

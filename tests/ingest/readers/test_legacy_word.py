@@ -67,11 +67,12 @@ def test_deleted_and_hidden_text_and_codes_are_left_out(
 def test_form_symbols_and_characters_beyond_the_first_plane(parser: Parser, tmp_path: Path) -> None:
     fonts = struct.pack("<HH", 1, 0) + _font("Symbol")
     runs = [
-        ("CO", b""), ("2", sprm(0x2A48, 2)), (" 😀 at ", b""), ("old", sprm(0x0837, 1)), (" new ", b""),
+        ("10", b""), ("6", sprm(0x4845, struct.pack("<h", 6))), (" CO", b""), ("2", sprm(0x2A48, 2)),
+        (" 😀 at ", b""), ("old", sprm(0x0837, 1)), (" new ", b""),
         ("(", SPECIAL + sprm(0x6A09, struct.pack("<HH", 0, 0xF0A3))), (" 7 <b>&\x0bnext\r", b""),
     ]  # fmt: skip
     path = write_doc(tmp_path / "a.doc", runs, parts={15: fonts})
-    assert parser.parse(path).text == "CO_2 😀 at ~~old~~ new ≤ 7 <b>&\nnext"
+    assert parser.parse(path).text == "10^6 CO_2 😀 at ~~old~~ new ≤ 7 <b>&\nnext"
 
 
 def _font(name: str) -> bytes:

@@ -136,6 +136,49 @@ def test_tex_says_what_it_does_not_read(parser: Parser, tmp_path: Path) -> None:
     assert "It was read as plain text." in broken.warnings[0]
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (r"\noindent 2024 was {\em good}. \noindent {\bf Rent} is\quad 5 EUR.", "2024 was good. Rent is 5 EUR."),
+        ("\\maketitle\n2025 is new.\\newpage 30 June, \\texteuro 7.", "2025 is new. 30 June, €7."),
+        (r"\newcommand{\rent}{1,900 EUR}\noindent\rent{} \noindent [1] A. \pagebreak[4] -5", "1,900 EUR [1] A. -5"),
+        (r"\vskip 5pt Text \hskip 1em more. \parskip=3pt Done.", "Text more. Done."),
+        (r"\begin{tabular}{ll}\centering 5 & {\bf 6}\\ \small 7 & 8\end{tabular}", "| 5 | 6 | | --- | --- | | 7 | 8 |"),
+    ],
+)
+def test_what_follows_a_tex_command_without_arguments_is_text(
+    parser: Parser, tmp_path: Path, body: str, text: str
+) -> None:
+    document = tex(parser, tmp_path, body)
+    assert (" ".join(document.text.split()), document.warnings) == (text, ())
+
+
+def test_tex_algorithms_terms_and_letters_are_read(parser: Parser, tmp_path: Path) -> None:
+    algorithm = (
+        r"\begin{algorithm}\caption{Open it}\begin{algorithmic}[1]\If{hot}\State close K9\EndIf\end{algorithmic}"
+    )
+    preamble = r"\address{Hall 3\\Oslo}\newacronym{hvac}{HVAC}{heating and cooling}"
+    document = tex(parser, tmp_path, rf"The \gls{{hvac}} \unknown runs.{algorithm}\end{{algorithm}}", preamble)
+    assert document.text.split("\n\n") == [
+        "Hall 3\nOslo", "The HVAC \\unknown runs.", "if hot:", "close K9", "end if", "Open it",
+        "HVAC: heating and cooling",
+    ]  # fmt: skip
+    assert document.warnings == (
+        "Commands that this file does not define were written with their arguments: \\unknown.",
+    )
+
+
+def test_tex_has_document_commands_german_shorthands_and_sizes_of_boxes(parser: Parser, tmp_path: Path) -> None:
+    preamble = r"\NewDocumentCommand{\price}{O{EUR}m}{#2 #1}\usepackage[ngerman]{babel}"
+    body = (
+        r"""M"uller sagt "`ja"', Haus"-boot, \price{5} oder \price[USD]{6}. \verb|"o| \begin{multicols}{2}Left"""
+        r"\end{multicols}\begin{column}{.5\textwidth}Right\end{column}\begin{wrapfigure}[3]{r}{5cm}\caption{Plan}"
+        r"\end{wrapfigure} {\bf Bold}"
+    )
+    text = " ".join(tex(parser, tmp_path, body, preamble).text.split())
+    assert text == 'Müller sagt „ja“, Hausboot, 5 EUR oder 6 USD. "o Left Right Plan Bold'
+
+
 def test_tex_keeps_what_stands_above_the_text(parser: Parser, tmp_path: Path) -> None:
     body = r"\begin{abstract}It saves 7 percent.\end{abstract} Text."
     document = tex(parser, tmp_path, body, r"\author{Ann}\date{\today}")
@@ -302,6 +345,39 @@ It is {product}.
     assert document.warnings == ("Files that it includes were not read: terms.adoc. Ingest them as well.",)
 
 
+def test_asciidoc_follows_conditions_and_names_what_it_leaves_out(parser: Parser, tmp_path: Path) -> None:
+    source = (
+        "= T\n:draft:\n:part: chap\n\nifdef::draft[]\nDraft.\nifdef::final[]\nNested.\nendif::[]\nendif::[]\n\n"
+        "ifdef::final[]\nFinal.\ninclude::final.adoc[]\nendif::[]\nifndef::final[Not final.]\n\n"
+        'ifeval::["{a}" == "b"]\nComputed.\nendif::[]\n\n'
+        "|===\n|A |B\nifdef::final[]\n|x |1\nendif::[]\n|y |2\n|===\n\ninclude::{part}1.adoc[]\n"
+    )
+    document = read(parser, tmp_path / "a.adoc", source)
+    assert document.text == "T\n\nDraft.\n\nNot final.\n\nComputed.\n\n| A | B |\n| --- | --- |\n| y | 2 |"
+    assert document.warnings == (
+        "Text for other editions was left out: it depends on final.",
+        "Files that it includes were not read: chap1.adoc. Ingest them as well.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ('[%header,format=csv]\n|===\nK,V\na,"1, 2"\n|===\n', "| K | V |\n| --- | --- |\n| a | 1, 2 |"),
+        (",===\nK,V\na,1\n,===\n", "| K | V |\n| --- | --- |\n| a | 1 |"),
+        (". one\n.. two\n\n____\nSaid.\n____\n\n'''\n\nEnd.", "1. one\n  1. two\n\nSaid.\n\nEnd."),
+        (
+            ". one\n+\nimage::a.png[Plan]\n\n. two\n+\n----\nx\n----\n. three\ngoes on\n\nText.\n\n. new\n",
+            "1. one\n\nPlan\n\n2. two\n\nx\n\n3. three goes on\n\nText.\n\n1. new",
+        ),
+        (". one\n+\n--\nmore\n--\n. two\n", "1. one more\n2. two"),
+        ("Press kbd:[Ctrl+C], +++<u>x</u>+++, pass:[*y*].", "Press Ctrl+C, <u>x</u>, y."),
+    ],
+)
+def test_asciidoc_has_values_breaks_and_macros(parser: Parser, tmp_path: Path, source: str, text: str) -> None:
+    assert read(parser, tmp_path / "a.adoc", source).text == text
+
+
 def test_values_of_attributes_do_not_grow_without_end(parser: Parser, tmp_path: Path) -> None:
     lines = [f":a{number}: " + f"{{a{number - 1}}}" * 10 for number in range(1, 12)]
     document = read(parser, tmp_path / "a.adoc", "\n".join([":a0: lol", *lines, "", "{a11}"]))
@@ -309,6 +385,8 @@ def test_values_of_attributes_do_not_grow_without_end(parser: Parser, tmp_path: 
 
 
 def test_the_summary_of_details_is_no_part_of_them(parser: Parser, tmp_path: Path) -> None:
+    inline = read(parser, tmp_path / "a.md", "Fees. <details><summary>What?</summary>The fee is 5 EUR.</details>")
+    assert inline.text.split("\n") == ["Fees.", "", "What?", "The fee is 5 EUR."]
     source = "<p>Fees</p><details><summary>What is it?</summary>The fee is 5 EUR.</details><ol type='a'><li>x</ol>"
     document = read(parser, tmp_path / "a.html", source)
     assert document.text == "Fees\n\nWhat is it?\n\nThe fee is 5 EUR.\n\na. x"
@@ -318,6 +396,7 @@ def test_the_summary_of_details_is_no_part_of_them(parser: Parser, tmp_path: Pat
     ("name", "source"),
     [
         ("a.tex", "\\def\\a{\\a\\a}\\begin{document}\\a\\end{document}"),
+        ("d.tex", "\\usepackage[german]{babel}\\begin{document}" + "\\begin{verbatim}\\verb|" * 5_000),
         ("b.tex", "\\begin{longtable}{l}" + "\\endfirsthead " * 20_000),
         ("a.rtf", "{\\rtf1 It was" + "{\\b x" * 20_000),
     ],

@@ -110,6 +110,10 @@ def test_a_broken_notebook_is_read_as_text(parser: Parser, tmp_path: Path) -> No
             {"application/vnd.plotly.v1+json": {"layout": {"title": "Sales"}}, "text/html": "<script>x</script>"},
             "Sales",
         ),
+        (
+            {"application/vnd.vegalite.v5+json": {"title": "Rain in mm"}, "text/html": "<p>Loading object</p>"},
+            "Rain in mm",
+        ),
         ({"application/vnd.vegalite.v5+json": {"title": "Rain in mm"}, "text/plain": "alt.Chart(...)"}, "Rain in mm"),
         ({"image/svg+xml": ["<svg><text>Curve</text></svg>"], "text/plain": "<SVG object>"}, "Curve"),
         ({"application/vnd.jupyter.widget-view+json": {"model_id": "ab"}, "text/plain": "Slider(7)"}, "Slider(7)"),

@@ -162,6 +162,17 @@ def test_an_appointment_has_its_place_and_times(parser: Parser, tmp_path: Path) 
     assert found == "Subject: Budget\n\nLocation: Room 7\nStart: 2026-01-02 09:00 UTC\n\nBring lists."
 
 
+def test_tasks_and_contacts_have_their_fields(parser: Parser, tmp_path: Path) -> None:
+    names = struct.pack("<IHH", 0x8105, 6, 0) + struct.pack("<IHH", 0x8083, 6, 1)
+    named: Tree = {"__nameid_version1.0": {"__substg1.0_00030102": names}}
+    task = {**named, **fixed(32, x8000=ticks(2026, 5, 2, 9)), **text(x001A="IPM.Task", x0037="Valve", x1000="Open it.")}
+    found = parser.parse(write_compound(tmp_path / "a.msg", task)).text
+    assert found == "Subject: Valve\n\nDue: 2026-05-02 09:00 UTC\n\nOpen it."
+    person = text(x001A="IPM.Contact", x0037="Anna", x3001="Anna Berg", x3A16="Norvik", x3A08="+47 5", x8001="a@x.org")
+    found = parser.parse(write_compound(tmp_path / "b.msg", {**named, **fixed(32), **person})).text
+    assert found.endswith("Name: Anna Berg\nOrganization: Norvik\nTelephone: +47 5\nEmail: a@x.org")
+
+
 def test_the_text_of_a_signed_message_is_in_its_attachment(parser: Parser, tmp_path: Path) -> None:
     signed = (
         b"Content-Type: multipart/signed; boundary=b\n\n--b\nContent-Type: text/plain\n\nThe fee is 7 EUR.\n--b--\n"

@@ -114,6 +114,7 @@ def test_captions_without_sentences_are_cut(parser: Parser, tmp_path: Path) -> N
         ("a.srt", "00:00:01,000 --> 00:00:02,000\n" + "<v a" * 100_000),
         ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nthe price\nword\n\n" * 30_000),
         ("a.vtt", " \n" * 100_000 + "x"),
+        ("a.smi", "<SYNC " * 100_000 + "<SYNC Start=1>" + "<P " * 100_000 + "x"),
         ("a.ris", "TY  - JOUR\nAB  - x\n" + "y\n" * 300_000),
     ],
 )
@@ -131,7 +132,28 @@ def test_subtitles_with_styles_are_read(parser: Parser, tmp_path: Path) -> None:
         "Dialogue: 0,0:00:03.60,0:00:06.00,Default,Anna,0,0,0,,900 euros.",
         "Comment: 0,0:00:03.60,0:00:06.00,Default,,0,0,0,,hidden",
         "Dialogue: 0,0:00:07.00,0:00:09.00,Default,,0,0,0,,Sold.",
+        "Comment: 0,0:00:09.60,0:00:10.00,Default,,0,0,0,,hidden too",
     ]
     (tmp_path / "a.ass").write_text("\n".join([head, *lines]))
     text = parser.parse(tmp_path / "a.ass").text
     assert text == "(0:00:01) Anna: The price, of the pump is 900 euros.\n(0:00:07) Sold."
+
+
+@pytest.mark.parametrize("name", ["a.smi", "a.sami"])
+def test_subtitles_of_sami_are_read_by_language(parser: Parser, tmp_path: Path, name: str) -> None:
+    head = (
+        '<SAMI><HEAD><TITLE>T</TITLE><STYLE TYPE="text/css"><!-- P { margin: 8pt } .ENCC {Name: E;} --></STYLE></HEAD>'
+    )
+    cues = [
+        "<BODY><SYNC Start=1000><P Class=ENCC>The price of the pump is<P Class=DECC>Der Preis ist",
+        '<SYNC Start="3600"><P Class=ENCC>900 euros<br>&amp; fifty cents.<P Class=DECC>900 Euro.',
+        "<SYNC Start=6000><P Class=ENCC>&nbsp;",
+        "<SYNC Start=65000><P Class=ENCC><i>Sold.</i>\n</BODY></SAMI>",
+    ]
+    (tmp_path / name).write_text("\n".join([head, *cues]))
+    document = parser.parse(tmp_path / name)
+    assert document.warnings == ()
+    assert document.text == (
+        "(00:00:01) The price of the pump is 900 euros & fifty cents.\n(00:01:05) Sold.\n\n"
+        "(00:00:01) Der Preis ist 900 Euro."
+    )

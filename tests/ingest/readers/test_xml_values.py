@@ -49,7 +49,12 @@ def test_values_of_attributes_are_text(parser: Parser, name: str, text: str) -> 
     [
         ("<r><price currency='EUR'>4.20</price><limit max='3' unit='bar'/><step>Heat to <b>180</b> °C.</step></r>",
          "price: 4.20 (currency: EUR)\nlimit.max: 3\nlimit.unit: bar\nstep: Heat to 180 °C."),
-        ("<s xmlns:x='u' x:id='7' xml:lang='de'><string name='app'>Hello</string><string name='b'>x</string></s>",
+        ("<o:r xmlns:o='u' xmlns:p='v'><o:item p:id='A-17' o:unit='bar'><p:name>Pump</p:name></o:item></o:r>",
+         "item.id: A-17\nitem.unit: bar\nitem.name: Pump"),
+        ("<feed xmlns='http://www.w3.org/2005/Atom'><title type='html'>Rent &amp;amp; &lt;b>more&lt;/b></title>"
+         "<link href='https://example.org/1'/><link rel='self' href='x'/></feed>",
+         "Rent & more\n\nlink: https://example.org/1"),
+        ("<s xmlns:x='u' xml:id='7' xml:lang='de'><string name='app'>Hello</string><string name='b'>x</string></s>",
          "string\n\n| name | string |\n| --- | --- |\n| app | Hello |\n| b | x |"),
         ("<posts><row Id='1' Body='&lt;p&gt;At 3 bar.&lt;/p&gt;'/><row Id='2' Body='No.'/></posts>",
          "row\n\n| Id | Body |\n| --- | --- |\n| 1 | At 3 bar. |\n| 2 | No. |"),

@@ -10,6 +10,7 @@ from ingest.readers.word.binary.file import Properties, WordFile, properties_of,
 
 _STYLES, _LISTS, _LIST_USES = 1, 73, 74
 _DELETED, _STYLE, _SHIFT, _FONT, _OUTLINE, _LEVEL, _LIST = 0x0800, 0x4A30, 0x2A48, 0x4A4F, 0x2640, 0x260A, 0x460B
+_POSITION = 0x4845
 _SWITCHES = {0x0837: "strike", 0x2A53: "dstrike", 0x083C: "vanish"}
 _SAME_AS_STYLE = 0x80
 _SHIFTS = {1: "superscript", 2: "subscript"}
@@ -32,6 +33,8 @@ def run_properties(found: Properties, fonts: list[str]) -> str:
             parts.append(f'<w:{name} w:val="{int(value != 0)}"/>')
     if _SHIFT in found:
         parts.append(f'<w:vertAlign w:val="{_SHIFTS.get(found[_SHIFT][0], "baseline")}"/>')
+    if _POSITION in found:
+        parts.append(f'<w:position w:val="{int.from_bytes(found[_POSITION][:2], "little", signed=True)}"/>')
     if _FONT in found and word(found[_FONT], 0) < len(fonts):
         parts.append(f"<w:rFonts w:ascii={quoted(fonts[word(found[_FONT], 0)])}/>")
     return f"<w:rPr>{''.join(parts)}</w:rPr>" if parts else ""

@@ -130,3 +130,28 @@ def test_a_column_of_marks_stays_in_its_table(parser: Parser, page: VerticalPage
         page.line(150, 100 + 14 * row, "x" if row % 2 else "1", 10)
         page.line(180, 100 + 14 * row, "2" if row % 2 else "x", 10)
     assert "| Item 4 | 1 | x |\n| Item 5 | x | 2 |" in read(parser, page.save(tmp_path / "a.pdf"))
+
+
+def test_letters_below_each_other_are_one_word(parser: Parser, page: VerticalPage, tmp_path: Path) -> None:
+    write(page, ["契約書はABCとする。", "賃料は月額五万二千円とする"])
+    assert read(parser, page.save(tmp_path / "a.pdf")) == "契約書はABCとする。\n賃料は月額五万二千円とする"
+
+
+def test_a_turned_word_that_is_drawn_last_stands_in_its_column(
+    parser: Parser, page: VerticalPage, tmp_path: Path
+) -> None:
+    write(page, ["契約書は", "賃料は月額五万二千円とする期間は三年"])
+    with page.turned(503, 129):
+        page.line(503, 118.5, "Norvik")
+    page.column(500, 168, "とする一年")
+    assert read(parser, page.save(tmp_path / "a.pdf")).startswith("契約書はNorvikとする一年\n賃料は")
+
+
+def test_boxes_beside_each_other_have_their_own_headings(parser: Parser, page: VerticalPage, tmp_path: Path) -> None:
+    page.line(200, 20, "賃貸借契約書序章終", 18)
+    for x, heading in ((520, "序章"), (250, "終章")):
+        page.line(x - 120, 60, heading, 14)
+        write(page, cut(TEXT, 12), x=x, y=100)
+    text = read(parser, page.save(tmp_path / "a.pdf"))
+    body = "\n".join(cut(TEXT, 12))
+    assert text == f"賃貸借契約書序章終\n\n序章\n\n{body}\n\n終章\n\n{body}"
