@@ -315,6 +315,14 @@ class SqlJournal(SqlStore):
         found = self._select(_FIND_ENTRY, parameters)
         return JournalEntry.model_validate(found[0].entry) if found else None
 
+    def earlier(self, key: str) -> JournalEntry | None:
+        """Return the first response to this request in another run over the collection. None if no run has one."""
+        own = sql.select(RUNS.c.collection).where(RUNS.c.run_id == self._run_id).scalar_subquery()
+        same = sql.and_(RUNS.c.run_id == JOURNAL.c.run_id, RUNS.c.collection == own)
+        query = sql.select(JOURNAL.c.entry).join(RUNS, same).where(JOURNAL.c.key == key, JOURNAL.c.occurrence == 0)
+        found = self._select(query.limit(1))
+        return JournalEntry.model_validate(found[0].entry) if found else None
+
     def record(self, entry: JournalEntry) -> None:
         """Store an entry."""
         self._execute(_INSERT_ENTRY, journal_row(self._run_id, entry))

@@ -60,6 +60,10 @@ class Journal(Protocol):
         """Return the entry of a request, or None if the request has not been answered."""
         ...
 
+    def earlier(self, key: str) -> JournalEntry | None:
+        """Return the entry of an earlier run over the same collection. None if there is none."""
+        ...
+
     def record(self, entry: JournalEntry) -> None:
         """Store the entry."""
         ...
@@ -162,6 +166,9 @@ class RecordedJournal:
     def find(self, key: str, occurrence: int) -> JournalEntry | None:
         return self._entries.get((key, occurrence))
 
+    def earlier(self, key: str) -> JournalEntry | None:
+        return None
+
     def record(self, entry: JournalEntry) -> None:
         self._entries[entry.key, entry.occurrence] = entry
 
@@ -223,6 +230,10 @@ class RunLLM(LLMWrapper):
         self._claimed.add((key, occurrence))
         if recorded := self._calls.journal.find(key, occurrence):
             return completion_of(recorded, request.response_model)
+        if request.reuse and (earlier := self._calls.journal.earlier(key)):
+            entry = earlier.model_copy(update={"occurrence": occurrence, "usage": Usage()})
+            self._calls.journal.record(entry)
+            return completion_of(entry, request.response_model)
         try:
             completion = await self._send(request, key)
         except BaseException:  # a cancelled request is unanswered, too
