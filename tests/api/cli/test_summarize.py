@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from multi_agent.llm.settings import EndpointSettings
-from support.panel import SYNTHESIS, Panel, passages_of, role_of
+from support.panel import NOTES, SYNTHESIS, Panel, passages_of, role_of
 from support.replies import Reply, Request
 
-NOTES, CHOICE = "DocumentNotes", "ChosenNotes"
+CHOICE = "ChosenNotes"
 
 
 class Model:
