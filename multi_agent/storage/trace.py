@@ -318,9 +318,9 @@ class SqlJournal(SqlStore):
     def earlier(self, key: str) -> JournalEntry | None:
         """Return the first response to this request in another run over the collection. None if no run has one."""
         own = sql.select(RUNS.c.collection).where(RUNS.c.run_id == self._run_id).scalar_subquery()
-        same = sql.and_(RUNS.c.run_id == JOURNAL.c.run_id, RUNS.c.collection == own)
-        query = sql.select(JOURNAL.c.entry).join(RUNS, same).where(JOURNAL.c.key == key, JOURNAL.c.occurrence == 0)
-        found = self._select(query.limit(1))
+        runs = sql.select(RUNS.c.run_id).where(RUNS.c.collection == own)  # no join: SQLite would read all journals
+        wanted = JOURNAL.c.run_id.in_(runs), JOURNAL.c.key == key, JOURNAL.c.occurrence == 0
+        found = self._select(sql.select(JOURNAL.c.entry).where(*wanted).limit(1))
         return JournalEntry.model_validate(found[0].entry) if found else None
 
     def record(self, entry: JournalEntry) -> None:

@@ -12,6 +12,7 @@ Every call of an agent, or of a part of the supervisor, passes through ``RunLLM`
 calls the model. ``_recorded_or_sent`` then records its response.
 """
 
+import asyncio
 import hashlib
 import json
 from collections import defaultdict
@@ -230,7 +231,7 @@ class RunLLM(LLMWrapper):
         self._claimed.add((key, occurrence))
         if recorded := self._calls.journal.find(key, occurrence):
             return completion_of(recorded, request.response_model)
-        if request.reuse and (earlier := self._calls.journal.earlier(key)):
+        if request.reuse and (earlier := await asyncio.to_thread(self._calls.journal.earlier, key)):
             entry = earlier.model_copy(update={"occurrence": occurrence, "usage": Usage()})
             self._calls.journal.record(entry)
             return completion_of(entry, request.response_model)
