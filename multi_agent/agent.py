@@ -112,6 +112,10 @@ class AgentCard(FrozenModel):
         description="the inputs and when triage chooses them, for an agent without a model whose results answer a "
         "question about the collection itself; empty for other agents",
     )
+    closing: str = Field(
+        default="",
+        description="the instruction to write the answer from its quotes, for an agent that only a person can ask",
+    )
     model: str = Field(default="", description="named model endpoint; empty for the default")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None counts votes without weights")
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")

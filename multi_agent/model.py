@@ -178,6 +178,7 @@ class LLMRequest(Generic[ResponseT]):
     response_model: type[ResponseT]
     varied: bool = False
     on_text: OnText | None = None
+    reuse: bool = False
     caller: str = ""
     """Name of the calling agent or part of the supervisor, set by ``RunLLM``."""
 
@@ -213,14 +214,16 @@ class LLM(ABC):
         *,
         varied: bool = False,
         on_text: OnText | None = None,
+        reuse: bool = False,
     ) -> Completion[ResponseT]:
         """Return a response that satisfies ``response_model``.
 
         ``varied`` requests one of several samples, at the sampling temperature of the endpoint. ``on_text`` receives
         the text while the model writes it, if the endpoint can stream and the response is not from a journal. The text
-        is provisional until the call returns. Raises a subclass of LLMError.
+        is provisional until the call returns. ``reuse`` takes the response of an earlier run over the collection to the
+        same request, if there is one. Raises a subclass of LLMError.
         """
-        return await self.answer(LLMRequest(tuple(messages), response_model, varied, on_text))
+        return await self.answer(LLMRequest(tuple(messages), response_model, varied, on_text, reuse))
 
     @abstractmethod
     async def answer(self, request: LLMRequest[ResponseT]) -> Completion[ResponseT]:

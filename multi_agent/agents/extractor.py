@@ -102,7 +102,7 @@ class Extractor:
             return await self._read_again(context, task.model_copy(update={"instruction": Prompt.part("read_again")}))
         unread = _unread(context)
         groups = self._groups(unread, context, task)
-        read = await _gather(self._read(group) for group in groups)
+        read = await gather_calls(self._read(group) for group in groups)
         found = tuple(each for group in read for each in group)
         marks = tuple(mark for group in groups for mark in group.marks)
         update = _update(found, marks, records=bool(context.record_fields))
@@ -127,7 +127,7 @@ class Extractor:
         """Read the passages of rejected quotes again. Earlier results and the read marks stay unchanged."""
         chunks = self._rejected(context)
         groups = self._groups(chunks, context, task)
-        read = await _gather(self._read(group) for group in groups)
+        read = await gather_calls(self._read(group) for group in groups)
         update = _update([each for found in read for each in found], (), records=bool(context.record_fields))
         self._reasoning = (
             f"Read {count(len(chunks), 'passage')} once more for rejected quotes: "
@@ -251,7 +251,7 @@ def _show_fields(fields: Sequence[RecordField]) -> str:
     return f"\n{Prompt.part('record_fields', fields=listed)}\n"
 
 
-async def _gather(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather_calls(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Return all results in order. The first error cancels the rest and is raised.
 
     On BudgetReached, calls in progress are awaited first, because they are paid for, and their results are merged.

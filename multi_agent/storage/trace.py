@@ -315,6 +315,14 @@ class SqlJournal(SqlStore):
         found = self._select(_FIND_ENTRY, parameters)
         return JournalEntry.model_validate(found[0].entry) if found else None
 
+    def earlier(self, key: str) -> JournalEntry | None:
+        """Return the first response to this request in another run over the collection. None if no run has one."""
+        own = sql.select(RUNS.c.collection).where(RUNS.c.run_id == self._run_id).scalar_subquery()
+        runs = sql.select(RUNS.c.run_id).where(RUNS.c.collection == own)  # no join: SQLite would read all journals
+        wanted = JOURNAL.c.run_id.in_(runs), JOURNAL.c.key == key, JOURNAL.c.occurrence == 0
+        found = self._select(sql.select(JOURNAL.c.entry).where(*wanted).limit(1))
+        return JournalEntry.model_validate(found[0].entry) if found else None
+
     def record(self, entry: JournalEntry) -> None:
         """Store an entry."""
         self._execute(_INSERT_ENTRY, journal_row(self._run_id, entry))

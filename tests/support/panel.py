@@ -22,7 +22,7 @@ PLANNER, QUERIES, INSPECTION = "PlannerResponse", "Queries", "InspectionResponse
 PATTERNS, EXTRACTION, SYNTHESIS = "Patterns", "Extraction", "WrittenAnswer"
 READING, REVISION, EXPLANATION = "ReaderAnswer", "RevisionResponse", "Explanation"
 UNDERSTANDING, CHECK, TRIAGE = "UnderstandingResponse", "ClaimCheck", "Triage"
-COMPLETION, SUGGESTION = "CompletedQuestion", "Suggested"
+COMPLETION, SUGGESTION, NOTES = "CompletedQuestion", "Suggested", "DocumentNotes"
 
 FULL_PLAN = (
     ("queries", "QueryPlanner"),
@@ -69,6 +69,8 @@ class Panel:
             return {
                 "items": [{"sentences": [number], "shows": "what was looked for"} for number in self._found(request)]
             }
+        if role == NOTES:
+            return {"notes": [{"sentences": [number], "text": text} for number, text in self._found(request).items()]}
         if role == TRIAGE:
             return triage(request, mode="high")
         if role == COMPLETION:

@@ -103,6 +103,9 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/documents/{document}/text": Rule("read", f"/v1/documents/{{document}}/text{WITHIN}"),
     "GET /v1/documents/{document}/find": Rule("read", f"/v1/documents/{{document}}/find{WITHIN}&text=pump"),
     "GET /v1/documents/{document}/search": Rule("read", f"/v1/documents/{{document}}/search{WITHIN}&query=pump"),
+    "GET /v1/documents/{document}/differences": Rule(
+        "read", f"/v1/documents/{{document}}/differences{WITHIN}&other={{document}}"
+    ),
     "GET /v1/documents/{document}/passages": Rule("read", f"/v1/documents/{{document}}/passages{WITHIN}"),
     "GET /v1/documents/{document}/citations": Rule("read", f"/v1/documents/{{document}}/citations{WITHIN}"),
     "GET /v1/documents/{document}/original": Rule("read", f"/v1/documents/{{document}}/original{WITHIN}"),
@@ -120,6 +123,7 @@ ROUTES: dict[str, Rule] = {
     ),  # the document does not have the tag
     "DELETE /v1/documents/{document}": Rule("write", f"/v1/documents/{{document}}{WITHIN}", passes=404, destroys=True),
     "POST /v1/search": Rule("read", "/v1/search", {"collection": "{collection}", "query": "pumps"}),
+    "POST /v1/search/count": Rule("read", "/v1/search/count", {"collection": "{collection}", "query": "pumps"}),
     "POST /v1/research": Rule(
         "read", "/v1/research", {"collection": "{collection}", "question": "x", "template": "none"}, passes=422
     ),

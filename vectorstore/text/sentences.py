@@ -58,12 +58,12 @@ def divide(text: str, start: int, end: int, boundary: re.Pattern[str]) -> list[S
 
 def units_of(chunk: Chunk) -> list[Span]:
     """Return the spans of a passage's units in its document: header rows of its table, then its own text."""
-    units = _units(chunk.text, chunk.start, code=chunk.kind is ChunkKind.CODE)
-    return [*(_units(chunk.header.text, chunk.header.start, code=False) if chunk.header else ()), *units]
+    units = units_in(chunk.text, chunk.start, code=chunk.kind is ChunkKind.CODE)
+    return [*(units_in(chunk.header.text, chunk.header.start, code=False) if chunk.header else ()), *units]
 
 
 @lru_cache(maxsize=256)  # several steps of a run read the same passages
-def _units(text: str, offset: int, *, code: bool) -> tuple[Span, ...]:
+def units_in(text: str, offset: int, *, code: bool) -> tuple[Span, ...]:
     """Return the units of a text that starts at ``offset``. Lines without a letter or digit are no units."""
     lines = divide(text, 0, len(text), LINE_STARTS)
     spans = lines if code else [span for each in _paragraphs(text, lines) for span in _sentences(text, each)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -9,8 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import excerpt, show_list, show_paragraph, show_table
+from api.services.documents.differences import Differences
+from api.services.documents.search import WordCounts
 from api.services.tables.export import headings
 from api.services.tables.tables import FillProgress
+from base.counts import count
 from ingest.ledger.records import DocumentRecord
 from multi_agent.prompts.show_passages import show_location, show_pages
 from multi_agent.tables.values import Cell, CellStatus, Grid, Row
@@ -28,6 +32,38 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
         show_paragraph(console, excerpt(hit.chunk.reading_text))
     if not hits:
         console.print("No results.")
+
+
+def show_counts(console: Console, found: WordCounts) -> None:
+    """Print how often words stand in documents, then in how many documents of those searched."""
+    rows = [(*(row.counts[word] for word in found.words), row.document) for row in found.documents]
+    if rows:
+        show_table(console, (*found.words, "document"), rows)
+    unread = f" {count(found.unread, 'file')} could not be read." if found.unread else ""
+    hits = f"{count(found.total, 'mention')} in {len(rows)} of {count(found.searched, 'document')}"
+    show_paragraph(console, f"{hits}.{unread}")
+
+
+def show_differences(console: Console, found: Differences) -> None:
+    """Print the sections that differ between two documents, with the changes in them."""
+    for each in found.sections:
+        renamed = f", was “{each.old_heading}”" if each.old_heading else ""
+        how = f"{each.kind}{', moved' if each.moved and each.kind != 'moved' else ''}{renamed}"
+        console.print(Text(f"{each.heading or '(before the first heading)'} ({how})", style="bold"), soft_wrap=True)
+        for change in each.changes:
+            for sign, text, page in (("-", change.old, change.old_page), ("+", change.new, change.new_page)):
+                if text:
+                    show_paragraph(console, f"{sign} {text}{f' (p. {page})' if page else ''}")
+            if change.numbers:
+                numbers = "; ".join(f"{old or 'none'} → {new or 'none'}" for old, new in change.numbers)
+                show_paragraph(console, f"  numbers: {numbers}")
+    kinds = Counter(each.kind for each in found.sections)
+    differ = ", ".join(f"{kinds[kind]} {kind}" for kind in sorted(kinds)) or "none differs"
+    console.print(
+        f"{found.old} → {found.new}: of the sections, {differ}, {found.unchanged} unchanged.",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def show_documents(console: Console, documents: Sequence[DocumentRecord], *, with_warnings: bool = False) -> None:

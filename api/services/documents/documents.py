@@ -14,6 +14,7 @@ from vectorstore.models import names_in
 
 if TYPE_CHECKING:
     from api.services.documents.collections import Collections
+    from api.services.documents.differences import Differences
     from api.storage.uploads import Uploads
     from ingest.ledger.ledger import Ledger
     from vectorstore.store import Collection
@@ -49,6 +50,13 @@ class Documents:
     def text(self, document: DocumentRecord) -> DocumentText:
         """Return the parsed text of a document. Raises IngestError."""
         return self._ledger.text(document.collection, document.id)
+
+    def compare(self, old: str, new: str, collection: str | None) -> Differences:
+        """Return what differs between two documents. Raises UsageError, CollectionNotFound and IngestError."""
+        from api.services.documents.differences import compare_texts
+
+        before, after = self.find(old, collection), self.find(new, collection)
+        return compare_texts(self.text(before), self.text(after), before.name, after.name)
 
     def tag(
         self, reference: str, collection: str | None, *, add: Sequence[str] = (), remove: Sequence[str] = ()

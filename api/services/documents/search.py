@@ -7,15 +7,23 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from pydantic import Field
+
 from api.errors import UsageError
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.collections import Collections
+from api.services.documents.documents import Documents
+from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord
 from multi_agent.library import CatalogueEntry
 from multi_agent.values.request import DocumentFilter
+from vectorstore.mentions import WantedWords
 from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode, names_in
+from vectorstore.qdrant_schema import chunk_language
+from vectorstore.restrictions import normal, parse
 
 if TYPE_CHECKING:
+    from api.services.research.library import CollectionLibrary
     from vectorstore.reranking import Reranker
     from vectorstore.retrieval import Retriever
 
@@ -51,6 +59,55 @@ def search(
     chunks = _chunk_filter(library.catalogue() if wanted else (), selection, where, wanted)
     hits = _find(library.retriever, query, limit, chunks, mode, reranker, clock)
     return Found(hits, _join_notes(pool.words_alone(selection), library.retriever.language_note(query)), clock.laps)
+
+
+class DocumentCount(FrozenModel):
+    """How often words stand in the text of a document."""
+
+    document_id: str
+    document: str
+    counts: dict[str, int]
+
+
+class WordCounts(FrozenModel):
+    """How often words stand in the documents of a selection. Documents that have none of them are left out."""
+
+    words: tuple[str, ...]
+    total: int
+    searched: int = Field(description="Number of documents searched.")
+    unread: int = Field(description="Number of files that could not be read, so they were not searched.")
+    documents: tuple[DocumentCount, ...] = Field(description="Most mentions first.")
+
+
+def count_words(
+    library: CollectionLibrary, texts: Documents, query: str, where: Mapping[str, Scalar], wanted: DocumentFilter | None
+) -> WordCounts:
+    """Count a word in all its inflections, or phrases, in the whole text of each document. Asks no model.
+
+    The words are the phrases in quotes, or else the query as one phrase. Raises UsageError, NoDocumentMatches,
+    StoreError, IngestError.
+    """
+    asked = parse(query)
+    words = asked.phrases or (normal(query),)
+    if asked.excluded or (asked.phrases and normal(asked.text) != " ".join(words)):
+        raise UsageError(f"{query!r} mixes phrases and other words. To count several, put each of them in quotes.")
+    selection, catalogue = library.collection, library.catalogue()
+    chosen = _chunk_filter(catalogue, selection, where, wanted)
+    found = {(chunk.name, chunk.document_id): chunk for chunk in library.retriever.mentions(words, chosen)}
+    rows = []
+    for (name, document), chunk in found.items():
+        within = f"{name.partition('/')[0]}/{document}" if len(names_in(selection)) > 1 else document
+        text = texts.text(texts.find(within, selection)).text
+        counts = {word: len(WantedWords([word]).forms_in(text, chunk_language(chunk))) for word in words}
+        rows.append(DocumentCount(document_id=document, document=name, counts=counts))
+    rows.sort(key=lambda row: (-sum(row.counts.values()), row.document))
+    return WordCounts(
+        words=words,
+        total=sum(sum(row.counts.values()) for row in rows),
+        searched=len(chosen.documents or catalogue),
+        unread=len(library.unread()),
+        documents=tuple(rows),
+    )
 
 
 def search_document(

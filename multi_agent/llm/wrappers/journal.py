@@ -12,6 +12,7 @@ Every call of an agent, or of a part of the supervisor, passes through ``RunLLM`
 calls the model. ``_recorded_or_sent`` then records its response.
 """
 
+import asyncio
 import hashlib
 import json
 from collections import defaultdict
@@ -58,6 +59,10 @@ class Journal(Protocol):
 
     def find(self, key: str, occurrence: int) -> JournalEntry | None:
         """Return the entry of a request, or None if the request has not been answered."""
+        ...
+
+    def earlier(self, key: str) -> JournalEntry | None:
+        """Return the entry of an earlier run over the same collection. None if there is none."""
         ...
 
     def record(self, entry: JournalEntry) -> None:
@@ -162,6 +167,9 @@ class RecordedJournal:
     def find(self, key: str, occurrence: int) -> JournalEntry | None:
         return self._entries.get((key, occurrence))
 
+    def earlier(self, key: str) -> JournalEntry | None:
+        return None
+
     def record(self, entry: JournalEntry) -> None:
         self._entries[entry.key, entry.occurrence] = entry
 
@@ -223,6 +231,10 @@ class RunLLM(LLMWrapper):
         self._claimed.add((key, occurrence))
         if recorded := self._calls.journal.find(key, occurrence):
             return completion_of(recorded, request.response_model)
+        if request.reuse and (earlier := await asyncio.to_thread(self._calls.journal.earlier, key)):
+            entry = earlier.model_copy(update={"occurrence": occurrence, "usage": Usage()})
+            self._calls.journal.record(entry)
+            return completion_of(entry, request.response_model)
         try:
             completion = await self._send(request, key)
         except BaseException:  # a cancelled request is unanswered, too

@@ -68,6 +68,10 @@ class RecordedCalls:
             outcomes.popleft()
         return self._entries.get((key, occurrence))
 
+    def earlier(self, key: str) -> JournalEntry | None:
+        """Return None: the run has its own copies of the responses that it reused."""
+        return None
+
     def record(self, entry: JournalEntry) -> None:
         """Raise AssertionError: ``RecordedLLM`` makes no new response."""
         raise AssertionError(f"a replay made a new response for {entry.caller!r}")

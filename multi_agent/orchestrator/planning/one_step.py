@@ -32,6 +32,8 @@ def direct_plan(names: Sequence[str], question: str, registry: AgentRegistry) ->
         if len(cards) > 1 and card not in able:
             choice = ", ".join(each.name for each in able)
             raise AgentError(f"{card.name} gives no answer that can be compared. Agents that do: {choice}.")
+    if closing := cards[0].closing:
+        return two_step_plan(cards[0], NoInputs(), question, registry, mode="direct", instruction=closing)
     return one_step_plan(cards, question, "direct")
 
 
@@ -71,12 +73,25 @@ def one_step_plan(
     return Plan(goal=question, mode=mode, steps=(step,))
 
 
-def lookup_plan(card: AgentCard, inputs: BaseModel, question: str, registry: AgentRegistry) -> Plan:
-    """Return a plan in which an agent without a model looks something up, and another one answers from it."""
-    writer = next(agent.card.name for agent in registry if "synthesis" in agent.card.writes)
+def two_step_plan(
+    card: AgentCard,
+    inputs: BaseModel,
+    question: str,
+    registry: AgentRegistry,
+    *,
+    mode: Literal["fast", "direct"] = "fast",
+    instruction: str = "",
+) -> Plan:
+    """Return a plan in which an agent looks something up or reads, and another one answers from it.
+
+    ``instruction`` is that of the answer, by default the question. Raises AgentError if no agent writes answers.
+    """
+    writer = next((agent.card.name for agent in registry if "synthesis" in agent.card.writes), "")
+    if not writer:
+        raise AgentError(f"{card.name} needs an agent that writes the answer. Enable the Synthesizer.")
     look = Step(id="look_up", agents=(card.name,), instruction="", inputs=inputs.model_dump(mode="json"))
-    answer = Step(id="answer", agents=(writer,), instruction=question, needs=(look.id,), final=True)
-    return Plan(goal=question, mode="fast", steps=(look, answer))
+    answer = Step(id="answer", agents=(writer,), instruction=instruction or question, needs=(look.id,), final=True)
+    return Plan(goal=question, mode=mode, steps=(look, answer))
 
 
 def lookup_agents(registry: AgentRegistry) -> tuple[AgentCard, ...]:
@@ -96,7 +111,7 @@ def answers_alone(card: AgentCard) -> bool:
 
     Others only prepare the work of further agents, or draw their findings together.
     """
-    return can_be_asked(card) and bool(card.writes & {"findings", "notes"})
+    return can_be_asked(card) and bool(card.closing or card.writes & {"findings", "notes"})
 
 
 def fast_agents(registry: AgentRegistry, barred: Collection[str] = ()) -> tuple[AgentCard, ...]:

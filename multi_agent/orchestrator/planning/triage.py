@@ -21,7 +21,7 @@ from multi_agent.library import CatalogueEntry, Library
 from multi_agent.model import LLM
 from multi_agent.orchestrator.planning.document_list import PlanningCalls
 from multi_agent.orchestrator.planning.drafting import with_documents
-from multi_agent.orchestrator.planning.one_step import fast_agents, lookup_agents, lookup_plan, one_step_plan
+from multi_agent.orchestrator.planning.one_step import fast_agents, lookup_agents, one_step_plan, two_step_plan
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets, titled
 from multi_agent.prompts.show_remembered import show_remembered
@@ -169,7 +169,7 @@ class Triage(PlanningCalls):
     async def _look_up(self, inputs: BaseModel, question: str) -> Plan:
         card = next(card for card in self._lookups if card.inputs is type(inputs))
         plan, repairs = with_documents(
-            lookup_plan(card, inputs, question, self.registry), self.registry, self.documents.find
+            two_step_plan(card, inputs, question, self.registry), self.registry, self.documents.find
         )
         if repairs:
             await self.publish(ResponseRepaired(caller="Triage", repairs=repairs))

@@ -1,4 +1,4 @@
-"""``candor documents``: list, tag and remove the documents of a collection."""
+"""``candor documents``: list, tag, compare and remove the documents of a collection."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from api.cli.common import (
     CollectionOption,
+    CollectionsOption,
     Home,
     Json,
     command_group,
@@ -16,12 +17,13 @@ from api.cli.common import (
     print_json,
     print_message,
     print_result,
+    selection,
 )
 from base.counts import count
 
 _SHOWN = 1_000  # documents, because a table of many takes seconds
 
-app = command_group("documents", "List, tag or remove the documents of a collection.")
+app = command_group("documents", "List, tag, compare or remove the documents of a collection.")
 
 
 @app.command("list")
@@ -73,6 +75,30 @@ def tag(
     """
     changed = make_candor(home).documents.tag(document, collection, add=add or (), remove=remove or ())
     print_result(changed, f"{changed.name}: {', '.join(changed.tags) or 'no tags'}", as_json)
+
+
+@app.command("compare")
+def compare(
+    old: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name.")],
+    new: Annotated[str, typer.Argument(help="The document to compare it with, such as its next version.")],
+    collection: CollectionsOption = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Compare two documents section by section, without a model.
+
+    Shows the sections that were added, removed, changed or moved, with the sentences and table rows that differ, and
+    the numbers that changed. In several collections, a name may begin with its collection.
+
+    Example: candor documents compare contract-2023.docx contract-2024.docx -c contracts
+    """
+    differences = make_candor(home).documents.compare(old, new, selection(collection))
+    if as_json:
+        print_json(differences)
+        return
+    from api.cli.render.documents import show_differences
+
+    show_differences(make_console(), differences)
 
 
 @app.command("rm")

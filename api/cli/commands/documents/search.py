@@ -53,6 +53,9 @@ def search(
     rerank: Annotated[
         bool, typer.Option("--rerank", help="Order the best passages again with the reranker of the settings.")
     ] = False,
+    counted: Annotated[
+        bool, typer.Option("--count", help="Count a word or phrases in whole texts, by document.")
+    ] = False,
     timings: Annotated[
         bool, typer.Option("--timings", help="Print the duration of each stage to standard error.")
     ] = False,
@@ -64,14 +67,29 @@ def search(
     Searches by keywords and by meaning, only in documents that meet all conditions. A phrase in quotes must stand in
     the passage; `-word` excludes passages with the word. `candor show` prints the facts and metadata of a document.
 
-    Example: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01
+    --count says how often a word stands in each document, in all its inflections, or a phrase as written. To count
+    several, put each of them in quotes.
+
+    Examples: candor search "net sales" --where "issuer=Apple Inc." --where period=2023-07-01;
+    candor search --count '"force majeure" "act of God"' -c contracts
     """
-    from api.services.documents.search import require_reranker, timed_search
+    from api.services.documents.search import count_words, require_reranker, timed_search
     from vectorstore.models import SearchMode
 
     given = dict(_named_value(each) for each in where or ())
     wanted = filters.make_filter(documents, folder, types, since, tags)
     candor = make_candor(home)
+    if counted:
+        name = candor.collections.resolve(selection(collection))
+        with candor.collections.open_library(name) as library:
+            counts = count_words(library, candor.documents, require_text(query, "query"), given, wanted)
+        if as_json:
+            print_json(counts)
+        else:
+            from api.cli.render.documents import show_counts
+
+            show_counts(make_console(), counts)
+        return
     found = timed_search(
         candor.collections,
         selection(collection),

@@ -14,6 +14,7 @@ from api.http.paging import PAGED, link_next
 from api.http.router import make_router
 from api.http.routes.documents.documents import FoundPassage, ReadableDocument, respond
 from api.services.documents.contents import Places, TextPart, find_text, page_text, passages, text_part
+from api.services.documents.differences import Differences
 from api.services.documents.search import search_document
 from api.services.research.runs import list_runs
 from base.models import FrozenModel
@@ -77,6 +78,16 @@ def search(
     """Search the passages of one document by keywords and by meaning, best first, without a language model."""
     hits = search_document(parts.pool, document, query, limit, mode)
     return respond(hits)
+
+
+@router.get("/{document}/differences", responses=problem_responses(404, 422, 503))
+def differences(
+    candor: CandorDep,
+    document: ReadableDocument,
+    other: Annotated[str, Query(description="Id, path or name of the other document in the same collection.")],
+) -> Differences:
+    """Compare a document with another one, such as its next version, section by section, without a language model."""
+    return candor.documents.compare(document.id, other, document.collection)
 
 
 @router.get("/{document}/passages", responses=PAGED | problem_responses(404, 409, 422, 503))

@@ -13,7 +13,7 @@ from api.http.deps import CandorDep, CollectionQuery, CollectionsField, CurrentC
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
-from api.services.documents.search import require_reranker
+from api.services.documents.search import WordCounts, count_words, require_reranker
 from api.services.documents.search import search as search_pool
 from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord, DocumentState
@@ -62,24 +62,30 @@ class CollectionInfo(FrozenModel):
     )
 
 
-class SearchRequest(FrozenModel):
-    """A search query."""
+class CountRequest(FrozenModel):
+    """Words to find, and where."""
 
     query: str = Field(
         min_length=1,
         max_length=LONGEST,
         pattern=r"\S",
-        description="Words or a question. A phrase in quotes must stand in the passage; `-word` excludes passages.",
+        description="Words or a question. A phrase in quotes must stand in the passage; `-word` excludes passages. A "
+        "count takes one word or phrase, or several in quotes.",
     )
     collection: CollectionsField
-    limit: int = Field(default=10, ge=1, le=1000)
-    mode: SearchMode = Field(default=SearchMode.HYBRID, description="By words, by meaning, or by both (hybrid).")
     where: dict[str, Scalar] = Field(
         default_factory=dict,
         description="Metadata and facts that a document must have. All must match.",
         examples=[{"issuer": "Apple Inc.", "period": "2023-07-01"}, {"kind": "quarterly report"}],
     )
     filter: DocumentFilter | None = Field(default=None, description="Filter for documents. Null: all documents.")
+
+
+class SearchRequest(CountRequest):
+    """A search query."""
+
+    limit: int = Field(default=10, ge=1, le=1000)
+    mode: SearchMode = Field(default=SearchMode.HYBRID, description="By words, by meaning, or by both (hybrid).")
     rerank: bool = Field(default=False, description="Order the best passages again with the configured reranker.")
 
 
@@ -219,3 +225,18 @@ def search(
     if reranker:
         response.headers["Server-Timing"] = f"rerank;dur={1000 * found.seconds['rerank']:.0f}"
     return response
+
+
+@router.post("/search/count", responses=problem_responses(404, 409, 422, 503))
+def count(
+    candor: CandorDep,
+    parts: PartsDep,
+    caller: CurrentCaller,
+    body: Annotated[CountRequest, Body(examples=[{"collection": "contracts", "query": '"force majeure"'}])],
+) -> WordCounts:
+    """Count a word, in all its inflections, or phrases in the whole text of each document, without a language model.
+
+    To count several, put each of them in quotes.
+    """
+    library = parts.pool.library(candor.collections.resolve_for(caller, Right.READ, body.collection))
+    return count_words(library, candor.documents, body.query, body.where, body.filter)

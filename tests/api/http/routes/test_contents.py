@@ -236,3 +236,17 @@ def test_citations_are_quick_among_many_runs(
     found = [each["run"]["run_id"] for response in (page, following) for each in response.json()]
     assert found[:2] == [answer["run_id"], "run_many09900"]
     assert len(found) == len(set(found)) == 100
+
+
+def test_words_are_counted_and_documents_are_compared(http: httpx.Client, of: Callable[[str, str], str]) -> None:
+    counted = http.post("/v1/search/count", json={"collection": "papers", "query": '"the pump"'}).json()
+    assert {row["document"]: row["counts"] for row in counted["documents"]} == {
+        "note.md": {"the pump": 30}, "sheet.pdf": {"the pump": 1},
+    }  # fmt: skip
+    assert http.post("/v1/search/count", json={"query": '"the pump" is'}).status_code == 422
+
+    found = http.get(of("sheet.pdf", "differences"), params={"other": "note.md"}).json()
+    assert (found["old"], found["new"]) == ("sheet.pdf", "note.md")
+    gone = [each for section in found["sections"] for each in section["changes"] if each["kind"] == "removed"]
+    assert [(each["old"], each["old_page"]) for each in gone] == [(COLD, 1), (SECOND, 2)]
+    assert http.get(of("sheet.pdf", "differences"), params={"other": "none"}).status_code == 404

@@ -33,6 +33,7 @@ class Model:
         roles = {
             TRIAGE: lambda request: json.dumps(triage(request)),
             "Outline": lambda _: json.dumps({"sections": SECTIONS}),
+            "DocumentNotes": lambda _: json.dumps({"notes": [{"sentences": [1], "text": "It says something."}]}),
             "FindingsAnalysis": lambda _: json.dumps({"points": []}),
         }
         self._panel = Panel("-25 °C", "20 minutes", roles=roles)
@@ -112,3 +113,14 @@ def test_the_outline_of_an_answer_is_an_error(client: httpx.Client) -> None:
     refused = client.get(f"/v1/reports/{asked['run_id']}/outline")
     assert refused.status_code == 422
     assert "it is no report" in refused.text
+
+
+def test_whole_documents_are_summarized(client: httpx.Client, model: Model) -> None:
+    asked = {"question": ABOUT, "collection": "papers", "mode": "direct", "agent": "Summarizer"}
+    answer = client.post("/v1/research", json=asked).json()
+    assert (answer["status"], sorted(model.calls)) == ("answered", ["DocumentNotes", "DocumentNotes", "WrittenAnswer"])
+    assert {each["document"] for each in answer["evidence"]} == {"pumps.md", "soup.txt"}
+    assert "Borea" in client.get(f"/v1/runs/{answer['run_id']}/export", params={"format": "md"}).text
+    model.calls = []
+    one = client.post("/v1/research", json={**asked, "filter": {"documents": ["soup.txt"]}, "question": "What is it?"})
+    assert ({each["document"] for each in one.json()["evidence"]}, model.calls) == ({"soup.txt"}, ["WrittenAnswer"])

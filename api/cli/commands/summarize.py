@@ -1,0 +1,58 @@
+"""``candor summarize``: say what whole documents are about, read piece by piece."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.cli import filters
+from api.cli.common import CollectionsOption, Home, Json, ModelOption, command, make_candor, selection
+
+app = command()
+
+
+@app.command()
+def summarize(
+    documents: Annotated[
+        list[str] | None,
+        typer.Argument(help="Names of documents; * and ? stand for any characters. Default: all.", show_default=False),
+    ] = None,
+    collection: CollectionsOption = None,
+    about: Annotated[
+        str, typer.Option("--about", metavar="QUESTION", help="A question about the documents as a whole.")
+    ] = "",
+    folder: filters.Folder = None,
+    types: filters.Types = None,
+    since: filters.Since = None,
+    tags: filters.Tags = None,
+    model: ModelOption = "",
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
+    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
+    max_cost: Annotated[float | None, typer.Option("--max-cost", help="Cost limit.")] = None,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Read documents in full and say what they are about, with a quote for every sentence.
+
+    Reads each document in pieces, one model call each. Notes of pieces that an earlier run has read with the same model
+    cost nothing, also if that run failed or reached its limit. Exit code 1 if the run failed or was cancelled.
+
+    Examples: candor summarize manual.pdf; candor summarize -c contracts --about "What do they say about notice?"
+    """
+    from api.cli.ask.run import make_budgeted, run_question, show_and_end
+
+    candor = make_candor(home)
+    options = {
+        "mode": "direct",
+        "agent": "Summarizer",
+        "model": model,
+        "filter": filters.make_filter(documents, folder, types, since, tags),
+        "sources": ["documents"],
+    }
+    limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
+    one = documents[0] if documents and len(documents) == 1 else ""
+    asked = f"What is {one} about, and what does it say?" if one else "What are these documents about?"
+    request = make_budgeted(about.strip() or asked, options, limits, candor.settings.research.budget)
+    answer = run_question(candor.panel, candor.collections, request, selection(collection), progress=not as_json)
+    show_and_end(answer, home, as_json=as_json)

@@ -1,0 +1,98 @@
+"""`candor documents compare` and `candor search --count`, without a model."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.services.documents.differences import compare_texts
+from ingest.document import Block, BlockKind
+from ingest.ledger.records import DocumentText
+
+TERM = "## {} Term\n\nIt runs for {} months. Either party may end it with 30 days' notice.\n\n"
+ROWS = "| Service | Price |\n|---|---|\n| Visit | {} EUR |\n| Help | 9 EUR |\n\n"
+FEES = "## {} Fees\n\nPayment is due within 30 days.\n\n" + ROWS
+FORCE = "## {} Force majeure\n\nNo party is liable for force majeure. Force\nmajeure is war, flood and strikes.\n\n"
+SECRECY = "## {} {}\n\nEach party keeps what it learns secret. This duty lasts for ever.\n\n"
+LAW = "## {} Law\n\nThe courts of Dublin decide.\n\n"
+OLD = (
+    "# Contract\n\n"
+    + TERM.format(1, 24)
+    + FEES.format(2, 250)
+    + SECRECY.format(3, "Secrecy")
+    + FORCE.format(4)
+    + LAW.format(5)
+)
+NEW = (
+    "# Contract\n\n" + FORCE.format(1) + TERM.format(2, 36) + FEES.format(3, 275)
+    + SECRECY.format(4, "Confidentiality") + "## 5 Data\n\nBorea follows orders.\n"
+)  # fmt: skip
+
+
+@pytest.fixture
+def contracts(run: Any, tmp_path: Path) -> None:
+    """Two versions of a contract, and two files of the same name."""
+    for name, text in (("old.md", OLD), ("new.md", NEW), ("a/same.md", "One"), ("b/same.md", "Two acts of war.")):
+        (tmp_path / "contracts" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "contracts" / name).write_text(text)
+    assert run("ingest", tmp_path / "contracts").code == 0
+
+
+@pytest.mark.usefixtures("contracts")
+def test_two_versions_are_compared_by_section(run: Any) -> None:
+    found = run("documents", "compare", "old.md", "new.md", "--json").json
+    by_heading = {each["heading"].rpartition(" › ")[2]: each for each in found["sections"]}
+    assert {heading: (each["kind"], each["moved"]) for heading, each in by_heading.items()} == {
+        "1 Force majeure": ("moved", True),
+        "2 Term": ("changed", False),
+        "3 Fees": ("changed", False),
+        "4 Confidentiality": ("changed", False),
+        "5 Data": ("added", False),
+        "5 Law": ("removed", False),
+    }
+    [term], [fees] = by_heading["2 Term"]["changes"], by_heading["3 Fees"]["changes"]
+    assert (term["old"], term["new"]) == ("It runs for 24 months.", "It runs for 36 months.")
+    assert (fees["old"], fees["numbers"]) == ("| Visit | 250 EUR |", [["250", "275"]]), "only the row with the cell"
+    assert by_heading["4 Confidentiality"]["old_heading"] == "Contract › 3 Secrecy"
+
+    shown = run("documents", "compare", "old.md", "new.md").out
+    assert "numbers: 24 → 36" in shown
+    assert "+ Borea follows orders." in shown
+    assert "1 added, 3 changed, 1 moved, 1 removed, 0 unchanged" in shown
+    assert "none differs" in run("documents", "compare", "old.md", "old.md").out
+    assert "matches 2 documents" in run("documents", "compare", "old.md", "same.md").err
+    assert "no document 'none.md'" in run("documents", "compare", "old.md", "none.md").err
+
+
+@pytest.mark.usefixtures("contracts")
+def test_words_are_counted_by_document(run: Any) -> None:
+    found = run("search", "--count", '"force majeure" "acts of war"', "--json").json
+    assert (found["total"], found["searched"]) == (7, 4)
+    assert [(row["document"], *row["counts"].values()) for row in found["documents"]] == [
+        ("new.md", 3, 0), ("old.md", 3, 0), ("b/same.md", 0, 1),
+    ]  # fmt: skip
+    assert "3 mentions in 1 of 1 document" in run("search", "--count", "force majeure", "--document", "old.md").out
+    assert "0 mentions in 0 of 4 documents" in run("search", "--count", "act of God").out
+    assert "put each of them in quotes" in run("search", "--count", '"force majeure" war').err
+
+
+def test_long_documents_are_compared_in_seconds() -> None:
+    def text(years: int) -> DocumentText:
+        lines = [
+            f"Clause {number} of part {number % 7} runs for {number % 90 + years} years." for number in range(8_000)
+        ]
+        starts = range(0, len(lines), 20)
+        parts = ["\n".join(lines[start : start + 20]) for start in starts]
+        blocks, at = [], 0
+        for part in parts:
+            blocks.append(Block(kind=BlockKind.LIST, start=at, end=at + len(part)))
+            at += len(part) + 1
+        return DocumentText(text="\n".join(parts), blocks=tuple(blocks), pages=())
+
+    began = time.perf_counter()
+    [section] = compare_texts(text(1), text(2), "a", "b").sections
+    assert {each.kind for each in section.changes} == {"changed"}
+    assert time.perf_counter() - began < 20
