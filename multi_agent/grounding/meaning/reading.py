@@ -235,7 +235,8 @@ class _Sentence:
         if word == "|" or (breaks and not self._in_row):  # a cell is one segment
             self._break(word)
         if word in lexicon.negation:
-            self._govern("not")
+            if not (self._at == 0 and word in lexicon.answers and self._words[1:2] == [","]):
+                self._govern("not")
         elif word in lexicon.roles:
             self._marker = word
         elif word not in lexicon.function and (word[0].isalnum() or self._is_sign()):
