@@ -197,4 +197,4 @@ def _ends(cue: _Cue) -> bool:
     return _SENTENCE_END.search(cue.words[-1]) is not None
 
 
-READER = Reader(name="subtitles", version=4, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
+READER = Reader(name="subtitles", version=5, read=read_subtitles, mime_types=("text/vtt", "application/x-subrip"))
