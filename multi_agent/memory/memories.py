@@ -233,7 +233,7 @@ class KeyMemory(Memory):
 def exchange_of(answer: Answer) -> Exchange:
     """Return the question of a run, as completed, and its answer with the documents that it cites."""
     full = tuple(_in_full(answer))
-    few = "" if any(text.startswith(answer.short) for text in full) else in_few_words(answer)
+    few = "" if any(answer.short in text for text in full) else in_few_words(answer)
     said = "\n".join(filter(None, (few, *full, *_cited_documents(answer))))
     return Exchange.in_short(answer.completed_question or answer.question, said)
 
@@ -258,9 +258,9 @@ def in_few_words(answer: Answer) -> str:
         return answer.short or answer.answer
     if asked := answer.clarification:
         return " ".join((asked.question, *(f"{n}. {each.name}" for n, each in enumerate(asked.candidates, 1))))
-    nearest = answer.nearest
-    closest = f" Closest: {nearest.answer}. Missing or different: {nearest.difference}." if nearest else ""
-    return f"Not found: {answer.found or answer.reasoning}{closest}"
+    if nearest := answer.nearest:
+        return f"Not found. Closest: {nearest.answer}. Missing or different: {nearest.difference}."
+    return f"Not found: {'; '.join(answer.missing) or answer.found or answer.reasoning}"
 
 
 def _validated(text: str) -> str:

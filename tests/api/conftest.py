@@ -19,6 +19,7 @@ from api.cli.main import main
 from api.settings import ServiceSettings, Settings
 from multi_agent.llm.settings import EndpointSettings
 from support import service
+from support.panel import Role
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import SCRIPT, RunningService, model
 from support.waiting import LIMIT_S
@@ -119,6 +120,13 @@ def resume() -> Iterator[threading.Event]:
     service.resume.clear()
     yield service.resume
     service.resume.set()
+
+
+@pytest.fixture
+def roles() -> Iterator[dict[str, Role]]:
+    """What the model of the service plays in place of the panel, until the end of the test."""
+    yield service.roles
+    service.roles.clear()
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ class Panel:
 
     def __init__(self, *quotes: str, roles: dict[str, Role] | None = None, explains: str = "") -> None:
         self._quotes, self.explains = quotes, explains
-        self._roles = roles or {}
+        self._roles = {} if roles is None else roles
         self._claimed: list[str] = []
 
     def __call__(self, request: Request) -> Reply | str:

@@ -20,7 +20,7 @@ from api.bootstrap import Candor
 from api.http.app import make_app
 from api.http.server import Server, listen, url_of
 from api.settings import Settings
-from support.panel import SYNTHESIS, Panel, role_of
+from support.panel import SYNTHESIS, Panel, Role, role_of
 from support.replies import Reply, Request, held_until
 from support.serving import SearchThread
 from support.waiting import LIMIT_S, until
@@ -152,7 +152,9 @@ class ServiceProcess:
 
 
 resume = threading.Event()
-_panel = Panel("-25 °C")
+roles: dict[str, Role] = {}
+"""What tests play in place of the panel."""
+_panel = Panel("-25 °C", roles=roles)
 
 
 def model(request: Request) -> Reply | str:

@@ -118,6 +118,12 @@ def test_the_candidates_of_an_unclear_question_are_buttons(open_page: OpenPage, 
     expect(answer).to_contain_text("Which part do you mean?")
     expect(page.locator(".live .badge").first).to_have_text("needs clarification")
     expect(answer.locator("button.choice")).to_have_text(["its warranty", "the sound level"])
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        boxes = [each.bounding_box() for each in answer.locator(".choice, .source, .source .words").all()]
+        spans = [(box["y"], box["y"] + box["height"]) for box in boxes if box]
+        choice, source, words, following = spans[:4]
+        assert choice[1] <= source[0] < words[1] <= source[1] <= following[0], "no quote runs into what follows it"
     answer.get_by_role("button", name=WARRANTY).click()
     expect(page.locator("#panel")).to_contain_text(WARRANTY)
     answer.get_by_role("button", name="the sound level", exact=True).click()
@@ -153,9 +159,11 @@ def test_an_answer_in_parts_has_verdicts_and_its_sources_have_dates(
     newest = "saved 2024-05-20, a newer version of contract_v1.docx and contract_v2.docx"
     expect(answer.locator(".sources .where").first).to_contain_text(newest)
     expect(answer.get_by_role("region", name="Other values")).to_contain_text("12,000 EUR")
+    expect(page.locator("#panel")).to_be_visible()
     for width in (1440, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.locator("#panel"), "opened by itself: it must not cover the answer").to_be_hidden()
 
 
 def test_a_question_that_cannot_be_asked_keeps_its_text(open_page: OpenPage, prompts: list[str]) -> None:

@@ -25,6 +25,8 @@ _ROW = "|"
 _ITEM = re.compile(r"[-*•‣◦▪·–—]\s|\(?\w{1,3}[.)]\s")
 """The beginning of a list entry."""
 _LAST_WORD = re.compile(r"(?:^|[\s(\[\"'“„«])([\w.]+)\.$")
+_LONGEST_PART = 3
+"""Letters between the stops of an abbreviation. A web address has longer parts."""
 _MIN_WRAPPED = 40
 """Characters. Lines of a paragraph are not wrapped at less."""
 _RAGGED = 0.1
@@ -154,9 +156,9 @@ def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
 def continues(sentence: str, following: str) -> bool:
     """Return whether the full stop at the end belongs to an abbreviation or a number.
 
-    That is: one letter, letters with stops inside (e.g., z.B.), a number below 100 (3. Mai), a capitalised word of up
-    to three letters (Dr., Fig.), a short word before a number (no. 5), or whatever a lower-case letter follows. Where
-    the sentence did end, two sentences form one unit.
+    That is: one letter, short parts with stops inside (e.g., z.B., but no web address), a number below 100 (3. Mai), a
+    capitalised word of up to three letters (Dr., Fig.), a short word before a number (no. 5), or whatever a lower-case
+    letter follows. Where the sentence did end, two sentences form one unit.
     """
     last = _LAST_WORD.search(sentence)
     if last is None or following.islower():
@@ -165,4 +167,5 @@ def continues(sentence: str, following: str) -> bool:
     if following.isdigit() and not word.isdigit():
         return len(word) <= 4
     is_short = len(word) <= (2 if word.isdigit() else 3 if word[0].isupper() else 1)
-    return is_short or "." in word.strip(".")
+    parts = word.strip(".").split(".")
+    return is_short or (len(parts) > 1 and max(map(len, parts)) <= _LONGEST_PART)

@@ -3,7 +3,11 @@
 import {h, replace} from "../lib/dom.js";
 
 export const panel = document.querySelector("#panel");
+const room = matchMedia("(min-width: 56rem)");
 let open = null;
+
+// What opened by itself beside the page must not cover it when the window becomes narrow.
+room.addEventListener("change", () => { if (!room.matches && open?.still) closePanel(); });
 
 /** Open the panel with {name, title, content, closed, key, still}. `key` handles keys that nothing else has handled. `still`: leave the focus. */
 export function openPanel(view) {
@@ -27,7 +31,7 @@ export function updatePanel(name, content) {
 
 /** Whether the panel has its place beside the page, and does not cover it. */
 export function hasRoom() {
-  return matchMedia("(min-width: 56rem)").matches;
+  return room.matches;
 }
 
 export function panelShows(name) {

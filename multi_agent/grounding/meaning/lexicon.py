@@ -32,6 +32,7 @@ class Lexicon:
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.function = frozenset(data["function"].split())
         self.negation = frozenset(data["negation"].split())
+        self.answers = frozenset(data.get("answers", "").split())
         self.conjunctions = frozenset(data["conjunctions"].split())
         self.articles, self.pronouns = frozenset(data["articles"].split()), frozenset(data["pronouns"].split())
         self.joining = frozenset(data["joining"].split())

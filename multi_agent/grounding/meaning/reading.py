@@ -223,7 +223,7 @@ class _Sentence:
                 last = self._tokens[-1]
                 self._tokens[-1] = last._replace(governs=last.governs | {operator})
             elif operator != "plain":
-                self._govern(operator)
+                self._pending.add(operator)
             if length == 1 and phrase[0] in lexicon.conjunctions and not self._in_row:
                 self._break(phrase[0])
             return length
@@ -235,7 +235,8 @@ class _Sentence:
         if word == "|" or (breaks and not self._in_row):  # a cell is one segment
             self._break(word)
         if word in lexicon.negation:
-            self._govern("not")
+            if not (self._at == 0 and word in lexicon.answers and self._words[1:2] == [","]):
+                self._pending.add("not")
         elif word in lexicon.roles:
             self._marker = word
         elif word not in lexicon.function and (word[0].isalnum() or self._is_sign()):
@@ -259,9 +260,6 @@ class _Sentence:
         first = self._at == 0 or self._raw[self._at - 1] == "|"
         self._add(word, 1, is_name=raw != raw.lower() and (not first or raw[1:] != raw[1:].lower()))
         return 1
-
-    def _govern(self, operator: str) -> None:
-        self._pending.add(operator)
 
     def _break(self, joint: str) -> None:
         self._joints = frozenset({joint}) | (frozenset() if self._in_segment() else self._joints)

@@ -64,7 +64,7 @@ async def complete_question(
     messages = Prompt.shipped("conversation").render(said=said + _show_titles(said, catalogue), question=question)
     response = (await llm.complete(messages, CompletedQuestion)).value
     known = TermIndex(question)
-    added = tuple(dict.fromkeys(term for term in find_terms(response.question, 1) if term not in known))
+    added = tuple(dict.fromkeys(term for term in find_terms(response.question) if term not in known))
     left_out = await find_unknown(added, library, publish) if catalogue else ()
     completed = QuestionCompleted(
         asked=question,
@@ -78,8 +78,8 @@ async def complete_question(
 
 
 def _show_titles(said: str, catalogue: Sequence[CatalogueEntry]) -> str:
-    """Return the names and titles of the documents that the answers name as their sources."""
-    cited = [titled(entry.name, entry.title) for entry in catalogue if entry.name in said]
+    """Return the titles of the documents that the answers name as their sources."""
+    cited = [titled(entry.name, entry.title) for entry in catalogue if entry.title and entry.name in said]
     return f"\n\nThe answers are from:\n{bullets(cited[:_TITLES])}" if cited else ""
 
 

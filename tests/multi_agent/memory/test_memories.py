@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from multi_agent.memory.memories import EXCHANGES, PREFERENCES, Memories
 from multi_agent.memory.similarity import SimilarityScale
 from multi_agent.prompts.show_remembered import show_remembered
 from multi_agent.values.answer import Answer, Status
+from multi_agent.values.context import Claim
 from multi_agent.values.request import Exchange, Remembered, Request, ToolUse
 from support.database import make_engine
 from support.scales import shifted
@@ -27,8 +29,8 @@ def memories(tmp_path: Path, embedder: Embedder) -> Memories:
     return Memories(make_engine(tmp_path / "m.db"), embedder.embed_query, embedder.model)
 
 
-def ended(run_id: str, status: Status = Status.ANSWERED, question: str = "q", **more: str) -> Answer:
-    return Answer(run_id=run_id, status=status, mode="high", question=question, **more)  # type: ignore[arg-type]
+def ended(run_id: str, status: Status = Status.ANSWERED, question: str = "q", **more: Any) -> Answer:
+    return Answer(run_id=run_id, status=status, mode="high", question=question, **more)
 
 
 def test_preferences_belong_to_one_key(memories: Memories) -> None:
@@ -133,14 +135,17 @@ def test_a_conversation_has_its_last_questions_and_answers(memories: Memories) -
     cold = ended("run_1", question="How cold?", short="-25 °C", answer="It works down to -25 °C [1].")
     own.keep(monday, "papers", cold)
     own.keep(monday, "papers", cold)  # the same run, resumed
-    loud = ended("run_2", Status.INSUFFICIENT, "How loud?", found="Nothing.")
+    said = Claim(text="It works at -25 °C.", evidence=(), supported=True)
+    own.keep(monday, "papers", ended("run_5", question="How?", short="-25 °C", claims=(said,)))
+    loud = ended("run_2", Status.INSUFFICIENT, "How loud?", found="Read 9 passages.", missing=("the sound level",))
     own.keep(Request(question="How loud?", session="monday"), "papers", loud)
     own.keep(Request(question="How much?", session="monday"), "papers", ended("run_3", Status.FAILED))
     own.keep(Request(question="How heavy?"), "papers", ended("run_4", short="12 kg"))
     conversation = own.recall(Request(question="q", session="monday"), "papers").conversation
     assert [(each.question, each.answer) for each in conversation] == [
         ("How cold?", "-25 °C"),
-        ("How loud?", "Not found: Nothing."),
+        ("How?", "It works at -25 °C."),
+        ("How loud?", "Not found: the sound level"),
     ]
     assert own.recall(Request(question="q"), "papers").conversation == ()
     assert memories.for_key("bob").recall(Request(question="q", session="monday"), "papers").conversation == ()

@@ -22,6 +22,10 @@ def units(chunk: Chunk) -> list[str]:
     [
         ("It is red. It is “big.” Is it?", ["It is red.", "It is “big.”", "Is it?"]),
         ("Dr. Olin met J. K. Moe, e.g. in no. 5. They left.", ["Dr. Olin met J. K. Moe, e.g. in no. 5. They left."]),
+        (
+            "It runs on example.com. It is free, i.e. It costs 1.250. Ask.",
+            ["It runs on example.com.", "It is free, i.e. It costs 1.250. Ask."],
+        ),
         ("Es begann am 3. Mai. Dann kam Kai.", ["Es begann am 3. Mai. Dann kam Kai."]),
         ("It holds 500 litres. Below −25 °C. it stops.", ["It holds 500 litres.", "Below −25 °C. it stops."]),
         ("水泵是红色的。它很大。", ["水泵是红色的。", "它很大。"]),

@@ -17,7 +17,7 @@ export function choices({question, candidates}, choose, openQuote) {
       for (const each of buttons) each.disabled = false;
     }
   };
-  const list = h("ol", {class: "choices"}, candidates.map((each, at) => h("li", {},
+  const list = h("ol", {}, candidates.map((each, at) => h("li", {},
     h("button", {type: "button", class: "choice", title: each.question, "data-key": `choice ${at}`, on: {click: () => pick(each)}}, each.name), " ",
     h("button", {type: "button", class: "source", on: {click: () => openQuote(at)}},
       h("span", {class: "where"}, each.document), h("span", {class: "words"}, `“${each.quote}”`)))));
