@@ -146,7 +146,7 @@ class NotOurs(Explained):
 def error_message(error: Exception) -> str:
     """Return the message of an error. For SQLAlchemy errors, omit the SQL statement."""
     cause = getattr(error, "orig", None)
-    if cause is None:
+    if cause is None or (hasattr(cause, "sqlstate") and not hasattr(error, "statement")):  # ``DatabaseFailed``
         return str(error)
     message = " ".join(str(cause).split()).rstrip(".")
     return (

@@ -19,7 +19,7 @@ def find_classes(kind: str, package: str, card: type, setting: str = "") -> Iter
     try:
         found = pkgutil.iter_modules(importlib.import_module(package).__path__)
         modules = [importlib.import_module(f"{package}.{each.name}") for each in found]
-    except Exception as error:  # a package of others may raise anything
+    except (Exception, SystemExit) as error:  # a package of others may raise anything
         reason = str(error) if isinstance(error, ImportError) else repr(error)
         raise AgentError(
             f"The {kind} package {package!r} cannot be imported ({reason}). Check the setting `{setting}`."

@@ -82,6 +82,12 @@ def test_the_service_starts_without_libraries_that_only_some_requests_need() -> 
     assert not {*HEAVY, "mcp", "mcp_types"} & set(loaded)
 
 
+def test_an_exception_in_a_thread_or_destructor_fails_its_test(pytestconfig: pytest.Config) -> None:
+    filters = " ".join(pytestconfig.getini("filterwarnings"))
+    assert "error::pytest.PytestUnhandledThreadExceptionWarning" in filters
+    assert "error::pytest.PytestUnraisableExceptionWarning" in filters
+
+
 def test_only_the_settings_read_the_environment() -> None:
     readers = [
         str(path.relative_to(ROOT))

@@ -52,6 +52,11 @@ class Callers:
         except KeyNotFound:
             return self._of_user(self._users.get(holder))
 
+    def disabled(self, holder: str) -> bool:
+        """Return whether this is the id of a disabled user, or of a key of one. Raises UserNotFound."""
+        user = self.find(holder).user
+        return bool(user) and self._users.get(user).disabled
+
     def any(self) -> bool:
         """Return whether there is a valid key, or a user who is not disabled."""
         return self._keys.has_valid() or any(not user.disabled for user in self._users.list())

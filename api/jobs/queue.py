@@ -38,6 +38,7 @@ FILE = "jobs.db"
 _HOME_FILE = "jobs.owner"  # the id under which DBOS knows the service of this home folder
 _WORKER = ".w"  # between the id of a home folder and the rest of the id of its service's worker
 _DEATHS = "deaths"  # attribute of a job: how many workers of services ended while they ran it
+_HAS_TURN = "has_turn"  # attribute of a job that a worker ended with before: whether it runs now
 _THREADS = 64
 _TICKS = 600_000_000  # 69 days in units of 10 ms
 _POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0, JobKind.TABLE: 1.0}
@@ -224,10 +225,16 @@ class JobQueue:
         return await self._hand_out(condition, executor=self.executor, job=job_id) > 0
 
     async def count_deaths(self, worker_id: str) -> None:
-        """Count in each job of a worker that the worker ended while it ran the job."""
+        """Count in the jobs of a worker that it ended. Of those that a worker ended with before, one had its turn."""
         for each in await DBOS.list_workflows_async(executor_id=worker_id, status="PENDING", load_input=False):
-            deaths = (each.attributes or {}).get(_DEATHS, 0) + 1
-            await DBOS.update_workflow_attributes_async(each.workflow_id, {_DEATHS: deaths}, merge=True)
+            attributes = each.attributes or {}
+            deaths = attributes.get(_DEATHS, 0)
+            if not deaths or attributes.get(_HAS_TURN):
+                await DBOS.update_workflow_attributes_async(each.workflow_id, {_DEATHS: deaths + 1}, merge=True)
+
+    async def set_turn(self, job_id: str, *, has_turn: bool) -> None:
+        """Store whether a job that a worker ended with before runs now, or waits for the others of its kind."""
+        await DBOS.update_workflow_attributes_async(job_id, {_HAS_TURN: has_turn}, merge=True)
 
     async def _hand_out(self, condition: str, **values: str) -> int:
         def hand_out() -> int:

@@ -16,12 +16,13 @@ from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from functools import partial
 from itertools import count
+from typing import NoReturn
 
 from pydantic import JsonValue
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.permissions import Caller
-from api.errors import JobFailed, JobMustWait, JobNotFound, KeyReused, NotOurs, ServiceEnding, UsageError
+from api.errors import JobFailed, JobMustWait, JobNotFound, KeyReused, NotOurs, ServiceEnding, UsageError, UserNotFound
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobSpec, JobState, JobStatus, Outcome
 from api.jobs.peers import Peers, Processes
 from api.jobs.queue import JobQueue, StoredJob
@@ -42,18 +43,27 @@ _FATAL = (
     "The research process ended while it ran this {noun}, and so did the next one, so it is not tried again. It may be "
     "the cause, for example because it exhausts memory. See the service's log."
 )
+_DISABLED = "The user who started this {noun} was disabled before it ran."
+_TURN = "another job that ran when the research process ended; they run one after the other, to find the cause"
 _NOUNS = {JobKind.RESEARCH: "run", JobKind.INGEST: "ingest", JobKind.EVALUATION: "evaluation", JobKind.TABLE: "table"}
 
 
 class Jobs:
     """The jobs that this process submits and runs. Belongs to one event loop. Without peers, the process is alone."""
 
-    def __init__(self, queue: JobQueue, peers: Peers | None = None, worker: ServiceWorker | None = None) -> None:
-        """``worker`` runs the jobs of its kinds, if the process has one."""
-        self._queue, self._peers, self._worker = queue, peers, worker
+    def __init__(
+        self,
+        queue: JobQueue,
+        peers: Peers | None = None,
+        worker: ServiceWorker | None = None,
+        disabled: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """``worker`` runs the jobs of its kinds, if the process has one. No job of a ``disabled`` key or user runs."""
+        self._queue, self._peers, self._worker, self._disabled = queue, peers, worker, disabled
         self._handlers: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in queue.limits.items()}
         self._collections: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # ingests in turn
+        self._turn = asyncio.Lock()  # of jobs that a worker ended with: one at a time shows which one is the cause
         self._checking = asyncio.Lock()  # one after the other, so that they start in the order of the queue
         self._active: dict[str, ActiveJob] = {}
         self._cancelled: set[str] = set()
@@ -268,12 +278,20 @@ class Jobs:
         """
         kind = active.spec.kind
         async with self._checking:
-            await self._check(active.spec)
+            suspected = await self._check(active.spec)
         while True:
             async with AsyncExitStack() as held:
+                if suspected:
+                    await self._queue.set_turn(active.spec.id, has_turn=False)
+                    active.waits_for = _TURN
+                    await held.enter_async_context(self._turn)
+                    await self._queue.set_turn(active.spec.id, has_turn=True)
                 if kind is JobKind.INGEST:
                     await held.enter_async_context(self._collections[active.spec.collection])
                 await held.enter_async_context(self._slots[kind])
+                with suppress(UserNotFound):
+                    if await asyncio.to_thread(self._disabled, active.spec.key):
+                        await self._refuse(active.spec, _DISABLED)
                 active.started, active.waits_for = True, None
                 try:
                     return await self._handlers[kind].run(active)
@@ -281,14 +299,22 @@ class Jobs:
                     active.started, active.waits_for = False, str(reason)
             await asyncio.sleep(_TRY_AGAIN_S)
 
-    async def _check(self, spec: JobSpec) -> None:
-        """Raise CancelledError if somebody cancelled the job, and JobFailed if it ends every process that runs it."""
+    async def _check(self, spec: JobSpec) -> bool:
+        """Return whether the job may be the one that ended a process.
+
+        Raises CancelledError if somebody cancelled it, JobFailed if it ended two processes.
+        """
         if self._peers and await self._peers.is_cancelled(spec.id):
             raise asyncio.CancelledError
-        if (await self._queue.get(spec.id)).deaths >= _DEATHS:
-            reason = _FATAL.format(noun=_NOUNS[spec.kind])
-            await self._handlers[spec.kind].on_abort(spec, JobStatus.FAILED, reason)
-            raise JobFailed(reason)
+        deaths = (await self._queue.get(spec.id)).deaths
+        if deaths >= _DEATHS:
+            await self._refuse(spec, _FATAL)
+        return deaths > 0
+
+    async def _refuse(self, spec: JobSpec, message: str) -> NoReturn:
+        reason = message.format(noun=_NOUNS[spec.kind])
+        await self._handlers[spec.kind].on_abort(spec, JobStatus.FAILED, reason)
+        raise JobFailed(reason)
 
     async def _outcome(self, active: ActiveJob) -> Outcome:
         spec, handler = active.spec, self._handlers[active.spec.kind]

@@ -1,5 +1,6 @@
 """Opens the SQL database: SQLite in WAL mode in the home folder, or Postgres by URL."""
 
+import json
 from typing import Any
 
 import sqlalchemy as sql
@@ -14,6 +15,7 @@ _TOO_MANY = (
     "Each process needs up to `service.database_connections` (8 by default), and a service is two processes. Raise "
     "`max_connections` of Postgres, or stop processes."
 )
+_LOGIN = "Check the user, the password and the name of the database in CANDOR_DATABASE_URL."
 _BUSY_TIMEOUT_MS = 60_000  # upgrades of the schema take seconds on a busy machine
 
 
@@ -42,8 +44,8 @@ def is_away(error: BaseException | None) -> bool:
     """Return whether an error says that Postgres cannot be reached now, or that it has ended the connection."""
     while error is not None:
         if isinstance(error, sql.exc.DBAPIError | DatabaseFailed):
-            state = getattr(error.orig, "sqlstate", "")  # None: no answer; SQLite's errors have none
-            return state is None or state.startswith(("08", "57P"))
+            state = getattr(error.orig, "sqlstate", "")  # None: no connection; SQLite's errors have none
+            return not _is_login_refused(error.orig) if state is None else state.startswith(("08", "57P"))
         error = error.__cause__
     return False
 
@@ -56,11 +58,22 @@ def _create_engine(settings: Settings) -> sql.Engine:
         except (sql.exc.ArgumentError, sql.exc.NoSuchModuleError, ModuleNotFoundError) as error:
             raise SettingsError(f"Invalid CANDOR_DATABASE_URL: {error}.") from error
     else:
-        engine = sql.create_engine(sql.URL.create("sqlite", database=str(create_home(settings.home) / DATABASE)))
+        file = sql.URL.create("sqlite", database=str(create_home(settings.home) / DATABASE))
+        engine = sql.create_engine(file, json_deserializer=_read_json)
         sql.event.listen(engine, "connect", _configure_sqlite)
         sql.event.listen(engine, "handle_error", _reject_long_pattern)
     sql.event.listen(engine, "handle_error", _describe_failure)
     return engine
+
+
+def _read_json(text: str) -> Any:
+    """Return the value of a column. Raises DatabaseFailed."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DatabaseFailed(
+            f"A row of the database is damaged ({error}). Restore a backup (`candor restore`)."
+        ) from error
 
 
 def _configure_sqlite(connection: Any, _: object) -> None:
@@ -90,8 +103,19 @@ def _describe_failure(context: sql.engine.ExceptionContext) -> DatabaseFailed | 
     """Replace an error of the database, but not of a statement, by one for users. SQLAlchemy's quotes the statement."""
     if not isinstance(context.sqlalchemy_exception, sql.exc.OperationalError) or context.is_pre_ping:
         return None  # after a failed ping, the pool connects again
-    reason = str(context.original_exception).strip()
-    too_many = "too many clients" in reason or "remaining connection slots" in reason  # no SQLSTATE before the login
-    failed = DatabaseFailed(f"The database failed: {reason}. {_TOO_MANY if too_many else _REMEDY}")
-    failed.orig = context.original_exception
+    cause = context.original_exception
+    remedy = _TOO_MANY if _is_full(cause) else _LOGIN if _is_login_refused(cause) else _REMEDY
+    failed = DatabaseFailed(f"The database failed: {str(cause).strip()}. {remedy}")
+    failed.orig = cause
     return failed
+
+
+def _is_full(error: BaseException | None) -> bool:
+    """Return whether Postgres has no connection left. The error of a connection that failed has no SQLSTATE."""
+    return "too many clients" in str(error) or "remaining connection slots" in str(error)
+
+
+def _is_login_refused(error: BaseException | None) -> bool:
+    """Return whether Postgres asked for a password and refused. It does not ask while it starts or stops."""
+    attempt = getattr(error, "pgconn", None)
+    return attempt is not None and (attempt.needs_password or attempt.used_password) and not _is_full(error)

@@ -103,14 +103,14 @@ class _Walk:
 
         ``visited`` are the folders that contain it.
         """
-        real = folder.resolve()
-        if real == self._own:
-            yield self._skip(folder, "Candor's own data")
-            return
-        if real in visited:
-            yield self._skip(folder, "a link back to a folder that contains it")
-            return
         try:
+            real = folder.resolve()
+            if real == self._own:
+                yield self._skip(folder, "Candor's own data")
+                return
+            if real in visited:
+                yield self._skip(folder, "a link back to a folder that contains it")
+                return
             entries = sorted(self._within.entries(folder) if self._within else folder.iterdir())
         except OSError:
             yield self._found(folder)

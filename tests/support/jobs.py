@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -57,9 +58,9 @@ def sleep_job(name: str, seconds: float | str = 0.0, key: str = "ann", priority:
     )  # fmt: skip
 
 
-def make_jobs(settings: Settings, handler: JobHandler) -> Jobs:
+def make_jobs(settings: Settings, handler: JobHandler, **options: Any) -> Jobs:
     """Return jobs with this handler for research jobs."""
-    jobs = Jobs(JobQueue(settings))
+    jobs = Jobs(JobQueue(settings), **options)
     jobs.register(JobKind.RESEARCH, handler)
     return jobs
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -70,6 +71,7 @@ class RunningService:
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
         self._thread.join(LIMIT_S)
+        logging.getLogger("dbos").handlers.clear()  # DBOS would flush the stderr of this test, which pytest closes
         if self._thread.is_alive():
             raise AssertionError(f"The service did not stop within {LIMIT_S} s. All threads:\n{stacks()}")
 

@@ -199,6 +199,11 @@ def read_page(
     return client.scroll(name, where, limit=PAGE, offset=after, with_payload=list(ORDER_FIELDS))
 
 
+def count_points(name: str, where: models.Filter, client: QdrantClient) -> int:
+    """Return the exact number of the selected points."""
+    return client.count(name, where, exact=True).count
+
+
 def upsert(name: str, points: list[models.PointStruct], client: QdrantClient) -> None:
     """Add or replace points. They are durable on return."""
     client.upsert(name, points, wait=True)
@@ -261,6 +266,23 @@ class ServerConnection:
             if explained := explain(error, ", ".join(map(without_password, self._urls))):
                 raise explained from error
             raise
+
+    def ask_all(self, request: Callable[[QdrantClient], T]) -> dict[str, T]:
+        """Send a read to every node of a cluster, and return the results by URL. Raises StoreError.
+
+        Omits nodes that do not answer in haste. A node prefers the copies that it stores itself.
+        """
+        answers: dict[str, T] = {}
+        for url in self._urls if len(self._urls) > 1 else ():
+            limit = _answer_s.set(HASTE_S)
+            try:
+                answers[without_password(url)] = request(self._supported(url))
+            except Exception as error:
+                if not is_transient(error):
+                    raise explain(error, without_password(url)) or error from error
+            finally:
+                _answer_s.reset(limit)
+        return answers
 
     def _supported(self, url: str) -> QdrantClient:
         """Return the client of a node. On its first use, raises StoreUnavailable if the server is too old."""

@@ -6,6 +6,7 @@ are ignored. ``qdrant_server/`` sends requests. ``qdrant_schema.py`` defines pay
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from vectorstore.qdrant_schema import (
 )
 from vectorstore.qdrant_server.connection import (
     ServerConnection,
+    count_points,
     create_index,
     limit_times,
     properties,
@@ -50,6 +52,8 @@ from vectorstore.text.languages import LANGUAGE
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
+
+log = logging.getLogger(__name__)
 
 METADATA = "candor"  # the metadata key of the specification
 NO_COLLECTION = "candor-no-collection"  # deleting it changes nothing, but needs the right to write
@@ -231,7 +235,7 @@ class ServerCollection(QdrantCollection[ServerConnection]):
 
     def count(self, where: ChunkFilter = EVERYTHING) -> Counts:
         selected = to_filter(where)
-        chunks = self._server.call(lambda client: client.count(self._spec.name, selected, exact=True)).count
+        chunks = self._server.call(partial(count_points, self._spec.name, selected))
         documents = self._server.call(
             lambda client: client.facet(
                 self._spec.name, "document_id", facet_filter=selected, limit=max(chunks, 1), exact=True
@@ -239,18 +243,28 @@ class ServerCollection(QdrantCollection[ServerConnection]):
         )
         return Counts(documents=len(documents.hits), chunks=chunks)
 
-    def languages(self, *, exact: bool = True) -> dict[str, int]:  # kept counts are exact, and as fast as inexact ones
-        return self._languages.get(self._count_languages)
+    def languages(self, *, exact: bool = True) -> dict[str, int]:
+        """Return the number of chunks per language. With ``exact``, of the node that has the fewest."""
+        kept = self._languages.get(lambda: self._server.call(self._count_languages))  # exact for one node
+        copies = self._server.ask_all(self._count_languages) if exact else {}
+        return min((kept, *copies.values()), key=lambda counts: sum(counts.values()))
 
     def missing(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids that no chunk has, or none in the copy of one of the nodes."""
         from qdrant_client import models
 
         given = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         # Usually none is missing. Then counting takes a third of the time of retrieving.
-        counted = self._server.call(lambda client: client.count(self._spec.name, given, exact=True)).count
-        if counted == len(set(ids)):
+        count = partial(count_points, self._spec.name, given)
+        if self._server.call(count) < len(set(ids)):
+            return super().missing(ids)
+        lacking = [url for url, counted in self._server.ask_all(count).items() if counted < len(set(ids))]
+        if not lacking:
             return []
-        return super().missing(ids)
+        log.warning("Copies of the collection %r at %s lack passages.", self._spec.name, " and ".join(lacking))
+        found = self._server.ask_all(lambda client: client.retrieve(self._spec.name, list(ids), with_payload=False))
+        in_all = set(ids).intersection(*({str(record.id) for record in records} for records in found.values()))
+        return [each for each in ids if each not in in_all]
 
     def optimize(
         self, on_build: Callable[[], None] = lambda: None, cancelled: Callable[[], bool] = lambda: False
@@ -274,10 +288,8 @@ class ServerCollection(QdrantCollection[ServerConnection]):
         finally:  # a failed request may have changed the collection
             self._languages.forget()
 
-    def _count_languages(self) -> dict[str, int]:
-        found = self._server.call(
-            lambda client: client.facet(self._spec.name, LANGUAGE, limit=MAX_LANGUAGES, exact=True)
-        )
+    def _count_languages(self, client: QdrantClient) -> dict[str, int]:
+        found = client.facet(self._spec.name, LANGUAGE, limit=MAX_LANGUAGES, exact=True)
         return {str(hit.value): hit.count for hit in found.hits if hit.count}
 
     def _point(self, chunk: Chunk, vector: list[float]) -> models.PointStruct:

@@ -418,7 +418,10 @@ def require_readable(settings: Settings, paths: Sequence[str]) -> None:
     for path in map(Path, paths):
         if not path.is_absolute():
             raise UsageError(f"{str(path)!r} is not an absolute path.")
-        real = Path(os.path.abspath(path)).resolve()  # an ingest opens the path without its '..'
+        try:
+            real = Path(os.path.abspath(path)).resolve()  # an ingest opens the path without its '..'
+        except OSError as error:  # a link became a folder meanwhile
+            raise UsageError(f"{str(path)!r} cannot be read: {error.strerror}. Try again.") from error
         if real.is_relative_to(settings.home.resolve()) or not any(real.is_relative_to(root) for root in roots):
             allowed = ", ".join(map(str, roots)) or "there are none yet"
             raise UsageError(

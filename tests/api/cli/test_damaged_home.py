@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -44,6 +46,15 @@ def test_a_damaged_database_names_the_backup(home: Path, run: Callable) -> None:
     failed = run("search", "lentils")
     assert failed.code == 1
     assert "file is not a database" in failed.err
+    assert "`candor restore`" in failed.err
+
+
+def test_a_damaged_row_names_the_backup(home: Path, run: Callable) -> None:
+    with closing(sqlite3.connect(home / "candor.db")) as database, database:
+        database.execute("UPDATE documents SET metadata = '{noise'")
+    failed = run("documents", "-c", "papers")
+    assert failed.code == 1
+    assert "A row of the database is damaged" in failed.err
     assert "`candor restore`" in failed.err
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -110,6 +111,21 @@ def test_a_link_inside_a_root_is_followed(shared: Shared) -> None:
     (shared.root / "alias.md").symlink_to("below/text.md")
     assert shared.ingest()["result"]["indexed"] == 3
     assert "lentils" in shared.original("alias.md").text
+
+
+def test_a_link_that_becomes_a_folder_while_it_is_resolved(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shared.root / "link").symlink_to(shared.root)
+    read = os.readlink
+
+    def replaced(path: str) -> str:
+        if Path(path).name == "link":
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+        return read(path)
+
+    monkeypatch.setattr(os, "readlink", replaced)
+    refused = shared.client.post("/v1/collections/papers/ingest", json={"paths": [str(shared.root / "link")]})
+    assert refused.status_code == 422
+    assert "cannot be read: Invalid argument. Try again." in refused.text
 
 
 def test_a_file_that_becomes_a_link_is_not_read_again(shared: Shared) -> None:

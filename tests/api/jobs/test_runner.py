@@ -16,7 +16,10 @@ import pytest
 from dbos import DBOS
 from sqlalchemy.exc import OperationalError
 
-from api.auth.permissions import LOCAL_CALLER
+from api.auth.keys import KeyRequest
+from api.auth.permissions import LOCAL_CALLER, Right
+from api.auth.users import NewUser, UserChange
+from api.bootstrap import Candor
 from api.errors import JobNotFound, KeyReused, ServiceEnding
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Priority
 from api.jobs.queue import JobQueue
@@ -128,6 +131,24 @@ async def test_running_and_waiting_jobs_can_be_cancelled(jobs: Jobs, handler: Sl
     assert handler.started == ["first", "second"]
     assert handler.aborted == {"third": "cancelled: The run was cancelled before it started."}
     assert handler.done == []
+
+
+async def test_queued_jobs_of_a_disabled_user_do_not_run(settings: Settings, handler: SleepHandler) -> None:
+    candor = Candor(settings)
+    ada = candor.users.add(NewUser(name="Ada", rights={"papers": Right.READ}), "correct horse battery")
+    key = candor.keys.add(KeyRequest(name="of Ada", user_id=ada.id, rights={"*": Right.READ})).key.id
+    async with running(make_jobs(settings, handler, disabled=candor.callers.disabled)) as jobs:
+        for name in ("1", "2"):
+            await jobs.submit(sleep_job(name, HELD, key))
+        await wait_for(lambda: len(handler.started) == 2)
+        await jobs.submit(sleep_job("by user", HELD, ada.id))
+        await jobs.submit(sleep_job("by key", HELD, key))
+        candor.users.change(ada.id, UserChange(disabled=True))
+        handler.resume.set()
+        for name in ("by user", "by key"):
+            assert "was disabled before it ran" in str((await wait_until_ended(jobs, name)).error)
+    assert set(handler.started) == {"1", "2"}
+    assert set(handler.aborted) == {"by user", "by key"}
 
 
 async def test_an_idempotency_key_identifies_the_job(jobs: Jobs, handler: SleepHandler) -> None:

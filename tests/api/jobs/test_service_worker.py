@@ -192,6 +192,22 @@ def test_a_run_fails_when_its_process_ends_twice(http: httpx.Client, candor: Can
     assert follow(http, ask(http))[-1]["body"]["status"] == "answered"
 
 
+def test_only_the_run_that_ends_its_process_fails(http: httpx.Client, model: Model) -> None:
+    runs = {ask(http), ask(http)}
+    until(lambda: model.hanging == 2)
+    [process] = child_processes()
+    process.kill()
+    until(lambda: model.hanging == 3)
+    jobs = {run: http.get(f"/v1/jobs/{run}").json() for run in runs}
+    [cause] = [run for run, job in jobs.items() if job["status"] == "running"]
+    [other] = runs - {cause}
+    assert jobs[other]["waits_for"].startswith("another job that ran when the research process ended")
+    model.answer_last = True
+    [process] = child_processes()
+    process.kill()
+    assert {run: follow(http, run)[-1]["body"]["status"] for run in runs} == {cause: "failed", other: "answered"}
+
+
 def test_an_evaluation_resumes_in_the_next_process(http: httpx.Client, candor: Candor, model: Model) -> None:
     question = {"id": "cold", "question": QUESTION, "accepted": ["-25 °C"]}
     asked = {"collection": "papers", "questions": [question], "configuration": {"label": "high", "mode": "high"}}

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sql
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
@@ -118,3 +119,22 @@ def test_an_unusable_database_is_reported(
     for word in words:
         assert word in result.err
     assert "Traceback" not in result.err
+
+
+def test_a_wrong_password_is_named_and_no_worker_waits_for_it(
+    postgres: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = sql.create_engine(postgres)
+    with engine.begin() as connection:
+        connection.execute(sql.text("CREATE ROLE ada LOGIN PASSWORD 'right'"))
+        access = Path(str(connection.scalar(sql.text("SHOW hba_file"))))
+        access.write_text(f"host all ada all scram-sha-256\n{access.read_text()}")
+        connection.execute(sql.text("SELECT pg_reload_conf()"))
+    engine.dispose()
+    url = sql.make_url(postgres).set(username="ada", password="wrong")
+    monkeypatch.setenv("CANDOR_DATABASE_URL", url.render_as_string(hide_password=False))
+    monkeypatch.setenv("CANDOR_STORE__URL", "http://127.0.0.1:1")
+    for command in ("runs", "worker --queues research"):
+        failed = run(*command.split())
+        assert failed.code == 1
+        assert "Check the user, the password and the name of the database in CANDOR_DATABASE_URL" in failed.err

@@ -179,7 +179,9 @@ def test_the_error_names_a_missing_package() -> None:
         AgentRegistry.discover(("no_such_package",))
 
 
-@pytest.mark.parametrize("fault", ["raise RuntimeError('no licence')", "1 / 0", "import no_such_library", "def x(:"])
+@pytest.mark.parametrize(
+    "fault", ["raise RuntimeError('no licence')", "raise SystemExit(3)", "1 / 0", "import no_such_library", "def x(:"]
+)
 def test_the_error_names_a_package_that_fails(
     package: Callable[..., str], fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +123,28 @@ def test_nothing_is_lost_and_nothing_fails_during_a_rolling_restart(nodes: list[
     for node in nodes:
         with store_at(node.url).open("rolling") as through:
             assert through.missing([chunk.id for chunk in written]) == []
+
+
+def test_a_copy_that_lacks_passages_is_found_and_repaired(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with running_cluster(2) as nodes:
+        store = store_at(",".join(node.url for node in nodes), replicas=2)
+        with store.create(SPEC) as papers:
+            papers.upsert(CHUNKS[:20], VECTORS[:20])
+            nodes[1].stop()
+            shutil.copytree(nodes[1].folder, tmp_path / "earlier")
+            nodes[1].start()
+            papers.upsert(CHUNKS[20:], VECTORS[20:])
+            assert papers.missing([chunk.id for chunk in CHUNKS]) == []
+            nodes[1].stop()
+            nodes[1].lose_data()
+            shutil.copytree(tmp_path / "earlier", nodes[1].folder)
+            nodes[1].start()
+            missing = papers.missing([chunk.id for chunk in CHUNKS])
+            assert missing == [chunk.id for chunk in CHUNKS[20:]]
+            assert f"at {nodes[1].url} lack passages" in caplog.text
+            assert sum(papers.languages().values()) == 20
+            papers.upsert(CHUNKS[20:], VECTORS[20:])
+            assert papers.missing([chunk.id for chunk in CHUNKS]) == []
 
 
 def write(collection: Collection, ended: threading.Event) -> list[Chunk]:
