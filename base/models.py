@@ -1,9 +1,15 @@
-"""The base of the data models."""
+"""The base of the data models, and the words for invalid values."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class FrozenModel(BaseModel):
     """Base of immutable models. Unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def describe_faults(error: ValidationError) -> str:
+    """Return location and message of each fault, without pydantic's links."""
+    faults = ((".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_url=False))
+    return "; ".join(": ".join(filter(None, fault)) for fault in faults)

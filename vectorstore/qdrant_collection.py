@@ -13,7 +13,6 @@ from vectorstore.qdrant_schema import (
     BM25,
     DENSE,
     Payload,
-    batches,
     chunk_language,
     from_payload,
     read_chunks,
@@ -21,7 +20,7 @@ from vectorstore.qdrant_schema import (
     validate_query,
 )
 from vectorstore.ranking import Nearest, Points, Speller, score, with_attention
-from vectorstore.store import EVERYTHING, Collection, Query, Vectors
+from vectorstore.store import EVERYTHING, Collection, Query, Vectors, batches
 from vectorstore.text.bm25 import Bm25Encoder
 
 SessionT = TypeVar("SessionT")

@@ -7,14 +7,13 @@ The stores only translate the definitions for their clients.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
 from vectorstore.ranking import DIGITS, Scores
-from vectorstore.store import Vectors
+from vectorstore.store import Vectors, batches
 from vectorstore.text.languages import ENGLISH, LANGUAGE
 
 DENSE = "dense"
@@ -128,13 +127,6 @@ def read_chunks(ids: Iterable[str], batch: int, read: ReadPayloads) -> Iterator[
     for some in batches(ids, batch):
         payloads = read(some)
         yield from (from_payload(payloads[chunk_id]) for chunk_id in some if chunk_id in payloads)
-
-
-def batches(ids: Iterable[str], size: int) -> Iterator[list[str]]:
-    """Yield the ids in lists of at most ``size``."""
-    left = iter(ids)
-    while some := list(islice(left, size)):
-        yield some
 
 
 def sort_ids(points: Iterable[tuple[str, Payload]]) -> list[str]:

@@ -8,8 +8,9 @@ with store.create(CollectionSpec(name="papers", embedding_model="m", dimension=3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, 
 
 Vectors = npt.NDArray[np.float32]
 EVERYTHING = ChunkFilter()
+T = TypeVar("T")
 
 
 class Query(NamedTuple):
@@ -175,3 +177,10 @@ def require_spec(store: VectorStore, name: str) -> CollectionSpec:
     if spec is None:
         raise CollectionNotFound(name, [each.name for each in store.list()])
     return spec
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of at most ``size``."""
+    left = iter(items)
+    while some := list(islice(left, size)):
+        yield some

@@ -19,7 +19,7 @@ import sqlalchemy as sql
 from pydantic import BaseModel, ValidationError
 
 from base.database import METADATA, SqlStore
-from base.models import FrozenModel
+from base.models import FrozenModel, describe_faults
 from multi_agent.catalog.entries import AgentOptions, CustomAgent, Entry, Skill
 from multi_agent.errors import AgentError, KeptInFile, NameTaken, NotKept
 
@@ -129,14 +129,7 @@ def read_toml(text: str, kind: type[EntryT], where: str) -> EntryT:
     except tomllib.TOMLDecodeError as error:
         raise AgentError(f"{where} is not valid TOML: {error}.") from error
     except ValidationError as error:
-        raise AgentError(f"{where} is not a valid {_KINDS[kind]}: {_faults_of(error)}.") from error
-
-
-def _faults_of(error: ValidationError) -> str:
-    """List every fault with its field."""
-    return "; ".join(
-        f"{'.'.join(map(str, each['loc']))}: {each['msg']}" if each["loc"] else each["msg"] for each in error.errors()
-    )
+        raise AgentError(f"{where} is not a valid {_KINDS[kind]}: {describe_faults(error)}.") from error
 
 
 def as_toml(entry: Entry) -> str:

@@ -189,9 +189,8 @@ def _collect_evidence(fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _cited_quotes(answer: Answer) -> Iterable[Quote]:
     """Yield the evidence that claims cite, directly or through a computation."""
-    numbers = {number for claim in answer.claims for number in claim.evidence}
     computed = {number for claim in answer.claims for number in claim.computations}
-    yield from (each for each in answer.evidence if each.number in numbers)
+    yield from answer.cited
     for computation in answer.computations:
         if computation.number in computed:
             yield from computation.evidence

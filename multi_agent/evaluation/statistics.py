@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+_LEVEL, _POWER = 0.95, 0.8  # of all intervals and comparisons
 RESAMPLES = 9_999
 _SEED = 20_250_101  # fixed: the same rows always give the same interval
 _PATTERNS = 2**14  # of signs: all of them for up to 14 clusters, random ones beyond
@@ -45,7 +46,7 @@ class Interval(FrozenModel):
     high: float
     n: int = Field(description="number of questions")
     clusters: int = Field(description="number of independent groups of questions")
-    level: float = 0.95
+    level: float = _LEVEL
 
 
 class Paired(FrozenModel):
@@ -123,7 +124,6 @@ def interval(
     values: Sequence[float],
     weights: Sequence[float] | None = None,
     clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
     *,
     shares: bool = True,
 ) -> Interval:
@@ -133,12 +133,10 @@ def interval(
     """
     sample = Sample(values, weights, clusters)
     if shares and sample.has_only(0.0, 1.0):
-        low, high = _wilson(sample, level)
+        low, high = _wilson(sample)
     else:
-        low, high = _bca(sample, level, (0.0, 1.0) if shares else None)
-    return Interval(
-        mean=sample.mean, low=low, high=high, n=len(sample.values), clusters=len(sample.totals), level=level
-    )
+        low, high = _bca(sample, (0.0, 1.0) if shares else None)
+    return Interval(mean=sample.mean, low=low, high=high, n=len(sample.values), clusters=len(sample.totals))
 
 
 def compare(
@@ -147,7 +145,6 @@ def compare(
     second: Sequence[float],
     weights: Sequence[float] | None = None,
     clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
     *,
     shares: bool = True,
 ) -> Paired:
@@ -159,12 +156,12 @@ def compare(
     differences = np.subtract(second, first)
     sample = Sample(differences.tolist(), weights, clusters)
     if shares and sample.has_only(-1.0, 0.0, 1.0):
-        low, high = _bonett_price(sample, level)
+        low, high = _bonett_price(sample)
     else:
-        low, high = _bca(sample, level, (-1.0, 1.0) if shares else None)
+        low, high = _bca(sample, (-1.0, 1.0) if shares else None)
     count = len(sample.totals)
     return Paired(
-        difference=Interval(mean=sample.mean, low=low, high=high, n=len(ids), clusters=count, level=level),
+        difference=Interval(mean=sample.mean, low=low, high=high, n=len(ids), clusters=count),
         p_value=_sign_flips(sample),
         deviation=sample.deviation,
         better=tuple(each for each, by in zip(ids, differences, strict=True) if by > 0),
@@ -173,9 +170,7 @@ def compare(
     )
 
 
-def questions_needed(
-    deviation: float, difference: float, changed: float = 1.0, power: float = 0.8, level: float = 0.95
-) -> int:
+def questions_needed(deviation: float, difference: float, changed: float = 1.0) -> int:
     """Return how many questions detect a true ``difference`` if differences per question vary by ``deviation``.
 
     Uses the two-sided normal approximation, but at least the minimum of the sign-flip test if the share ``changed`` of
@@ -187,42 +182,42 @@ def questions_needed(
     if not difference:
         raise EvaluationError("A difference of 0 cannot be detected with any number of questions.")
     quantile = NormalDist().inv_cdf
-    enough = ((quantile(0.5 + level / 2) + quantile(power)) * deviation / difference) ** 2
-    fewest = ceil(log2(2 / (1 - level)))  # the minimum for p < 1 - level if all change in one direction
+    enough = ((quantile(0.5 + _LEVEL / 2) + quantile(_POWER)) * deviation / difference) ** 2
+    fewest = ceil(log2(2 / (1 - _LEVEL)))  # the minimum for p < 1 - _LEVEL if all change in one direction
     return ceil(max(enough, fewest / changed))
 
 
-def _wilson(sample: Sample, level: float) -> tuple[float, float]:
+def _wilson(sample: Sample) -> tuple[float, float]:
     from scipy.stats import binomtest
 
     right, n = int(sample.values.sum()), len(sample.values)
-    bounds = binomtest(right, n).proportion_ci(level, method="wilson")
+    bounds = binomtest(right, n).proportion_ci(_LEVEL, method="wilson")
     return float(bounds.low), float(bounds.high)
 
 
-def _bonett_price(sample: Sample, level: float) -> tuple[float, float]:
+def _bonett_price(sample: Sample) -> tuple[float, float]:
     """Return the interval of a paired difference of shares, after adding one change in each direction."""
     from math import sqrt
     from statistics import NormalDist
 
     n = len(sample.values) + 2
     up, down = ((int((sample.values == sign).sum()) + 1) / n for sign in (1.0, -1.0))
-    half_width = NormalDist().inv_cdf(0.5 + level / 2) * sqrt((up + down - (up - down) ** 2) / n)
+    half_width = NormalDist().inv_cdf(0.5 + _LEVEL / 2) * sqrt((up + down - (up - down) ** 2) / n)
     return max(up - down - half_width, -1.0), min(up - down + half_width, 1.0)
 
 
-def _bca(sample: Sample, level: float, possible: tuple[float, float] | None) -> tuple[float, float]:
+def _bca(sample: Sample, possible: tuple[float, float] | None) -> tuple[float, float]:
     """Return the BCa interval of the mean; ``possible`` is the range of the values, None if they are unbounded."""
     import numpy as np
     from scipy.stats import bootstrap
 
     if len(sample.totals) < 2 or np.ptp(sample.totals / sample.masses) < 10**-_DECIMALS:
-        return _constant(sample, level, possible) if possible else (sample.mean, sample.mean)
+        return _constant(sample, possible) if possible else (sample.mean, sample.mean)
     bounds = bootstrap(
         (sample.totals, sample.masses),
         lambda totals, masses, axis: totals.sum(axis) / masses.sum(axis),
         paired=True,
-        confidence_level=level,
+        confidence_level=_LEVEL,
         n_resamples=RESAMPLES,
         batch=_BATCH,
         rng=_SEED,
@@ -230,11 +225,11 @@ def _bca(sample: Sample, level: float, possible: tuple[float, float] | None) -> 
     return float(bounds.low), float(bounds.high)
 
 
-def _constant(sample: Sample, level: float, possible: tuple[float, float]) -> tuple[float, float]:
+def _constant(sample: Sample, possible: tuple[float, float]) -> tuple[float, float]:
     """Return the interval of equal values: unseen values may lie at either end of the range."""
     from statistics import NormalDist
 
-    squared = NormalDist().inv_cdf(0.5 + level / 2) ** 2
+    squared = NormalDist().inv_cdf(0.5 + _LEVEL / 2) ** 2
     unseen = squared / (sample.effective_size + squared)
     lowest, highest = possible
     return sample.mean - unseen * (sample.mean - lowest), sample.mean + unseen * (highest - sample.mean)

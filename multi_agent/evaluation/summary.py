@@ -74,12 +74,7 @@ def compare_evaluations(first: EvaluationResult, second: EvaluationResult, *, by
         raise EvaluationError("No question is finished in both evaluations.")
     names = {name for each in common for name in ours[each.id].figures.keys() & theirs[each.id].figures.keys()}
     shares = _shares()
-    figures = {
-        name: _paired(
-            name, _questions_with(name, common, ours, theirs), ours, theirs, share=name in shares, by_tag=by_tag
-        )
-        for name in sorted(names)
-    }
+    figures = {name: _paired(name, common, ours, theirs, share=name in shares, by_tag=by_tag) for name in sorted(names)}
     needed = {name: number for name, paired in figures.items() if (number := _count_needed(paired))}
     return Comparison(figures=figures, needed=needed, left_out=len({*ours, *theirs}) - len(common))
 
@@ -111,13 +106,15 @@ def _cluster(question: Question) -> Hashable:
 
 def _paired(
     name: str,
-    both: Sequence[Question],
+    common: Sequence[Question],
     ours: Mapping[str, Row],
     theirs: Mapping[str, Row],
     *,
     share: bool,
     by_tag: bool,
 ) -> Paired:
+    """Compare the figure over the questions that have it in both evaluations."""
+    both = [each for each in common if name in ours[each.id].figures and name in theirs[each.id].figures]
     return compare(
         [each.id for each in both],
         [ours[each.id].figures[name] for each in both],
@@ -133,9 +130,3 @@ def _count_needed(paired: Paired) -> int | None:
     if not paired.difference.mean or paired.deviation is None:
         return None
     return questions_needed(paired.deviation, paired.difference.mean, 1 - paired.equal / paired.difference.n)
-
-
-def _questions_with(
-    name: str, common: Sequence[Question], ours: Mapping[str, Row], theirs: Mapping[str, Row]
-) -> list[Question]:
-    return [each for each in common if name in ours[each.id].figures and name in theirs[each.id].figures]

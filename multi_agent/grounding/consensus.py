@@ -59,13 +59,7 @@ class Candidate(FrozenModel):
     @cached_property
     def support(self) -> frozenset[Place]:
         """Places of the quotes that support the claims, directly or through a computation."""
-        synthesis = self.synthesis
-        cited = {number for claim in synthesis.claims for number in claim.evidence}
-        used = {number for claim in synthesis.claims for number in claim.computations}
-        computed = chain.from_iterable(each.evidence for each in synthesis.computations if each.number in used)
-        return frozenset(
-            item.place for item in chain((each for each in synthesis.evidence if each.number in cited), computed)
-        )
+        return frozenset(item.place for item in self.synthesis.cited)
 
 
 class Consensus(NamedTuple):

@@ -80,7 +80,7 @@ class RunCounter:
         totals = sum(self._outcomes.values(), Counter[str]())
         chunks = context.chunks if context else ()
         found = context.evidence if context else ()
-        cited = tuple(_cited(answer)) if answer else ()
+        cited = answer.cited if answer else ()
         tools = self._tools()
         return ExecutionSummary(
             attempts=self._attempts,
@@ -128,16 +128,6 @@ def _is_named(entry: CatalogueEntry, question: str) -> bool:
     asked = f" {' '.join(words_of(question))} "
     names = (entry.name, entry.name.rpartition(".")[0], entry.title)
     return any(f" {words} " in asked for name in names if (words := " ".join(words_of(name))))
-
-
-def _cited(answer: Synthesis) -> Iterable[Evidence]:
-    """Yield the evidence of the answer's claims and of the computations that they cite."""
-    numbers = {number for claim in answer.claims for number in claim.evidence}
-    computed = {number for claim in answer.claims for number in claim.computations}
-    yield from (each for each in answer.evidence if each.number in numbers)
-    for each in answer.computations:
-        if each.number in computed:
-            yield from each.evidence
 
 
 def _source_counts(

@@ -207,7 +207,7 @@ class Executor:
     async def _keep_finished(self, plan: Plan, progress: PlanProgress, answering: Step | None) -> None:
         """Mark the steps as finished that an earlier attempt has taken in the same way, and drop replaced outputs."""
         kept = {step.id for step in plan.steps if step is not answering and self._is_finished(step)}
-        while replaced := {each for each in kept if not plan.before(_step(plan, each)) <= kept}:
+        while replaced := {each for each in kept if not plan.before(plan.step(each)) <= kept}:
             kept -= replaced
         for step in plan.steps:
             if step.id in kept:
@@ -357,10 +357,6 @@ def _chain(plan: Plan, step: Step) -> frozenset[str]:
     before = plan.before(step)
     chain = [step, *(each for each in plan.steps if each.id in before)]
     return before | {name for each in chain for name in each.after}
-
-
-def _step(plan: Plan, name: str) -> Step:
-    return next(step for step in plan.steps if step.id == name)
 
 
 def _with_answer(update: ContextUpdate, answer: Synthesis) -> ContextUpdate:

@@ -84,14 +84,13 @@ class Approvals(SqlStore):
             raise ApprovalNotFound(approval_id)
         return found
 
-    def list(self, run_id: str | None = None, *, only_open: bool = True) -> list[Approval]:
-        """Return the approvals of a run, or of all runs, oldest first."""
-        query = sql.select(_approvals.c.approval).order_by(_approvals.c.asked_at, _approvals.c.approval_id)
+    def list(self, run_id: str | None = None) -> list[Approval]:
+        """Return the open approvals of a run, or of all runs, oldest first."""
+        query = sql.select(_approvals.c.approval).where(_approvals.c.status == "open")
         if run_id is not None:
             query = query.where(_approvals.c.run_id == run_id)
-        if only_open:
-            query = query.where(_approvals.c.status == "open")
-        return [Approval.model_validate(row.approval) for row in self._select(query)]
+        in_order = query.order_by(_approvals.c.asked_at, _approvals.c.approval_id)
+        return [Approval.model_validate(row.approval) for row in self._select(in_order)]
 
     def decide(self, approval_id: str, choice: Choice, by: str, arguments: dict[str, Any] | None = None) -> Approval:
         """Store a decision. Raises ApprovalNotFound, ApprovalClosed, or ToolError for invalid arguments."""

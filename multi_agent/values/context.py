@@ -255,6 +255,14 @@ class Synthesis(FrozenModel):
         bullets = (f"{i}." if self.layout == "numbered_list" else "-" for i in range(1, len(marked) + 1))
         return "\n".join(f"{bullet} {text}" for bullet, text in zip(bullets, marked, strict=True))
 
+    @property
+    def cited(self) -> tuple[Evidence, ...]:
+        """The evidence that the claims cite, directly or through a computation."""
+        numbers = {number for claim in self.claims for number in claim.evidence}
+        used = {number for claim in self.claims for number in claim.computations}
+        computed = (item for each in self.computations if each.number in used for item in each.evidence)
+        return (*(item for item in self.evidence if item.number in numbers), *computed)
+
 
 class Wording(FrozenModel):
     """A search query and the documents it was limited to."""

@@ -97,6 +97,10 @@ class Plan(FrozenModel):
     steps: tuple[Step, ...] = Field(min_length=1)
     parameters: tuple[Parameter, ...] = Field(default=(), description="values of a template besides the question")
 
+    def step(self, name: str) -> Step:
+        """Return the step with this id."""
+        return next(each for each in self.steps if each.id == name)
+
     def needed_by(self, step: Step) -> frozenset[str]:
         """Return the ids of the other steps that ``step`` waits for.
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from hmac import compare_digest
-from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, Self, assert_never
 
@@ -52,7 +51,7 @@ from vectorstore.remote.messages import (
     to_query,
 )
 from vectorstore.retrieval import Retriever
-from vectorstore.store import Collection, VectorStore, require_spec
+from vectorstore.store import Collection, VectorStore, batches, require_spec
 
 log = logging.getLogger(__name__)
 
@@ -301,8 +300,7 @@ def _use(collection: Collection, request: CollectionRequest, body: bytes) -> Ite
         case Search():
             yield _json(collection.search(request.mode, to_query(request, body), request.limit, request.where))
         case Scan():
-            chunks = iter(collection.scan(request.where))
-            while batch := list(islice(chunks, BATCH)):
+            for batch in batches(collection.scan(request.where), BATCH):
                 yield _json(batch, more=True)
             yield _json([])
         case Count():

@@ -322,7 +322,7 @@ class Evaluations:
             for now in [getattr(settings, name)]
         }
         research = changed.get("research", settings.research).model_copy(update={"remember_plans": False})
-        return self._panel.with_settings(settings.model_copy(update={**changed, "research": research}))
+        return replace(self._panel, settings=settings.model_copy(update={**changed, "research": research}))
 
 
 def read_labels(path: Path) -> dict[str, float]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from api.errors import UsageError
-from vectorstore.models import Chunk, ChunkFilter, CollectionSpec
-from vectorstore.store import Collection, VectorStore
+from vectorstore.models import ChunkFilter, CollectionSpec
+from vectorstore.store import Collection, VectorStore, batches
 
 OnPassages = Callable[[int, int], None]
 """Receives the number of passages that were copied so far, and of all."""
@@ -39,7 +38,7 @@ def copy_collection(source: Collection, target: VectorStore, on_passages: OnPass
     total, done = source.count().chunks, 0
     with target.create(source.spec) as copy:
         started = copy.count().chunks > 0
-        for chunks in _batches(source.scan()):
+        for chunks in batches(source.scan(), _BATCH):
             known = copy.vectors([chunk.id for chunk in chunks]) if started else {}
             if new := [chunk for chunk in chunks if chunk.id not in known]:
                 vectors = source.vectors([chunk.id for chunk in new])
@@ -49,12 +48,6 @@ def copy_collection(source: Collection, target: VectorStore, on_passages: OnPass
         copy.optimize()
         require_equal(source, copy)
     return total
-
-
-def drop_if_present(target: VectorStore, name: str) -> None:
-    """Delete a collection of the target if it exists."""
-    if target.find(name):
-        target.drop(name)
 
 
 def require_equal(source: Collection, copy: Collection) -> None:
@@ -76,11 +69,6 @@ def _some_documents(collection: Collection) -> list[str]:
     """Return the ids of a few documents, evenly spaced in the order of names."""
     documents = list(dict.fromkeys(chunk.document_id for chunk in collection.scan()))
     return documents[:: max(1, len(documents) // _COMPARED)][:_COMPARED]
-
-
-def _batches(chunks: Iterator[Chunk]) -> Iterator[list[Chunk]]:
-    while batch := list(islice(chunks, _BATCH)):
-        yield batch
 
 
 def _differs(collection: Collection, how: str) -> UsageError:

@@ -16,7 +16,7 @@ import sqlalchemy as sql
 from pydantic import Field, ValidationError
 
 from api.errors import UsageError
-from api.services.move.collections import OnPassages, copy_collection, drop_if_present, require_absent
+from api.services.move.collections import OnPassages, copy_collection, require_absent
 from api.services.move.database import OnTable, copy_database, require_empty
 from base.models import FrozenModel
 from ingest.ledger.lock import ingest_lock
@@ -121,8 +121,8 @@ class Move:
     def _begin_collection(self, state: _State, spec: CollectionSpec, store: VectorStore) -> _State:
         """Record that the copy of a collection begins. If its documents have changed since, begin with an empty one."""
         documents = self._hash_documents(spec.collection)
-        if state.collections.get(spec.name, documents) != documents:
-            drop_if_present(store, spec.name)
+        if state.collections.get(spec.name, documents) != documents and store.find(spec.name):
+            store.drop(spec.name)
         return self._write(_State(target=state.target, collections={**state.collections, spec.name: documents}))
 
     def _hash_documents(self, collection: str) -> str:

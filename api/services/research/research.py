@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -117,7 +117,3 @@ class PanelFactory:
             if section.run:
                 find_run(self.trace, section.run, caller)
         return self.orchestrator(library, self._known_models).validate(request)[0]
-
-    def with_settings(self, settings: Settings) -> PanelFactory:
-        """Return a factory with other settings on the same database."""
-        return replace(self, settings=settings)

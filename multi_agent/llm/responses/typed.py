@@ -16,6 +16,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ValidationError
 
 from base.counts import count
+from base.models import describe_faults
 from multi_agent.errors import InvalidResponse, LLMError
 from multi_agent.llm.endpoint import Endpoint, EndpointRequest, Reply
 from multi_agent.llm.endpoints.memory import EndpointMemory
@@ -242,7 +243,7 @@ class _Conversation:
 
     def reject(self, fault: object) -> None:
         """Record why the last response is invalid."""
-        message = _describe(fault) if isinstance(fault, ValidationError) else str(fault)
+        message = describe_faults(fault) if isinstance(fault, ValidationError) else str(fault)
         self.exchanges[-1] = self.exchanges[-1].model_copy(update={"fault": message})
 
     def _usage_of(self, reply: Reply) -> Usage:
@@ -300,11 +301,3 @@ def partial_answer(text: str) -> str:
     """Return the part of the answer in a response that is still being written."""
     answer = split_thinking(text)[0]
     return answer.partition("\n")[2] if answer.startswith("```") else answer
-
-
-def _describe(error: ValidationError) -> str:
-    """Return location and message of each error, without pydantic's links."""
-    errors = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(
-        f"{'.'.join(map(str, each['loc']))}: {each['msg']}" if each["loc"] else each["msg"] for each in errors
-    )

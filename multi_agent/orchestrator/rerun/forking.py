@@ -115,7 +115,7 @@ def fork_options(trace: Trace, registry: AgentRegistry, run_id: str, step: str) 
     events = last_try(trace.events(run_id))
     begins = begin_of(run_id, events, step)
     plan = _plan_with(step, events)
-    agents = (registry.get(name) for name in _step(plan, step).agents if name in registry)
+    agents = (registry.get(name) for name in plan.step(step).agents if name in registry)
     return ForkOptions(
         plan=plan,
         prompts={agent.card.name: agent.prompt.source for agent in agents if agent.prompt},
@@ -137,7 +137,7 @@ def require_possible(trace: Trace, registry: AgentRegistry, documents: Collectio
         started = {event.step for event in origin_events(trace, fork) if event.step} - {fork.step}
         _require_plan(fork, fork.plan, plan, started, faults(fork.plan, registry, documents))
         plan = fork.plan
-    agents = _step(plan, fork.step).agents
+    agents = plan.step(fork.step).agents
     for name, text in fork.prompts.items():
         prompt = registry.get(name).prompt if name in agents else None
         if prompt is None:
@@ -166,10 +166,6 @@ def _require_plan(fork: Fork, plan: Plan, origin: Plan, started: Collection[str]
 def _plan_with(step: str, events: Sequence[Event]) -> Plan:
     plans = [event.body.plan for event in events if isinstance(event.body, PlanMade | PlanRevised)]
     return next(plan for plan in plans if any(each.id == step for each in plan.steps))
-
-
-def _step(plan: Plan, step: str) -> Step:
-    return next(each for each in plan.steps if each.id == step)
 
 
 def _written(events: Iterator[Event]) -> Iterator[Evidence]:
