@@ -91,6 +91,8 @@ def count_words(
     words = asked.phrases or (normal(query),)
     if asked.excluded or (asked.phrases and normal(asked.text) != " ".join(words)):
         raise UsageError(f"{query!r} mixes phrases and other words. To count several, put each of them in quotes.")
+    if not all(any(map(str.isalnum, word)) for word in words):
+        raise UsageError(f"{query!r} has no word to count.")
     selection, catalogue = library.collection, library.catalogue()
     chosen = _chunk_filter(catalogue, selection, where, wanted)
     found = {(chunk.name, chunk.document_id): chunk for chunk in library.retriever.mentions(words, chosen)}

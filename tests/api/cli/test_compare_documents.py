@@ -77,6 +77,7 @@ def test_words_are_counted_by_document(run: Any) -> None:
     assert "3 mentions in 1 of 1 document" in run("search", "--count", "force majeure", "--document", "old.md").out
     assert "0 mentions in 0 of 4 documents" in run("search", "--count", "act of God").out
     assert "put each of them in quotes" in run("search", "--count", '"force majeure" war').err
+    assert "has no word to count" in run("search", "--count", '""').err
 
 
 def test_long_documents_are_compared_in_seconds() -> None:
