@@ -111,6 +111,8 @@ class ScriptedEndpoint:
         # For aiohttp, a timeout of 0 means no limit: hanging requests would outlive the test.
         runner = web.AppRunner(self._app(), handler_cancellation=True, shutdown_timeout=0.01, access_log=None)
         self._loop.run_until_complete(self._start(runner))
+        # Not earlier: a stop before run_forever() would be lost, and __exit__ would wait for ever.
+        self._loop.call_soon(self._started.set)
         self._loop.run_forever()
         self._loop.run_until_complete(runner.cleanup())
         self._loop.close()
@@ -120,7 +122,6 @@ class ScriptedEndpoint:
         site = web.TCPSite(runner, "127.0.0.1", self._wanted_port, backlog=1024)
         await site.start()
         self._port: int = runner.addresses[0][1]
-        self._started.set()
 
     def _app(self) -> web.Application:
         app = web.Application(client_max_size=64 * 2**20, middlewares=[self._check_key])

@@ -94,7 +94,7 @@ def test_only_the_supervisor_sees_earlier_questions_of_the_session(http: httpx.C
     ask(http, session="monday")
     panel.prompts.clear()
     ask(http, "And in summer?", session="monday")
-    exchange = f"Question: {QUESTION} Answer: The Borea 12 works down to -25 °C."
+    exchange = f"Question: {QUESTION} Answer: It says so: The Borea 12 works down to -25 °C."
     assert panel.roles_that_saw(exchange) == {COMPLETION}
     panel.prompts.clear()
     ask(http, "And in summer?", session="tuesday")
