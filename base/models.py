@@ -10,6 +10,6 @@ class FrozenModel(BaseModel):
 
 
 def describe_faults(error: ValidationError) -> str:
-    """Return location and message of each fault, without pydantic's links."""
+    """Return the location and the message of each fault, without links to the documentation of pydantic."""
     faults = ((".".join(map(str, each["loc"])), each["msg"]) for each in error.errors(include_url=False))
     return "; ".join(": ".join(filter(None, fault)) for fault in faults)

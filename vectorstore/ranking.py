@@ -287,7 +287,7 @@ def _respelt(words: Sequence[QueryWord], having: Sequence[Points], speller: Spel
 
 
 def _complete(ask: Ask, request: Nearest, found: Points, limit: int) -> tuple[Ranking, float]:
-    """Return the ranking of the points found, without those tied at its end, and the score of all that it lacks.
+    """Return the ranking without the chunks that are tied at its end, and the score of all chunks outside it.
 
     A full ranking contains some of the tied chunks only. Without them, nothing depends on which. If fewer than
     ``limit`` would be left, read on until all tied chunks are known.

@@ -80,6 +80,9 @@ CollectionsOption = Annotated[
     ),
 ]
 AgentOption = Annotated[str, typer.Option("--agent", help="Ask only this agent.")]
+MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", help="Cost limit.")]
 ModelOption = Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")]
 SourcesOption = Annotated[
     str | None,

@@ -116,6 +116,6 @@ def _is_full(error: BaseException | None) -> bool:
 
 
 def _is_login_refused(error: BaseException | None) -> bool:
-    """Return whether Postgres asked for a password and refused. It does not ask while it starts or stops."""
+    """Return whether Postgres rejected the user or the password. While it starts or stops, it asks for none."""
     attempt = getattr(error, "pgconn", None)
     return attempt is not None and (attempt.needs_password or attempt.used_password) and not _is_full(error)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from heapq import nlargest
 
 from pydantic import Field
 
@@ -117,9 +118,7 @@ class Tally:
         self.pages += record.pages
         if record.warnings:
             self.warned.append(WarnedDocument(name=record.name, warnings=record.warnings))
-        self.slowest = sorted([*self.slowest, record], key=lambda each: sum(each.seconds.values()), reverse=True)[
-            :_SLOWEST
-        ]
+        self.slowest = nlargest(_SLOWEST, [*self.slowest, record], key=lambda each: sum(each.seconds.values()))
 
     def leave_out(self, record: DocumentRecord, reason: str) -> None:
         """Count a member of a container that is not ingested."""

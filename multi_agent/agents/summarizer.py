@@ -74,9 +74,10 @@ class Summarizer:
         notes = list({item.place: item for found in read for item in found}.values())
         kept = await self._choose(notes, context.question)
         names = tuple(dict.fromkeys(chunk.name for chunk in chunks))
+        unread = ", ".join(entry.name for entry in await asyncio.to_thread(self._kit.library.unread))
         self._reasoning = (
             f"Read {count(len(names), 'document')} in {count(len(pieces), 'piece')}, took {count(len(notes), 'note')} "
-            f"and kept {len(kept)}."
+            f"and kept {len(kept)}.{f' Could not be read: {unread}.' if unread else ''}"
         )
         return ContextUpdate(chunks=tuple(chunks), evidence=tuple(kept), scanned=names)
 
@@ -106,7 +107,7 @@ class Summarizer:
         return kept
 
     async def _half(self, group: Sequence[Evidence], question: str) -> list[Evidence]:
-        shown = "\n".join(f"[{number}] {item.name}: {item.why}" for number, item in enumerate(group, start=1))
+        shown = "\n".join(f"[{number}] {_line(item)}" for number, item in enumerate(group, start=1))
         most = max(1, len(group) // 2)
         messages = Prompt.shipped("choose_notes").render(question=question, most=most, notes=shown)
         numbers = (await self._kit.llm.complete(messages, ChosenNotes)).value.numbers
@@ -128,6 +129,11 @@ def _groups(items: Sequence[Evidence], tokens: int) -> Iterator[list[Evidence]]:
             group = []
         group.append(item)
     yield group
+
+
+def _line(note: Evidence) -> str:
+    """Return a note on one line, so that no line break in it can look like another note."""
+    return " ".join(f"{note.name}: {note.why}".split())
 
 
 def _size(item: Evidence) -> int:

@@ -268,9 +268,9 @@ class ServerConnection:
             raise
 
     def ask_all(self, request: Callable[[QdrantClient], T]) -> dict[str, T]:
-        """Send a read to every node of a cluster, and return the results by URL. Raises StoreError.
+        """Send a read to every node of a cluster. Return the results by URL. Raises StoreError.
 
-        Omits nodes that do not answer in haste. A node prefers the copies that it stores itself.
+        A node that does not answer within ``HASTE_S`` is left out. A node reads its own copies if it has them.
         """
         answers: dict[str, T] = {}
         for url in self._urls if len(self._urls) > 1 else ():

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from api.cli import filters
-from api.cli.common import CollectionsOption, Home, Json, ModelOption, command, make_candor, selection
+from api.cli.common import (
+    CollectionsOption,
+    Home,
+    Json,
+    MaxCalls,
+    MaxCost,
+    MaxTokens,
+    ModelOption,
+    command,
+    make_candor,
+    selection,
+)
 
 app = command()
 
@@ -27,9 +38,9 @@ def summarize(
     since: filters.Since = None,
     tags: filters.Tags = None,
     model: ModelOption = "",
-    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
-    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
-    max_cost: Annotated[float | None, typer.Option("--max-cost", help="Cost limit.")] = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:

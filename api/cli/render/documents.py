@@ -57,6 +57,8 @@ def show_differences(console: Console, found: Differences) -> None:
             if change.numbers:
                 numbers = "; ".join(f"{old or 'none'} → {new or 'none'}" for old, new in change.numbers)
                 show_paragraph(console, f"  numbers: {numbers}")
+    for warning in found.warnings:
+        show_paragraph(console, f"warning: {warning}")
     kinds = Counter(each.kind for each in found.sections)
     differ = ", ".join(f"{kinds[kind]} {kind}" for kind in sorted(kinds)) or "none differs"
     console.print(

@@ -45,7 +45,7 @@ class Change(FrozenModel):
 
 
 class SectionDifference(FrozenModel):
-    """A section that differs, with what was changed in it. A section that only moved has no changes."""
+    """A section that differs, with its changes. A section that only moved has none."""
 
     kind: Literal[Kind, "moved"]
     heading: str = Field(description="Its headings, outermost first. Empty before the first heading.")
@@ -61,6 +61,7 @@ class Differences(FrozenModel):
     new: str
     sections: tuple[SectionDifference, ...] = Field(description="In the order of the new document, removed ones last.")
     unchanged: int = Field(description="Number of sections that are the same.")
+    warnings: tuple[str, ...] = Field(default=(), description="What was not read of the documents, with their names.")
 
 
 class _Unit(NamedTuple):

@@ -56,7 +56,9 @@ class Documents:
         from api.services.documents.differences import compare_texts
 
         before, after = self.find(old, collection), self.find(new, collection)
-        return compare_texts(self.text(before), self.text(after), before.name, after.name)
+        found = compare_texts(self.text(before), self.text(after), before.name, after.name)
+        warnings = tuple(f"{each.name}: {text}" for each in (before, after) for text in each.warnings)
+        return found.model_copy(update={"warnings": warnings})
 
     def tag(
         self, reference: str, collection: str | None, *, add: Sequence[str] = (), remove: Sequence[str] = ()

@@ -82,7 +82,7 @@ class WordCounts(FrozenModel):
 def count_words(
     library: CollectionLibrary, texts: Documents, query: str, where: Mapping[str, Scalar], wanted: DocumentFilter | None
 ) -> WordCounts:
-    """Count a word in all its inflections, or phrases, in the whole text of each document. Asks no model.
+    """Count a word with its inflections, or exact phrases, in the full text of each document. Uses no model.
 
     The words are the phrases in quotes, or else the query as one phrase. Raises UsageError, NoDocumentMatches,
     StoreError, IngestError.

@@ -35,7 +35,13 @@ NEW = (
 @pytest.fixture
 def contracts(run: Any, tmp_path: Path) -> None:
     """Two versions of a contract, and two files of the same name."""
-    for name, text in (("old.md", OLD), ("new.md", NEW), ("a/same.md", "One"), ("b/same.md", "Two acts of war.")):
+    for name, text in (
+        ("old.md", OLD),
+        ("new.md", NEW),
+        ("a/same.md", "One"),
+        ("b/same.md", "Two acts of war."),
+        ("cut.json", '{"a": [1'),
+    ):
         (tmp_path / "contracts" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "contracts" / name).write_text(text)
     assert run("ingest", tmp_path / "contracts").code == 0
@@ -65,17 +71,18 @@ def test_two_versions_are_compared_by_section(run: Any) -> None:
     assert "none differs" in run("documents", "compare", "old.md", "old.md").out
     assert "matches 2 documents" in run("documents", "compare", "old.md", "same.md").err
     assert "no document 'none.md'" in run("documents", "compare", "old.md", "none.md").err
+    assert "warning: cut.json: " in run("documents", "compare", "cut.json", "old.md").out
 
 
 @pytest.mark.usefixtures("contracts")
 def test_words_are_counted_by_document(run: Any) -> None:
     found = run("search", "--count", '"force majeure" "acts of war"', "--json").json
-    assert (found["total"], found["searched"]) == (7, 4)
+    assert (found["total"], found["searched"]) == (7, 5)
     assert [(row["document"], *row["counts"].values()) for row in found["documents"]] == [
         ("new.md", 3, 0), ("old.md", 3, 0), ("b/same.md", 0, 1),
     ]  # fmt: skip
     assert "3 mentions in 1 of 1 document" in run("search", "--count", "force majeure", "--document", "old.md").out
-    assert "0 mentions in 0 of 4 documents" in run("search", "--count", "act of God").out
+    assert "0 mentions in 0 of 5 documents" in run("search", "--count", "act of God").out
     assert "put each of them in quotes" in run("search", "--count", '"force majeure" war').err
     assert "has no word to count" in run("search", "--count", '""').err
 

@@ -74,6 +74,11 @@ def test_all_documents_are_read_and_another_question_pays_only_for_its_answer(
     assert summarize("--json").code == 0
     assert (model.calls, model.read) == ([NOTES, SYNTHESIS], ["new.md"])
 
+    (folder / "torn.pdf").write_bytes(b"%PDF-1.7 torn")
+    run("ingest", folder, "-c", "papers")
+    traced = run("trace", summarize("--json").json["run_id"]).out
+    assert "Could not be read: torn.pdf." in " ".join(traced.split())
+
 
 def test_one_document_is_read_and_long_notes_are_chosen_from(
     summarize: Any, model: Model, folder: Path, run: Any, monkeypatch: pytest.MonkeyPatch

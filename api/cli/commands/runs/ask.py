@@ -14,6 +14,9 @@ from api.cli.common import (
     CollectionsOption,
     Home,
     Json,
+    MaxCalls,
+    MaxCost,
+    MaxTokens,
     ModelOption,
     SourcesOption,
     command,
@@ -86,10 +89,10 @@ def ask(
         ),
     ] = "",
     strict: Annotated[bool, typer.Option("--strict", help="Omit findings that only come close to an answer.")] = False,
-    max_calls: Annotated[int | None, typer.Option("--max-calls", min=1, help="Limit of model calls.")] = None,
-    max_tokens: Annotated[int | None, typer.Option("--max-tokens", min=1, help="Limit of tokens.")] = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
     max_seconds: Annotated[float | None, typer.Option("--max-seconds", min=0.1, help="Time limit.")] = None,
-    max_cost: Annotated[float | None, typer.Option("--max-cost", help="Cost limit.")] = None,
+    max_cost: MaxCost = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print the steps, whole quotes, computations and checks.")
     ] = False,
