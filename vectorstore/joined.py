@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode, names_in, select
-from vectorstore.qdrant_schema import rank
 from vectorstore.ranking import DEPTH, DIGITS, Scores, rarity, with_attention
 from vectorstore.store import EVERYTHING, Query, Searchable
 from vectorstore.text.bm25 import Bm25Encoder, QueryWord
@@ -75,7 +74,7 @@ class JoinedCollections:
             having = [hit.chunk.id for hit in hits if word.text in hit.words]
             if bonus := rarity(word, len(having), passages):
                 scores.add_rare(having, bonus)
-        ranking = dict(rank(scores.total(), scores.compared(limit)))
+        ranking = dict(scores.total())
         texts = {hit.chunk.id: hit.chunk.indexed_text for hit in hits}
         as_written = scores.exact([texts[each] for each in ranking])
         return {each: round(ranking[each] + more, DIGITS) for each, more in zip(ranking, as_written, strict=True)}

@@ -12,7 +12,7 @@ from typing import Any
 
 from vectorstore.errors import CollectionMismatch
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Hit, Scalar, SearchMode
-from vectorstore.ranking import DIGITS, Scores
+from vectorstore.ranking import DIGITS, Scores, rank
 from vectorstore.store import Vectors, batches
 from vectorstore.text.languages import ENGLISH, LANGUAGE
 
@@ -94,14 +94,9 @@ def _term(key: str, value: Scalar) -> str:
     return json.dumps([key, value], ensure_ascii=False)
 
 
-def rank(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, float]]:
-    """Return the best ``limit`` pairs of (id, score). Orders equal scores by id, because Qdrant does not order them."""
-    return sorted(scored, key=lambda point: (-point[1], point[0]))[:limit]
-
-
 def to_hits(scores: Scores, limit: int, read: ReadFound) -> list[Hit]:
     """Return the best ``limit`` chunks. Leaves out chunks deleted between the search and the read of the payloads."""
-    ranking = dict(rank(scores.total(), scores.compared(limit)))
+    ranking = scores.compared(limit)
     found = read(list(ranking))
     chunks = {each: from_payload(found[each][0]) for each in ranking if each in found}
     exact = scores.exact([chunk.indexed_text for chunk in chunks.values()])

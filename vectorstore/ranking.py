@@ -5,14 +5,15 @@
             per word, 1.75 times that if all begin with a capital letter (in a search by words: 0.2 / m), or 1 / m for
             all of a query of one or two words
 
-``known`` is 1 if the best passage has 0.6 of the query by the weight of its words, and the square of the share if less.
+``known`` is 1 if the best passage has half of the query by the weight of its words, else the square of twice the share.
 ``n`` is the number of passages that have the word, ``m`` that of the best ones. BM25 compares stems, in any order, so
 only the last part tells "Elected" from "election" and a name from its parts. Capital letters mark names in most
 languages that have them, and nouns in German: both say more of what is asked than the words around them. A search by
 meaning scores by the cosine alone, one by words without it.
 
 In a hybrid search, the last two count up to 20 times for a word that the embedding model attends to: of "I need the
-page on which sugar is mentioned", it attends to "sugar", although fewer passages may have "page".
+page on which sugar is mentioned", it attends to "sugar", although fewer passages may have "page". The passages that
+are compared with the query are the best ones without the last part, and the best ones for the words that weigh most.
 
 Each part means something on its own, so a list that knows little changes little. Fusion by the place in a list, or by
 the mean and deviation of its scores, lets 50 similar cosines beat the one passage that has an exact word.
@@ -24,6 +25,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
+from statistics import median
 from typing import NamedTuple, Protocol
 
 from vectorstore.models import SearchMode
@@ -34,7 +36,7 @@ from vectorstore.text.spelling import edits, is_correctable, nearest
 DEPTH = 50
 """The limit of the dense and the BM25 ranking, unless more results are wanted."""
 COSINE_WEIGHT = 2.5
-KNOWN = 0.6
+KNOWN = 0.5
 """The share of a query, by the weight of its words, that the best passage must have for its words to count fully."""
 CODE_WEIGHT = 2.0
 """For a word that looks like an identifier. Whoever types one wants the passages that have it."""
@@ -47,7 +49,9 @@ ATTENDED = 20.0
 WHOLE_WEIGHT = 1.0
 """For all of a query of at most ``_SHORT`` words. Whoever looks up a word or a name wants it as written."""
 COMPARED = 10
-"""The least number of best passages whose texts are compared with the query; ``DEPTH`` for a short one."""
+"""The least number of best passages whose texts are compared with the query."""
+WEIGHTY = 20
+"""The number of passages that are compared too: the best by BM25 for the words that weigh more than half of them."""
 _SHORT = 2
 _BETWEEN = 3  # characters between two neighbouring words
 _EXACT_IN = 3  # of the best passages; what more of them have tells them apart less
@@ -119,6 +123,7 @@ class Scores:
         self._other_bm25 = 0.0
         self.words: Sequence[QueryWord] = ()
         self.respelt: dict[str, tuple[str, ...]] = {}
+        self._compared: Sequence[str] = ()
 
     def words_in(self, terms: Iterable[int]) -> tuple[str, ...]:
         """Return the words of the query that a passage with these terms has, and those searched for instead."""
@@ -141,6 +146,11 @@ class Scores:
             self.rare[chunk_id] += bonus
         self.add([(chunk_id, bonus) for chunk_id in chunk_ids], 1)
 
+    def add_compared(self, chunk_ids: Sequence[str]) -> None:
+        """Have the texts of these chunks compared with the query, whatever their scores."""
+        self._compared = chunk_ids
+        self.add([(chunk_id, 0.0) for chunk_id in chunk_ids], 1)
+
     def bm25_of(self, chunk_id: str) -> float | None:
         """Return the BM25 score of a chunk. None if words were not compared."""
         return None if self.best_bm25 is None else self._bm25.get(chunk_id, self._other_bm25)
@@ -149,9 +159,11 @@ class Scores:
         """Add weighted scores. ``others`` is the unweighted score of chunks that the ranking does not contain."""
         self._parts.append(({chunk_id: weight * score for chunk_id, score in ranking}, weight * others))
 
-    def compared(self, limit: int) -> int:
-        """Return how many of the best passages to compare with the query, if ``limit`` are wanted."""
-        return max(limit, DEPTH if 0 < len(self.words) <= _SHORT else COMPARED)
+    def compared(self, limit: int) -> dict[str, float]:
+        """Return the scores of the passages to compare with the query, if ``limit`` are wanted."""
+        scored = dict(self.total())
+        best = dict(rank(scored.items(), max(limit, COMPARED)))
+        return best | {chunk_id: scored[chunk_id] for chunk_id in self._compared}
 
     def exact(self, texts: Sequence[str]) -> list[float]:
         """Return the scores of the best passages for words and pairs of words that they have exactly as written."""
@@ -234,24 +246,26 @@ def score(
     if by_meaning := mode is not SearchMode.WORDS and query.vector is not None:
         wanted.append(Nearest(query.vector, depth))
     if by_words := mode is not SearchMode.MEANING and bool(words):
-        wanted += [Nearest(words, depth), *map(_alone, words)]
+        wanted += _by_words(words, depth)
     answers = list(ask(wanted)) if wanted else []
     if by_meaning:
         ranking, others = _complete(ask, wanted[0], answers.pop(0), limit)
         scores.cosines = dict(ranking)
         scores.add(ranking, COSINE_WEIGHT if mode is SearchMode.HYBRID else 1.0, others=others)
     if by_words:
-        found, *having = answers
-        scores.respelt = _respelt(words, having, speller)
+        scores.respelt = _respelt(words, answers[1 : 1 + len(words)], speller)
         if scores.respelt:
             words = [speller.encode(word, near) if (near := scores.respelt.get(word.text)) else word for word in words]
-            found, *having = ask([Nearest(words, depth), *map(_alone, words)])
+            answers = list(ask(_by_words(words, depth)))
+        found, having, weighty = answers[0], answers[1 : 1 + len(words)], answers[1 + len(words) :]
         ranking, others = _complete(ask, Nearest(words, depth), found, limit)
         scores.add_bm25(ranking, others, sum(points[0].score for points in having if points))
         scores.words = words
         for word, points in zip(words, having, strict=True):
             if bonus := rarity(word, len(points), speller.passages):
                 scores.add_rare([str(point.id) for point in points], bonus)
+        for request, points in zip(_weighty(words), weighty, strict=True):
+            scores.add_compared([chunk_id for chunk_id, _ in _complete(ask, request, points, 0)[0]])
     return scores
 
 
@@ -273,6 +287,29 @@ def rarity(word: QueryWord, having: int, passages: int) -> float:
     if not 0 < having <= min(RARE, max(passages // _RARE_SHARE, 1)):
         return 0.0
     return (CODE_WEIGHT if word.is_code else WORD_WEIGHT * _emphasis([word])) / math.sqrt(having)
+
+
+def rank(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, float]]:
+    """Return the best ``limit`` pairs of (id, score). Orders equal scores by id, because Qdrant does not order them."""
+    return sorted(scored, key=lambda point: (-point[1], point[0]))[:limit]
+
+
+def _by_words(words: Sequence[QueryWord], depth: int) -> list[Nearest]:
+    """Return the requests of a search by words: all of them, each alone, and those of ``_weighty``."""
+    return [Nearest(words, depth), *map(_alone, words), *_weighty(words)]
+
+
+def _weighty(words: Sequence[QueryWord]) -> list[Nearest]:
+    """Return the request for passages to compare with the query besides the best ones, if there is one.
+
+    The words around a name find more than its passage, and push it out of the best ones.
+    """
+    if len(words) <= _SHORT:
+        return [Nearest(words, DEPTH)]
+    weights = [_weight_of([word]) for word in words]
+    half = median(weights)
+    weighty = [word for word, weight in zip(words, weights, strict=True) if weight > half]
+    return [Nearest(weighty, WEIGHTY)] if weighty else []
 
 
 def _alone(word: QueryWord) -> Nearest:

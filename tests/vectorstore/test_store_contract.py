@@ -385,6 +385,19 @@ class TestSearching:
             assert best("On which page is Ann Berg mentioned?") == texts[0]
             assert best("On which page is Berg mentioned?") == texts[1]
 
+    def test_a_name_counts_though_other_passages_have_more_of_the_question(self, store: VectorStore) -> None:
+        """More passages than are compared for being the best ones."""
+        named = " ".join(f"w{n}" for n in range(25)) + " Ann Berg"
+        texts = [named]
+        for name in ("Ann", "Berg"):
+            texts += [f"page of reference, {name} {n}" for n in range(8)]
+            texts += [f"{name} met them {n}" for n in range(12)]
+        chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
+        with store.create(SPEC) as collection:
+            collection.upsert(chunks, np.ones((len(chunks), SPEC.dimension), np.float32))
+            query = Query("Which page has the reference of Ann Berg?", np.ones(SPEC.dimension, np.float32))
+            assert collection.search(SearchMode.HYBRID, query, limit=1)[0].chunk.text == named
+
     @pytest.mark.parametrize(("asked", "best"), [("sugar", 0), ("page", 1)])
     def test_a_question_is_about_the_word_that_the_model_attends_to(
         self, store: VectorStore, asked: str, best: int

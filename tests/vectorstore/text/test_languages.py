@@ -128,6 +128,7 @@ def test_bm25_hits_come_first_in_unsupported_languages(tmp_path: Path, embedder:
         assert len(retriever.search(["a warm home"], 5)) == len(PASSAGES)
         collection.delete(ChunkFilter(documents=("id of /docs/zh.md",)))
         assert "zh" not in collection.languages()
+        assert "zh" not in collection.languages(exact=False), "counted again after a change"
 
 
 def test_a_search_does_not_count_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: Embedder) -> None:
