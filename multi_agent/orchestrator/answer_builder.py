@@ -38,6 +38,7 @@ from multi_agent.values.request import Request, Selection
 from vectorstore.models import Chunk, GivenPassage, WebPage
 from vectorstore.text.languages import language_note
 
+_NAMED = 5  # files that could not be read
 _OUTCOMES = {StepFinished: "completed", StepFailed: "failed", StepSkipped: "skipped"}
 
 
@@ -104,7 +105,9 @@ class RunCounter:
         return {tool: ToolCount(calls=calls[tool], failed=failed[tool]) for tool in sorted(calls)}
 
 
-def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry]) -> Coverage:
+def coverage(
+    context: ResearchContext | None, catalogue: Sequence[CatalogueEntry], unread: Sequence[CatalogueEntry] = ()
+) -> Coverage:
     """Return the part of the collection that was read."""
     chunks = [chunk for chunk in context.chunks if chunk.origin is None] if context else []
     entries = [entry for entry in catalogue if not entry.given]
@@ -120,6 +123,7 @@ def coverage(context: ResearchContext | None, catalogue: Sequence[CatalogueEntry
         partial=bool(context and {*context.passed_over} - {*context.scanned})
         and not all(_is_named(each, asked) for each in scanned),
         warnings=tuple(f"{each.name}: {text}" for each in entries if each.id in considered for text in each.warnings),
+        unread=tuple(entry.name for entry in unread),
     )
 
 
@@ -218,6 +222,7 @@ class AnswerBuilder:
         self._run_id, self._request, self._searched = run_id, request, searched
         self.mode: str = request.mode if request.mode != "auto" else ""
         self.catalogue: Sequence[CatalogueEntry] = ()
+        self.unread: Sequence[CatalogueEntry] = ()
         self.completed_question = ""
         self.added: tuple[str, ...] = ()
         self.not_asked: Mapping[str, str] = {}
@@ -260,8 +265,10 @@ class AnswerBuilder:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Yield why agents could not be asked, and a note if the question is in another language than all documents."""
+        """Yield why agents could not be asked, what was not searched, and a note on a language of no document."""
         yield from (f"{name} {reason}" for name, reason in self.not_asked.items())
+        if self.unread:
+            yield f"{count(len(self.unread), 'file')} could not be read and so not searched: {_names(self.unread)}"
         languages = Counter(entry.language for entry in self.catalogue if entry.language)
         if note := language_note(self.completed_question or self._request.question, languages, None):
             yield note
@@ -294,9 +301,14 @@ class AnswerBuilder:
             votes=tuple(self._counter.votes),
             contradictions=tuple(self._counter.contradictions),
             searched=self._searched,
-            coverage=coverage(context, self.catalogue),
+            coverage=coverage(context, self.catalogue, self.unread),
             summary=self._counter.summary(context, self.catalogue, synthesis),
         )
+
+
+def _names(entries: Sequence[CatalogueEntry]) -> str:
+    more = len(entries) - _NAMED
+    return ", ".join(entry.name for entry in entries[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _left_out(coverage: Coverage) -> tuple[str, ...]:

@@ -134,7 +134,9 @@ class Run:
         examples = await self._find_examples(remembered)
         await self._bus.publish(self._first_event(examples, remembered))
         self._tools.addresses.hear(self._said(remembered))
-        catalogue = self._builder.catalogue = await asyncio.to_thread(self._dependencies.library.catalogue)
+        library = self._dependencies.library
+        catalogue, unread = await asyncio.to_thread(lambda: (library.catalogue(), library.unread()))
+        self._builder.catalogue, self._builder.unread = catalogue, unread
         environment = await asyncio.to_thread(observe_environment, self._dependencies, catalogue)
         await asyncio.to_thread(self._dependencies.trace.keep_environment, self._id, environment)
         if asked := await self._complete_question(remembered):

@@ -62,6 +62,9 @@ class Coverage(FrozenModel):
     warnings: tuple[str, ...] = Field(
         default=(), description="what was not read, or read by a guess, of the documents considered, with their names"
     )
+    unread: tuple[str, ...] = Field(
+        default=(), description="files of the collection that could not be read, so they were not searched"
+    )
 
 
 IMPORTED = "Imported on "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from base.counts import count
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.values.answer import Answer, ExecutionSummary, Quote, SourceCount
@@ -18,7 +20,7 @@ def describe_place(quote: Quote) -> str:
     return ", ".join(filter(None, (quote.name, show_pages(quote.pages, quote.printed_pages), section, given)))
 
 
-_SHOWN = 5  # warnings
+_SHOWN = 5  # files or warnings
 
 
 def execution_facts(answer: Answer) -> dict[str, str]:
@@ -28,7 +30,8 @@ def execution_facts(answer: Answer) -> dict[str, str]:
         "Steps": _steps(did),
         "Searched": str(answer.searched or ""),
         "Documents": _documents(answer),
-        "Not read in full": _warnings(answer),
+        "Not read": _first(answer.coverage.unread),
+        "Not read in full": _first(answer.coverage.warnings),
         "Pages": _of(did.pages) if did.pages.total else "",
         "Given passages": _of(did.given_passages) if did.given_passages.total else "",
         "Web pages": _of(did.web_pages) if did.web_pages.read else "",
@@ -56,11 +59,10 @@ def _documents(answer: Answer) -> str:
     return f"{_of(of_all)} ({read.chunks_considered:,} of {count(read.chunks_total, 'passage')} read)"
 
 
-def _warnings(answer: Answer) -> str:
-    """Return what was not read of the documents that the run considered."""
-    warnings = answer.coverage.warnings
-    more = f"; and {len(warnings) - _SHOWN} more" if len(warnings) > _SHOWN else ""
-    return "; ".join(warning.rstrip(".") for warning in warnings[:_SHOWN]) + more
+def _first(lines: Sequence[str]) -> str:
+    """Return the first files or warnings, and the number of the others."""
+    more = f"; and {len(lines) - _SHOWN:,} more" if len(lines) > _SHOWN else ""
+    return "; ".join(line.rstrip(".") for line in lines[:_SHOWN]) + more
 
 
 def _of(sources: SourceCount) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from api.services.research.execution_summary import execution_facts
 from api.services.research.library import CollectionLibrary
 from base.tokens import estimate_tokens
 from multi_agent.library import CatalogueEntry
@@ -136,6 +137,8 @@ async def test_a_wrong_number_is_not_accepted(make_panel: Callable[..., Orchestr
     with ScriptedEndpoint(script({"sql": COUNTED}, "There are 4 documents, 1 of which is a PDF.")) as server:
         answer = await make_panel(server).research(Asked(question="How many, and how many are PDFs?", mode="fast"))
     assert (answer.status, answer.claims[0].stands) == (Status.INSUFFICIENT, False)
+    assert answer.missing[-1] == "1 file could not be read and so not searched: scan.bin"
+    assert execution_facts(answer)["Not read"] == "scan.bin"
 
 
 async def test_what_was_searched_is_said(make_panel: Callable[..., Orchestrator]) -> None:

@@ -28,6 +28,7 @@ function facts({coverage, summary, usage}) {
     ["Plans", summary.attempts > 1 && `${summary.attempts}, as the first did not answer the question`],
     ["Agents", Object.entries(summary.steps).map(([agent, outcomes]) => `${agent} ${outcomesOf(outcomes)}`).join(", ")],
     ["Documents", summary.documents.total > 0 && count(summary.documents)],
+    ["Not read", coverage.unread?.join("; ")],
     ["Not read in full", coverage.warnings?.join("; ")],
     ["Pages", summary.pages.total > 0 && count(summary.pages)],
     ["Given passages", summary.given_passages.total > 0 && count(summary.given_passages)],
