@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.render.text import excerpt, show_list, show_paragraph, show_table
+from api.cli.render.text import excerpt_around, show_list, show_paragraph, show_table
 from api.services.documents.differences import Differences
 from api.services.documents.search import WordCounts
 from api.services.tables.export import headings
@@ -29,7 +29,7 @@ def show_hits(console: Console, hits: Sequence[Hit]) -> None:
         show_paragraph(console, f"No passage has {word!r}. Searched for {', '.join(map(repr, near))}.")
     for rank, hit in enumerate(hits, start=1):
         console.print(Text(f"{rank}. {show_location(hit.chunk)}", style="bold"), soft_wrap=True)
-        show_paragraph(console, excerpt(hit.chunk.reading_text))
+        show_paragraph(console, excerpt_around(hit.chunk.reading_text, hit.words), hit.words)
     if not hits:
         console.print("No results.")
 
