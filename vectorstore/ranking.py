@@ -246,7 +246,7 @@ def score(
     if by_meaning := mode is not SearchMode.WORDS and query.vector is not None:
         wanted.append(Nearest(query.vector, depth))
     if by_words := mode is not SearchMode.MEANING and bool(words):
-        wanted += _by_words(words, depth)
+        wanted += _by_words(words, depth, hybrid=by_meaning)
     answers = list(ask(wanted)) if wanted else []
     if by_meaning:
         ranking, others = _complete(ask, wanted[0], answers.pop(0), limit)
@@ -256,7 +256,7 @@ def score(
         scores.respelt = _respelt(words, answers[1 : 1 + len(words)], speller)
         if scores.respelt:
             words = [speller.encode(word, near) if (near := scores.respelt.get(word.text)) else word for word in words]
-            answers = list(ask(_by_words(words, depth)))
+            answers = list(ask(_by_words(words, depth, hybrid=by_meaning)))
         found, having, weighty = answers[0], answers[1 : 1 + len(words)], answers[1 + len(words) :]
         ranking, others = _complete(ask, Nearest(words, depth), found, limit)
         scores.add_bm25(ranking, others, sum(points[0].score for points in having if points))
@@ -264,7 +264,7 @@ def score(
         for word, points in zip(words, having, strict=True):
             if bonus := rarity(word, len(points), speller.passages):
                 scores.add_rare([str(point.id) for point in points], bonus)
-        for request, points in zip(_weighty(words), weighty, strict=True):
+        for request, points in zip(_weighty(words, hybrid=by_meaning), weighty, strict=True):
             scores.add_compared([chunk_id for chunk_id, _ in _complete(ask, request, points, 0)[0]])
     return scores
 
@@ -294,18 +294,21 @@ def rank(scored: Iterable[tuple[str, float]], limit: int) -> list[tuple[str, flo
     return sorted(scored, key=lambda point: (-point[1], point[0]))[:limit]
 
 
-def _by_words(words: Sequence[QueryWord], depth: int) -> list[Nearest]:
+def _by_words(words: Sequence[QueryWord], depth: int, *, hybrid: bool) -> list[Nearest]:
     """Return the requests of a search by words: all of them, each alone, and those of ``_weighty``."""
-    return [Nearest(words, depth), *map(_alone, words), *_weighty(words)]
+    return [Nearest(words, depth), *map(_alone, words), *_weighty(words, hybrid=hybrid)]
 
 
-def _weighty(words: Sequence[QueryWord]) -> list[Nearest]:
+def _weighty(words: Sequence[QueryWord], *, hybrid: bool) -> list[Nearest]:
     """Return the request for passages to compare with the query besides the best ones, if there is one.
 
-    The words around a name find more than its passage, and push it out of the best ones.
+    The words around a name find more than its passage, and push it out of the best ones. A search by words for a long
+    query has none: 0.006 less nDCG@10 on ottqa.
     """
     if len(words) <= _SHORT:
         return [Nearest(words, DEPTH)]
+    if not hybrid:
+        return []
     weights = [_weight_of([word]) for word in words]
     half = median(weights)
     weighty = [word for word, weight in zip(words, weights, strict=True) if weight > half]

@@ -80,7 +80,7 @@ def test_the_answer_has_the_documented_keys(
     ]  # fmt: skip
     assert list(answer["coverage"]) == [
         "documents_considered", "documents_total", "chunks_considered", "chunks_total", "scanned", "partial",
-        "warnings",
+        "warnings", "unread",
     ]  # fmt: skip
     assert list(answer["usage"]) == [
         "model_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "seconds", "cost",
