@@ -25,7 +25,7 @@ from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("api", "base", "ingest", "multi_agent", "sample_docs", "vectorstore")
+PACKAGES = ("api", "base", "candor_client", "ingest", "multi_agent", "sample_docs", "vectorstore")
 NOT_PACKED = ("*.pyc", "__pycache__", "*.egg-info")
 STATUSES = ["answered", "answered", "insufficient"]  # of the questions of `candor demo`
 MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
