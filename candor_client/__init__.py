@@ -5,8 +5,6 @@ from candor_client import Candor
 with Candor("http://127.0.0.1:8484") as candor:
     candor.ingest("papers", collection="papers")
     print(candor.ask("Which of these pumps works below -20 °C?", "papers"))
-
-``models.py`` has what the service returns, ``options.py`` what it accepts, and ``errors.py`` what methods raise.
 """
 
 from candor_client.aio import AsyncCandor

@@ -17,36 +17,38 @@ from candor_client.options import Column, FillRequest, PlannedSection, ResearchR
 from candor_client.wire import EndedRun, Events, path_of, upload
 
 Names: TypeAlias = str | Sequence[str] | None  # a collection, several, or "*" for all; the only one needs no name
-_SILENCE_S = 60.0  # a stream has a sign of life every 15 s
-_PAGE = 1000
 
 
-class AsyncRun:
+class AsyncRun(Events):
     """Iterate over the events of a run as they happen. ``answer`` waits for its end."""
 
     def __init__(self, response: httpx.Response) -> None:
-        self._events, self._data, self._url = Events(response), response.aiter_bytes(), response.url
-        self.run_id = self._events.run_id
+        super().__init__(response)
+        self._following = self._follow(response)
 
-    async def __aiter__(self) -> AsyncIterator[DescribedEvent]:
-        with reaching(self._url):
-            async for data in self._data:
-                for event in self._events.feed(data):
+    def __aiter__(self) -> AsyncIterator[DescribedEvent]:
+        return self._following
+
+    async def _follow(self, response: httpx.Response) -> AsyncIterator[DescribedEvent]:
+        with reaching(response.url):
+            async for data in response.aiter_bytes():
+                for event in self._feed(data):
                     yield event
 
     async def answer(self) -> Answer:
         """Return the answer when it is there. Raises RunFailed, and Unreachable if the stream ends before."""
         async for _ in self:
             pass
-        return self._events.result()
+        return self._result()
 
 
 class AsyncCandor:
     """A connection to ``candor serve``. ``options`` are those of ``httpx.AsyncClient``. Raises CandorError."""
 
     def __init__(self, url: str = "http://127.0.0.1:8484", key: str | None = None, **options: Any) -> None:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.AsyncClient(**{"base_url": url, "timeout": _SILENCE_S, "headers": headers, **options})
+        self._http = httpx.AsyncClient(**{"base_url": url, "timeout": 60.0, **options})  # streams send every 15 s
+        if key:
+            self._http.headers["Authorization"] = f"Bearer {key}"
 
     async def __aenter__(self) -> Self:
         return self
@@ -62,22 +64,15 @@ class AsyncCandor:
         """Return the collections that the key may read."""
         return parsed(list[CollectionInfo], await self._send("GET", path_of("collections")))
 
-    async def documents(self, collection: str | None = None) -> list[DocumentRecord]:
-        """Return all documents of a collection by name, with their states and reasons for failures."""
-        found: list[DocumentRecord] = []
-        asked = {"limit": _PAGE} | ({"collection": collection} if collection else {})
-        while True:
-            after = {"after": found[-1].id if found else ""}
-            page = parsed(list[DocumentRecord], await self._send("GET", path_of("documents"), params=asked | after))
-            found += page
-            if len(page) < _PAGE:
-                return found
+    async def documents(self, collection: str | None = None, after: str = "") -> list[DocumentRecord]:
+        """Return the documents of a collection with their states, 100,000 at most, ``after`` the id of another."""
+        asked = {"limit": 100_000, "after": after} | ({"collection": collection} if collection else {})
+        return parsed(list[DocumentRecord], await self._send("GET", path_of("documents"), params=asked))
 
     async def ingest(self, *paths: Path | str, collection: str, tags: Sequence[str] = ()) -> Job:
-        """Upload files and folders into a collection, and wait until they are read. Raises JobFailed.
+        """Upload files, and folders without hidden files and links, and wait until they are read. Raises JobFailed.
 
-        Hidden files and links inside folders are left out. ``result`` of the job counts the files, and lists those that
-        cannot be read under ``failed``.
+        ``result`` of the job counts the files, and lists those that cannot be read under ``failed``.
         """
         path, tagged = path_of("collections", collection, "documents"), {"tags": list(tags)}
         return await self._job(await self._send("POST", path, files=list(upload(paths)), params=tagged))

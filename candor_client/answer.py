@@ -22,7 +22,6 @@ class Answer(AnswerFields):
         return "\n".join(filter(None, self._lines()))
 
     def _repr_html_(self) -> str:
-        """Return the answer for a notebook. Text of documents and models is escaped."""
         head, _, rest = str(self).partition("\n")
         return f'<div style="white-space: pre-wrap"><strong>{escape(head)}</strong>\n{escape(rest)}</div>'
 
@@ -36,6 +35,7 @@ class Answer(AnswerFields):
             pages = quote.printed_pages or ", ".join(map(str, quote.pages))
             place = f"page {pages}" if pages else " › ".join(quote.section)
             read = "read by a model in a picture" if quote.picture else ""
-            yield f"[{quote.number}] {', '.join(filter(None, (quote.document, place, read)))}: “{quote.quote}”"
+            source = ", ".join(filter(None, (quote.document, place, read)))
+            yield f"[{quote.number}] {source}: “{quote.quote}”"
         for each in self.computations:
             yield f"[C{each.number}] {each.purpose}. From {each.source or f'{len(each.evidence)} quotes'}."

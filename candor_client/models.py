@@ -461,7 +461,7 @@ class Step(BaseModel):
     """instruction for the agent; empty if the agent reads none"""
     needs: list[str] = []
     """ids of the steps that must be finished before"""
-    inputs: dict[str, Any] | None = None
+    inputs: dict[str, Any] = {}
     final: bool = False
     """whether the step writes the answer itself"""
     why: str = ""
@@ -549,7 +549,7 @@ class ToolOutput(BaseModel):
 
     kind: Literal["tool"] = "tool"
     tool: str
-    arguments: dict[str, Any] | None = None
+    arguments: dict[str, Any] = {}
 
 
 class ToolReturned(BaseModel):
@@ -950,7 +950,7 @@ class ScoredPassage(BaseModel):
     """pages it is on; empty if the format has no pages"""
     header: TableHeader | None = None
     """header of the table, for later rows of a split table"""
-    metadata: dict[str, str | int | float | bool] | None = None
+    metadata: dict[str, str | int | float | bool] = {}
     origin: WebPage | ToolOutput | GivenPassage | None = None
     """source of a passage that is not from a document; such passages are not indexed"""
     score: float
@@ -962,7 +962,7 @@ class ScoredPassage(BaseModel):
     """BM25 score. None if words were not compared."""
     best_bm25: float | None = None
     """The score that counts as 1: the best, or more if words know little."""
-    respelt: dict[str, list[str]] | None = None
+    respelt: dict[str, list[str]] = {}
     """Words of the query that no passage has, each with the words that were searched for instead."""
 
 
@@ -1132,11 +1132,11 @@ class DocumentRecord(BaseModel):
     tokens: int = 0
     parser: str = ""
     chunking: str = ""
-    seconds: dict[str, float] | None = None
+    seconds: dict[str, float] = {}
     """per stage"""
     warnings: list[str] = []
-    metadata: dict[str, str | int | float | bool] | None = None
-    facts: dict[str, Fact] | None = None
+    metadata: dict[str, str | int | float | bool] = {}
+    facts: dict[str, Fact] = Field({}, validate_default=True)
     """about the document as a whole, by name"""
     updated_at: AwareDatetime | None = None
     attempts: int = 0

@@ -62,8 +62,8 @@ class Events:
         self._received = b""
         self._answer: Answer | None = None
 
-    def feed(self, data: bytes) -> Iterator[DescribedEvent]:
-        """Yield the events that are complete. httpx would also split lines at U+2028, which JSON may contain."""
+    def _feed(self, data: bytes) -> Iterator[DescribedEvent]:
+        # httpx would also divide lines at U+2028, which JSON may contain.
         *blocks, self._received = (self._received + data).split(b"\n\n")
         for block in blocks:
             fields = dict(line.partition(b": ")[::2] for line in block.split(b"\n"))
@@ -72,8 +72,7 @@ class Events:
             elif b"data" in fields:
                 yield parsed(DescribedEvent, fields[b"data"])
 
-    def result(self) -> Answer:
-        """Return the answer. Raises RunFailed and Unreachable."""
+    def _result(self) -> Answer:
         if self._answer is None:
             raise Unreachable(
                 f"The stream of the run {self.run_id} ended early. Call answer({self.run_id!r}) when the run has ended."

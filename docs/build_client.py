@@ -52,7 +52,7 @@ _SYNCHRONOUS = {
     r"\b(__)?a(?=(enter|exit|iter)__|(iter_bytes|read|close)\b)": r"\1",
     r"\bAsync(?=Candor|Client|Iterator|Run)|\basync(?=contextmanager)": "",
     r"\basyncio\b": "time",
-    r"for event in (.*):\n +yield event.*": r"yield from \1",
+    r"for event in (.*):\n +yield event": r"yield from \1",
     r"`make client` writes .*": 'Written by docs/build_client.py from ``aio.py``."""',
 }
 """Patterns of asynchronous code, with their replacements."""
@@ -60,7 +60,12 @@ _SYNCHRONOUS = {
 
 def responses() -> dict[str, Any]:
     """Return the schemas of the responses that the client reads."""
-    return _with_parts(_schemas(), RESPONSES)
+    found = _with_parts(_schemas(), RESPONSES)
+    for schema in found.values():
+        for name, field in schema.get("properties", {}).items():
+            if field.get("type") == "object" and name not in schema.get("required", ()):
+                field.setdefault("default", {})  # made for each object, which the description does not say
+    return found
 
 
 def options() -> dict[str, Any]:

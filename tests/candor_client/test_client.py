@@ -141,14 +141,14 @@ def test_an_error_says_what_happened_and_what_to_do(url: str, papers: Path) -> N
 
 def answering(handler: Callable[[httpx.Request], httpx.Response]) -> Candor:
     """Return a client of a service that does not exist."""
-    return Candor("http://candor.test", key="KEY", transport=httpx.MockTransport(handler))
+    return Candor("http://candor.test", "KEY", headers={"X-Own": "1"}, transport=httpx.MockTransport(handler))
 
 
 def test_the_key_is_sent_and_a_limit_tells_when_to_come_back() -> None:
     problem = {"type": "urn:x", "title": "Limit reached", "status": 429, "detail": "100 tokens.", "remedy": "Wait."}
 
     def refuse(request: httpx.Request) -> httpx.Response:
-        assert request.headers["Authorization"] == "Bearer KEY"
+        assert (request.headers["Authorization"], request.headers["X-Own"]) == ("Bearer KEY", "1")
         return httpx.Response(429, json=problem, headers={"Retry-After": "60"})
 
     with pytest.raises(LimitReached, match=r"Limit reached: 100 tokens\. Wait\.") as reached:
@@ -177,15 +177,18 @@ def test_a_cancelled_job_is_an_error() -> None:
         cancelled.ingest(__file__, collection="c")
 
 
-def test_documents_are_read_page_by_page() -> None:
-    record = {"collection": "c", "path": "/x", "version": "1", "state": "indexed", "stage": "storing"}
-    pages = {"": range(1000), "d999": range(1000, 1003)}
-
-    def list_page(request: httpx.Request) -> httpx.Response:
-        numbers = pages[request.url.params["after"]]
-        return httpx.Response(200, json=[{**record, "id": f"d{each}", "name": f"{each}"} for each in numbers])
-
-    assert len(answering(list_page).documents("c")) == 1003
+def test_no_event_is_lost_after_a_break() -> None:
+    at = {"run_id": "run_1", "at": "2026-01-01T00:00:00Z", "title": "", "details": ""}
+    body = {"type": "run_resumed", "times": 1, "answered": 0}
+    events = [{**at, "number": number, "body": body, "details": "\u2028"} for number in (1, 2)]
+    answer = {"run_id": "run_1", "status": "answered", "mode": "fast", "question": QUESTION}
+    stream = "".join(f"id: 1\ndata: {json.dumps(each, ensure_ascii=False)}\n\n" for each in events)
+    stream += f"event: answer\ndata: {json.dumps(answer)}\n\n"
+    at_once = answering(lambda _: httpx.Response(200, text=stream, headers={"Location": "/v1/runs/run_1"}))
+    with at_once.stream(QUESTION) as run:
+        assert next(iter(run)).number == 1
+        assert [event.number for event in run] == [2]
+        assert run.answer().status == "answered"
 
 
 def test_an_answer_shows_itself_with_its_quotes_and_escapes_them() -> None:
