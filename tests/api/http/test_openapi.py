@@ -72,6 +72,9 @@ def test_every_reference_leads_to_a_schema_whose_title_no_other_has() -> None:
     assert references == {f"#/components/schemas/{name}" for name in schemas}
     titles = sorted(schema["title"] for schema in schemas.values() if "title" in schema)
     assert titles == sorted(set(titles))
+    fields = ((name, *field) for name, schema in schemas.items() for field in schema.get("properties", {}).items())
+    unnamed = {f"{name}{field.title()}" for name, field, value in fields if value.get("type") == "object"}
+    assert not unnamed & schemas.keys(), "generators name the class of an object without a name after its field"
 
 
 def test_an_exported_answer_is_described_as_an_object_in_json_only() -> None:
