@@ -9,6 +9,7 @@ ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN pip install --no-cache-dir -c constraints.txt ${TORCH_INDEX:+--index-url $TORCH_INDEX} torch
 COPY api api
 COPY base base
+COPY candor_client candor_client
 COPY ingest ingest
 COPY multi_agent multi_agent
 COPY sample_docs sample_docs

@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-live test check check-demo docs sbom audit constraints clean
+.PHONY: help demo demo-live test check check-demo docs client sbom audit constraints clean
 
 help:
 	@echo "make demo         set up, ingest the sample documents, answer three questions"
@@ -22,6 +22,7 @@ help:
 	@echo "make check        check format, lint, types and import rules, also of the viewer (needs npm)"
 	@echo "make check-demo   before a release: check that no prompt has changed since the demo was recorded"
 	@echo "make docs         build the documentation site into site/, check its links"
+	@echo "make client       write candor_client/ from the OpenAPI description of the service; needs a network"
 	@echo "make sbom         write docs/licenses.md and docs/sbom.cdx.json from the pins"
 	@echo "make audit        look for known vulnerabilities of the pins; needs a network"
 	@echo "make constraints  update constraints.txt to the newest releases, then sbom"
@@ -75,6 +76,15 @@ docs: $(VENV)/.docs
 
 $(VENV)/.docs: $(VENV)/.run
 	$(PIP) -e '.[docs]'
+	touch $@
+
+client: $(VENV)/.dev $(VENV)/.client
+	$(BIN)/python docs/build_client.py $(VENV)/client/bin/datamodel-codegen
+
+# In an environment of its own, because the generator is needed only after a change of the API.
+$(VENV)/.client:
+	$(PYTHON) -m venv $(VENV)/client
+	$(VENV)/client/bin/python -m pip install --quiet --disable-pip-version-check datamodel-code-generator==0.89.0
 	touch $@
 
 sbom: $(VENV)/.dev $(VENV)/.docs $(VENV)/.local

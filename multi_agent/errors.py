@@ -44,7 +44,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from base.errors import Explained
-from multi_agent.model import Exchange, Usage
+from multi_agent.model import ModelResponse, Usage
 
 
 class AgentError(Explained):
@@ -59,7 +59,7 @@ class LLMError(AgentError):
         self.retry_after = retry_after
         """Seconds to wait before the next request, as set by the endpoint."""
         self.usage = Usage()
-        self.exchanges: tuple[Exchange, ...] = ()
+        self.exchanges: tuple[ModelResponse, ...] = ()
 
 
 class LLMUnavailable(LLMError):

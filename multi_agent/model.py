@@ -139,7 +139,7 @@ class Usage(FrozenModel):
         return f"{tokens} ({self.cached_tokens / max(1, self.prompt_tokens):.0%} of the prompts from cache)"
 
 
-class Exchange(FrozenModel):
+class ModelResponse(FrozenModel):
     """A response of the model as text. A completion has one for each invalid response and one for the valid one."""
 
     response: str = Field(description="the model's text, without its thinking")
@@ -164,7 +164,7 @@ class Completion(BaseModel, Generic[ResponseT]):
     value: ResponseT
     model: str
     usage: Usage
-    exchanges: tuple[Exchange, ...] = Field(min_length=1)
+    exchanges: tuple[ModelResponse, ...] = Field(min_length=1)
     key: str = Field(default="", description="key of the journal entry; empty without a journal")
     occurrence: int = Field(default=0, description="number among the equal requests of the run, from 0")
     replayed: bool = Field(default=False, description="answered by a journal, not by the model")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PACKAGES = ("api", "base", "candor_client", "ingest", "multi_agent", "vectorstore")
 SUBCLASSES_TORCH = ROOT / "vectorstore" / "embedding" / "openvino.py"  # imported when a model is loaded
 HEAVY = (
     "torch",
@@ -31,7 +32,7 @@ def test_imports_point_one_way() -> None:
     assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("package", ["api", "base", "ingest", "multi_agent", "vectorstore"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_is_in_an_import_cycle(package: str) -> None:
     """Includes imports under TYPE_CHECKING and inside functions."""
     files = {_module_name(path): path for path in (ROOT / package).rglob("*.py")}
@@ -60,7 +61,7 @@ def _imports_of(path: Path) -> set[str]:
 def test_heavy_libraries_are_not_imported_at_module_level(library: str) -> None:
     lines = [
         (path.relative_to(ROOT), line)
-        for package in ("api", "base", "ingest", "multi_agent", "vectorstore")
+        for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         if path != SUBCLASSES_TORCH
         for line in path.read_text(encoding="utf-8").splitlines()
@@ -91,7 +92,7 @@ def test_an_exception_in_a_thread_or_destructor_fails_its_test(pytestconfig: pyt
 def test_only_the_settings_read_the_environment() -> None:
     readers = [
         str(path.relative_to(ROOT))
-        for package in ("api", "base", "ingest", "multi_agent", "vectorstore")
+        for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         if "os.environ" in path.read_text(encoding="utf-8") or "getenv" in path.read_text(encoding="utf-8")
     ]

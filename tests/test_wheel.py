@@ -1,4 +1,4 @@
-"""Tests of the wheel: it contains every file of the packages, and works without the repository.
+"""Tests of the source distribution and its wheel: it has every file of the packages, and works without the repository.
 
 The wheel is installed into a new environment. This environment shares the libraries of the current one, because
 installing them takes minutes.
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,7 @@ from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("api", "base", "ingest", "multi_agent", "sample_docs", "vectorstore")
+PACKAGES = ("api", "base", "candor_client", "ingest", "multi_agent", "sample_docs", "vectorstore")
 NOT_PACKED = ("*.pyc", "__pycache__", "*.egg-info")
 STATUSES = ["answered", "answered", "insufficient"]  # of the questions of `candor demo`
 MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -38,15 +39,24 @@ def files_of(*packages: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from a copy, because setuptools writes files into the source folder."""
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A source distribution built from a copy, because setuptools writes files into the source folder."""
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("built")
     for package in PACKAGES:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns(*NOT_PACKED))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", built, source)
-    return next(built.glob("candor_documents-*.whl"))
+    (source / "tests").mkdir()
+    for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "constraints.txt", "tests/test_wheel.py"):
+        shutil.copy(ROOT / name, source / name)
+    code = f"from setuptools.build_meta import build_sdist; build_sdist({str(built)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=source, stdout=subprocess.PIPE, check=True)
+    return next(built.glob("candor_documents-*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path) -> Path:
+    """A wheel built from the source distribution."""
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", sdist.parent, sdist)
+    return next(sdist.parent.glob("candor_documents-*.whl"))
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +98,13 @@ def test_every_file_of_the_packages_is_in_the_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert names == files_of(*PACKAGES), "nothing is missing, and neither tests nor benchmarks are installed"
+
+
+def test_the_source_distribution_has_the_tested_versions_and_no_tests(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert "constraints.txt" in names
+    assert not [name for name in names if name.startswith("tests")]
 
 
 def test_packages_are_imported_from_the_wheel(installed: Path) -> None:

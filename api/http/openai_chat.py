@@ -29,7 +29,7 @@ _NO_ANSWER = "The documents do not contain a complete answer."
 _UNSUPPORTED_PARAMETERS = ("tools", "functions", "response_format", "audio", "logprobs", "web_search_options")
 
 
-class TextPart(BaseModel):
+class MessagePart(BaseModel):
     """A part of a message."""
 
     type: str
@@ -40,7 +40,7 @@ class ChatMessage(BaseModel):
     """A message of the conversation. Unknown fields are ignored."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[TextPart] | None = None
+    content: str | list[MessagePart] | None = None
 
     @property
     def text(self) -> str:

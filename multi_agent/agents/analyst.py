@@ -16,7 +16,7 @@ from multi_agent.prompts.show_passages import bullets, pick_evenly
 from multi_agent.records.sql import RecordDatabase, Result
 from multi_agent.records.table import ORIGIN, Column, RecordTable, build_table, current_records
 from multi_agent.values.context import Computation, ContextUpdate, ResearchContext
-from multi_agent.values.events import Computed
+from multi_agent.values.events import QueryRan
 from multi_agent.values.tasks import TaskData
 from vectorstore.models import Scalar
 
@@ -131,7 +131,7 @@ class Analyst:
             answer = str(refusal)
         count, error = (len(answer.rows), "") if isinstance(answer, Result) else (0, answer)
         seconds = time.monotonic() - started
-        await self._kit.publish(Computed(purpose=purpose, sql=sql, rows=count, seconds=seconds, error=error))
+        await self._kit.publish(QueryRan(purpose=purpose, sql=sql, rows=count, seconds=seconds, error=error))
         return answer
 
 

@@ -15,7 +15,7 @@ from multi_agent.records.catalogue import COLUMNS, DOCUMENTS, catalogue_columns
 from multi_agent.records.sql import RecordDatabase
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.values.context import Computation, ContextUpdate, ResearchContext
-from multi_agent.values.events import Computed
+from multi_agent.values.events import QueryRan
 from multi_agent.values.tasks import TaskData
 
 
@@ -80,7 +80,7 @@ class Catalogue:
         seconds = time.monotonic() - started
         lost = f", {len(unread):,} of them not read," if unread else ""
         source = f"the catalogue of {count(len(found), 'document')}{lost}{on_day(context)}"
-        await self._kit.publish(Computed(purpose=source, sql=sql, rows=len(result.rows), seconds=seconds))
+        await self._kit.publish(QueryRan(purpose=source, sql=sql, rows=len(result.rows), seconds=seconds))
         self._reasoning = f"Asked {source}: {count(result.total, 'row')}."
         rows = f" ({count(result.total, 'row')})" if result.total != 1 else ""
         return ContextUpdate(

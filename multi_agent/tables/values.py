@@ -174,7 +174,7 @@ class Table(FrozenModel):
         raise TableError(f"The table {self.name!r} has no column {name!r}. Columns: {known}.")
 
 
-class Row(FrozenModel):
+class TableRow(FrozenModel):
     """A document with its cells by column. Cells that were not read yet are missing."""
 
     document: str
@@ -200,7 +200,7 @@ class Grid(FrozenModel):
     """A table with its rows, in the order of the documents' names."""
 
     table: Table
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
     def sorted_by(self, name: str) -> Self:
         """Return the grid with its rows sorted by the values of a column; empty cells last. Raises TableError."""

@@ -234,7 +234,7 @@ class ResponseRepaired(FrozenModel):
     repairs: tuple[str, ...]
 
 
-class Computed(FrozenModel):
+class QueryRan(FrozenModel):
     """A query over the extracted records ran or was rejected."""
 
     type: Literal["computed"] = "computed"
@@ -334,7 +334,7 @@ Body = Annotated[
     | ClaimDrafted
     | DraftWithdrawn
     | ClaimChecked
-    | Computed
+    | QueryRan
     | ToolCalled
     | ToolReturned
     | ApprovalRequested

@@ -17,7 +17,7 @@ from api.services.tables.tables import FillProgress
 from base.counts import count
 from ingest.ledger.records import DocumentRecord
 from multi_agent.prompts.show_passages import show_location, show_pages
-from multi_agent.tables.values import Cell, CellStatus, Grid, Row
+from multi_agent.tables.values import Cell, CellStatus, Grid, TableRow
 from vectorstore.models import Hit
 
 _TIMES = ("modified", "read_at", "updated_at")
@@ -123,7 +123,7 @@ def show_grid(console: Console, grid: Grid, *, quotes: bool = False) -> None:
                 show_list(console, f"{row.name}, {name}: {cell.text or '-'}", [each for each in told if each])
 
 
-def _show(row: Row, column: str) -> str:
+def _show(row: TableRow, column: str) -> str:
     cell = row.cells.get(column)
     if cell is None:
         return "…"

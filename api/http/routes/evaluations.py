@@ -20,7 +20,7 @@ from api.jobs.handlers import EvaluationJobSpec
 from api.jobs.models import Job, JobKind
 from api.jobs.runner import free_job_id
 from api.services.evaluation.evaluations import rated_questions
-from api.services.reports.report import Format, Report, render_report, sort_figures
+from api.services.reports.report import Report, ReportFormat, render_report, sort_figures
 from base.models import FrozenModel
 from multi_agent.evaluation.metric import Figure, collect_figures, discover
 from multi_agent.evaluation.question_set import Question, QuestionSet, parse_questions, require_unique_ids
@@ -34,7 +34,7 @@ router = make_router(prefix="/v1/evaluations", tags=["evaluations"])
 EvaluationId = Annotated[
     str, Path(description="Id of the evaluation, or the beginning of the id.", examples=["eval_3f2a9c01"])
 ]
-_MEDIA = {Format.HTML: "text/html", Format.MARKDOWN: "text/markdown", Format.JSON: "application/json"}
+_MEDIA = {ReportFormat.HTML: "text/html", ReportFormat.MARKDOWN: "text/markdown", ReportFormat.JSON: "application/json"}
 
 
 class EvaluationRequest(FrozenModel):
@@ -169,7 +169,7 @@ def report(
     evaluation: Annotated[
         list[str], Query(description="Ids of one or more evaluations. All others are compared with the first.")
     ],
-    format: Annotated[Format, Query(description="html, md or json")] = Format.HTML,  # noqa: A002 - the public name
+    format: Annotated[ReportFormat, Query(description="html, md or json")] = ReportFormat.HTML,  # noqa: A002 - the public name
 ) -> Response:
     """Get a report as a file."""
     content = render_report(Report.create([candor.evaluations.find(each, caller) for each in evaluation]), format)

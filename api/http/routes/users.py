@@ -29,7 +29,7 @@ class Invitation(FrozenModel):
     link: str
 
 
-class GroupRights(FrozenModel):
+class GroupChange(FrozenModel):
     """The rights of a group."""
 
     rights: GrantedRights = Field(examples=[{"papers": "write"}])
@@ -70,7 +70,7 @@ def groups(candor: CandorDep, caller: Owner) -> list[Group]:
 
 
 @router.put("/groups/{group}", responses=problem_responses(422, 503))
-def set_group(candor: CandorDep, caller: Owner, group: GroupName, given: GroupRights) -> Group:
+def set_group(candor: CandorDep, caller: Owner, group: GroupName, given: GroupChange) -> Group:
     """Add a group, or replace its rights. The rights of its members change at once."""
     return candor.users.set_group(Group(name=group, rights=given.rights))
 

@@ -26,7 +26,7 @@ class TextPart(DocumentText):
     page_labels: PageLabels = Field(default_factory=dict)
 
 
-class Place(FrozenModel):
+class TextMatch(FrozenModel):
     """A match of a text in a document. Start and end are offsets in the parsed text."""
 
     start: int
@@ -42,7 +42,7 @@ class Places(FrozenModel):
     """The matches of a text in a document."""
 
     total: int = Field(description="Number of matches in the document.")
-    places: tuple[Place, ...]
+    places: tuple[TextMatch, ...]
 
 
 def text_part(text: DocumentText, start: int = 0, limit: int | None = None) -> TextPart:
@@ -100,10 +100,10 @@ def find_text(text: DocumentText, wanted: str, first: int, limit: int) -> Places
     return Places(total=len(found), places=tuple(places))
 
 
-def _place(text: DocumentText, span: tuple[int, int], page_starts: Sequence[int]) -> Place:
+def _place(text: DocumentText, span: tuple[int, int], page_starts: Sequence[int]) -> TextMatch:
     start, end = span
     page = _page_at(text.pages, page_starts, start)
-    return Place(
+    return TextMatch(
         start=start,
         end=end,
         page=page.number if page else None,

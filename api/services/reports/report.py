@@ -32,7 +32,7 @@ HEADLINES = (
 _NO_DECIMALS = 100  # values from here on are shown without decimals
 
 
-class Format(StrEnum):
+class ReportFormat(StrEnum):
     """The formats of a report."""
 
     HTML = "html"
@@ -123,9 +123,9 @@ def sort_figures(figures: Iterable[str]) -> tuple[str, ...]:
     return (*(name for name in HEADLINES if name in names), *sorted(names - set(HEADLINES)))
 
 
-def render_report(report: Report, form: Format) -> str:
+def render_report(report: Report, form: ReportFormat) -> str:
     """Return the report as text in this format."""
-    if form is Format.JSON:
+    if form is ReportFormat.JSON:
         return json.dumps(report.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
     return _render_template(report, form)
 
@@ -162,8 +162,8 @@ def _format_usage(usage: Usage) -> str:
     return f"{used}, cost {usage.cost:.4g}" if usage.cost else used
 
 
-def _render_template(report: Report, form: Format) -> str:
-    templates = environment("api.services.reports", html=form is Format.HTML)
+def _render_template(report: Report, form: ReportFormat) -> str:
+    templates = environment("api.services.reports", html=form is ReportFormat.HTML)
     templates.filters |= {
         "value": format_value,
         "interval": format_interval,
@@ -173,7 +173,7 @@ def _render_template(report: Report, form: Format) -> str:
         "spending": format_spending,
     }
     template = templates.get_template(f"report.{form.value}.jinja")
-    plots = {"figures": "", "places": "", "differences": []} if form is Format.MARKDOWN else _plots(report)
+    plots = {"figures": "", "places": "", "differences": []} if form is ReportFormat.MARKDOWN else _plots(report)
     return template.render(report=report, plots=plots, zip=zip)
 
 

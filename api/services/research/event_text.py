@@ -220,7 +220,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     ],
     events.ApprovalDecided: _approval_decided,
     events.Voted: vote_lines,
-    events.Computed: lambda body: [
+    events.QueryRan: lambda body: [
         f"computed {body.purpose}: {'refused' if body.error else count(body.rows, 'row')} in {body.seconds:.2f} s",
         body.sql,
         body.error,

@@ -9,7 +9,7 @@ from datetime import date
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from multi_agent.tables.values import Cell, Column, ColumnType, Grid, Row
+from multi_agent.tables.values import Cell, Column, ColumnType, Grid, TableRow
 from multi_agent.values.sources import readable
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def note(cell: Cell) -> str:
     return "\n".join(filter(None, (*cell.quotes, cell.confidence, cell.reason)))
 
 
-def _cells(grid: Grid, row: Row) -> Iterator[tuple[Column, Cell | None]]:
+def _cells(grid: Grid, row: TableRow) -> Iterator[tuple[Column, Cell | None]]:
     return ((column, row.cells.get(column.name)) for column in grid.table.columns)
 
 

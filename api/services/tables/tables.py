@@ -27,7 +27,7 @@ from multi_agent.storage.tables import OtherCalls
 from multi_agent.tables.reading import CellReader, OpenCells
 from multi_agent.tables.store import TableStore
 from multi_agent.tables.typed_values import read_value
-from multi_agent.tables.values import PERSON, Cell, CellStatus, Column, ColumnType, Grid, Row, Table
+from multi_agent.tables.values import PERSON, Cell, CellStatus, Column, ColumnType, Grid, Table, TableRow
 from vectorstore.models import names_in
 
 _SAMPLE = 3  # calls whose prompts are built for an estimate
@@ -126,7 +126,7 @@ class Tables:
         cells: dict[str, list[Cell]] = {}
         for cell in self.store.cells(table.name):
             cells.setdefault(cell.document, []).append(cell)
-        rows = (Row.of(entry, cells.get(entry.id, ())) for entry in self._documents(table))
+        rows = (TableRow.of(entry, cells.get(entry.id, ())) for entry in self._documents(table))
         return Grid(table=table, rows=tuple(rows))
 
     def set_cell(self, table: Table, document: str, column: str, text: str | None) -> Cell:
@@ -233,7 +233,7 @@ def _validated(given: dict[str, Any]) -> Table:
         raise UsageError(f"Invalid table: {fault_list(error)}.") from error
 
 
-def _find_row(grid: Grid, document: str) -> Row:
+def _find_row(grid: Grid, document: str) -> TableRow:
     """Return the row of a document by its name or id. Raises TableError."""
     for row in grid.rows:
         if document in (row.name, row.document):

@@ -24,7 +24,7 @@ from multi_agent.llm.responses.repair import Repaired, repair
 from multi_agent.llm.responses.schema import outline_of, schema_of
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.vision import Vision
-from multi_agent.model import LLM, Completion, Exchange, LLMRequest, Message, ResponseT, Usage
+from multi_agent.model import LLM, Completion, LLMRequest, Message, ModelResponse, ResponseT, Usage
 from multi_agent.prompt import Prompt
 
 _NAME = r"(?:[\w-]{1,20}:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|analysis|reflection|scratchpad)"
@@ -179,7 +179,7 @@ class _Conversation:
         self._on_text = request.on_text
         self._temperature = settings.sampling_temperature if request.varied else settings.temperature
         self._shortened = settings.response_retries == 0
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[ModelResponse] = []
         self.usage = Usage()
 
     async def create(self, *, messages: list[dict[str, Any]], **_: object) -> SimpleNamespace:
@@ -210,7 +210,7 @@ class _Conversation:
         stopped = reply.cut or ("it reached the output limit" if reply.truncated else "")
         accepted = (f"ended the response after the JSON object: {stopped}",) if stopped and repaired.valid else ()
         self.exchanges.append(
-            Exchange(
+            ModelResponse(
                 response=response,
                 thinking=thinking,
                 repairs=(*repaired.repairs, *accepted),

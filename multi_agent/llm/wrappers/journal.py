@@ -30,7 +30,7 @@ from multi_agent.errors import LLMError, RecordingMissing
 from multi_agent.llm.responses.schema import schema_of
 from multi_agent.llm.wrappers.requests import estimate_prompt
 from multi_agent.llm.wrappers.usage import BudgetUsage, Pace
-from multi_agent.model import LLM, Completion, Exchange, LLMRequest, LLMWrapper, Message, ResponseT, Usage
+from multi_agent.model import LLM, Completion, LLMRequest, LLMWrapper, Message, ModelResponse, ResponseT, Usage
 from multi_agent.settings.research import Budget
 from multi_agent.values.bus import Publish
 from multi_agent.values.events import Body, ModelCalled, ModelFailed, ResponseRepaired
@@ -49,7 +49,7 @@ class JournalEntry(FrozenModel):
     messages: tuple[Message, ...]
     response_model: str = Field(description="name of the response type")
     value: JsonValue = Field(description="the accepted response")
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[ModelResponse, ...]
     usage: Usage
     recorded_at: AwareDatetime
 

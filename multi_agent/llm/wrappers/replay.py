@@ -19,7 +19,7 @@ from base.models import FrozenModel
 from multi_agent.errors import BudgetReached, LLMError, RecordingMissing, StepError
 from multi_agent.llm.wrappers.journal import CLAIM_CHECK, JournalEntry, completion_of, request_key
 from multi_agent.llm.wrappers.usage import BUDGET_REACHED
-from multi_agent.model import LLM, Completion, Exchange, LLMRequest, Message, ResponseT
+from multi_agent.model import LLM, Completion, LLMRequest, Message, ModelResponse, ResponseT
 from multi_agent.values.events import Event, ModelAsked, ModelCalled, ModelFailed, RunFinished, StepFailed
 
 
@@ -127,7 +127,7 @@ def _error_of(failed: ModelFailed) -> LLMError:
     kind = next((each for each in _kinds(LLMError) if each.__name__ == failed.error_type), LLMError)
     error = kind(failed.error)
     error.usage = failed.usage
-    error.exchanges = tuple(Exchange(response="", fault=fault) for fault in failed.faults)
+    error.exchanges = tuple(ModelResponse(response="", fault=fault) for fault in failed.faults)
     return error
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,6 +63,18 @@ def test_every_operation_is_described_with_examples(operation: dict[str, Any]) -
             [content] = response["content"].values()
             assert _with_model(content["schema"])
             assert "example" in content or status == "503", "readiness tells itself what is missing"
+
+
+def test_every_reference_leads_to_a_schema_whose_title_no_other_has() -> None:
+    """Generators of clients name classes by the titles, and drop what they cannot resolve."""
+    schemas = DESCRIPTION["components"]["schemas"]
+    references = set(re.findall(r'"\$ref": "([^"]*)"', json.dumps(DESCRIPTION)))
+    assert references == {f"#/components/schemas/{name}" for name in schemas}
+    titles = sorted(schema["title"] for schema in schemas.values() if "title" in schema)
+    assert titles == sorted(set(titles))
+    fields = ((name, *field) for name, schema in schemas.items() for field in schema.get("properties", {}).items())
+    unnamed = {f"{name}{field.title()}" for name, field, value in fields if value.get("type") == "object"}
+    assert not unnamed & schemas.keys(), "generators name the class of an object without a name after its field"
 
 
 def test_an_exported_answer_is_described_as_an_object_in_json_only() -> None:

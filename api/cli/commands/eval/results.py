@@ -110,14 +110,14 @@ def report(
 
     Example: candor eval report eval_3f2a eval_9c01 -o report.html
     """
-    from api.services.reports.report import Format, Report, render_report
+    from api.services.reports.report import Report, ReportFormat, render_report
 
     form = output.suffix.removeprefix(".")
-    if form not in list(Format):
-        raise UsageError(f"A report must be a .{', .'.join(Format)} file, not {str(output)!r}.")
+    if form not in list(ReportFormat):
+        raise UsageError(f"A report must be a .{', .'.join(ReportFormat)} file, not {str(output)!r}.")
     store = make_candor(home).evaluations.store
     text = render_report(
-        Report.create([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer), Format(form)
+        Report.create([store.get(each) for each in evaluations], by_tag=by_tag, viewer=viewer), ReportFormat(form)
     )
     write_file(output, text)
     print_written(output, f"Wrote {output}.", as_json)

@@ -12,7 +12,7 @@ from api.http.deps import CandorDep, CurrentCaller, PartsDep
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
-from api.http.routes.documents.documents import FoundPassage, ReadableDocument, respond
+from api.http.routes.documents.documents import ReadableDocument, ScoredPassage, respond
 from api.services.documents.contents import Places, TextPart, find_text, page_text, passages, text_part
 from api.services.documents.differences import Differences
 from api.services.documents.search import search_document
@@ -67,7 +67,7 @@ def find(
     return find_text(candor.documents.text(document), text, first, limit)
 
 
-@router.get("/{document}/search", response_model=list[FoundPassage], responses=problem_responses(404, 409, 422, 503))
+@router.get("/{document}/search", response_model=list[ScoredPassage], responses=problem_responses(404, 409, 422, 503))
 def search(
     parts: PartsDep,
     document: ReadableDocument,

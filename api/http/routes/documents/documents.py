@@ -96,7 +96,7 @@ class TagChange(FrozenModel):
     remove: tuple[str, ...] = Field(default=(), max_length=100)
 
 
-class FoundPassage(Chunk):
+class ScoredPassage(Chunk):
     """A passage with its score, and why it was found. Scores of different searches cannot be compared."""
 
     score: float
@@ -113,7 +113,7 @@ class FoundPassage(Chunk):
 
 
 NOTE_HEADER = "Candor-Note"
-_FOUND = TypeAdapter(list[FoundPassage])
+_FOUND = TypeAdapter(list[ScoredPassage])
 
 
 class Removed(FrozenModel):
@@ -201,12 +201,12 @@ def remove(candor: CandorDep, parts: PartsDep, document: WritableDocument) -> Re
 
 def respond(hits: Sequence[Hit], note: str = "") -> Response:
     """Return the hits as JSON. FastAPI would validate them again, in another thread."""
-    passages = [FoundPassage.model_construct(**dict(hit) | dict(hit.chunk)) for hit in hits]
+    passages = [ScoredPassage.model_construct(**dict(hit) | dict(hit.chunk)) for hit in hits]
     headers = {NOTE_HEADER: note.encode("ascii", "replace").decode()} if note else {}
     return Response(_FOUND.dump_json(passages), media_type="application/json", headers=headers)
 
 
-@router.post("/search", response_model=list[FoundPassage], responses=problem_responses(404, 409, 422, 503))
+@router.post("/search", response_model=list[ScoredPassage], responses=problem_responses(404, 409, 422, 503))
 def search(
     candor: CandorDep,
     parts: PartsDep,

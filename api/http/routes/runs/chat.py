@@ -82,8 +82,11 @@ def _error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     responses = problem_responses(403)
     for status in statuses:
         body = _error_body(status, "What happened, to what, and what to do.")
-        content = {"application/json": {"schema": ChatError.model_json_schema(), "example": body.model_dump()}}
-        responses[status] = {"description": f"{body.error.type}, in the format of OpenAI's API.", "content": content}
+        responses[status] = {
+            "model": ChatError,
+            "description": f"{body.error.type}, in the format of OpenAI's API.",
+            "content": {"application/json": {"example": body.model_dump()}},
+        }
     return responses
 
 

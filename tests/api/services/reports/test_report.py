@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from api.services.reports.report import Format, Report, render_report
+from api.services.reports.report import Report, ReportFormat, render_report
 from multi_agent.evaluation.case import Place
 from multi_agent.evaluation.errors import EvaluationError
 from multi_agent.evaluation.question_set import Question
@@ -50,7 +50,7 @@ def report() -> Report:
 
 
 def test_the_page_has_figures_changes_and_questions(report: Report) -> None:
-    page = render_report(report, Format.HTML)
+    page = render_report(report, ReportFormat.HTML)
     assert "after minus before" in page
     assert "+0.500" in page
     assert page.count("<details") == 4
@@ -62,7 +62,7 @@ def test_the_page_has_figures_changes_and_questions(report: Report) -> None:
 def test_html_in_answers_is_escaped(report: Report, tmp_path: Path, chromium: str) -> None:
     """In a browser, no script runs and nothing is loaded."""
     path = tmp_path / "report.html"
-    path.write_text(render_report(report, Format.HTML), encoding="utf-8")
+    path.write_text(render_report(report, ReportFormat.HTML), encoding="utf-8")
     assert "<script" not in path.read_text(encoding="utf-8")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
@@ -78,7 +78,7 @@ def test_html_in_answers_is_escaped(report: Report, tmp_path: Path, chromium: st
 
 
 def test_pipes_in_answers_do_not_break_markdown_tables(report: Report) -> None:
-    text = render_report(report, Format.MARKDOWN)
+    text = render_report(report, ReportFormat.MARKDOWN)
     tables = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.endswith("|") for line in tables)
     assert re.search(r"^\| correct \| 0\.500 \(.*; 4\) \| 1\.000 \(.*; 4\) \|$", text, re.MULTILINE)
@@ -86,7 +86,7 @@ def test_pipes_in_answers_do_not_break_markdown_tables(report: Report) -> None:
 
 
 def test_json_contains_the_whole_report(report: Report) -> None:
-    assert Report.model_validate(json.loads(render_report(report, Format.JSON))) == report
+    assert Report.model_validate(json.loads(render_report(report, ReportFormat.JSON))) == report
 
 
 def test_different_question_sets_are_not_compared() -> None:
@@ -102,7 +102,7 @@ def test_missing_figures_are_not_plotted() -> None:
     calls = alone.model_copy(
         update={"rows": (row.model_copy(update={"figures": {"model_calls": 2.0}, "place": None}),)}
     )
-    page = render_report(Report.create([calls, calls]), Format.HTML)
+    page = render_report(Report.create([calls, calls]), ReportFormat.HTML)
     assert "<svg" not in page
     assert "Where answers went wrong" not in page
     assert "–; 1" in page

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal, RunCalls, RunLLM, request_key
 from multi_agent.llm.wrappers.replay import ReplayingLLM
 from multi_agent.llm.wrappers.usage import ResponseFaults, count_faults
-from multi_agent.model import Exchange, Message, Usage
+from multi_agent.model import Message, ModelResponse, Usage
 from multi_agent.values.bus import ALL, MessageBus
 from multi_agent.values.events import Body, Event, ModelCalled, ModelFailed, ResponseRepaired, RunResumed
 
@@ -46,8 +46,8 @@ async def test_repairs_are_published_before_the_call() -> None:
         response_model="City",
         value={"name": "Graz"},
         exchanges=(
-            Exchange(response="Graz", fault="no JSON"),
-            Exchange(response='{"name": "Graz"},', repairs=REPAIRED.repairs),
+            ModelResponse(response="Graz", fault="no JSON"),
+            ModelResponse(response='{"name": "Graz"},', repairs=REPAIRED.repairs),
         ),
         usage=Usage(),
         recorded_at=datetime.now(UTC),

@@ -1,0 +1,161 @@
+"""The client of Candor's REST API. `make client` writes ``client.py``, the same to call, from this file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Self, TypeAlias, Unpack
+
+import httpx
+
+from candor_client.answer import Answer
+from candor_client.errors import JobFailed, checked, parsed, reaching
+from candor_client.models import CollectionInfo, DescribedEvent, DocumentRecord, Grid, Job, ScoredPassage
+from candor_client.options import Column, FillRequest, PlannedSection, ResearchRequest, SearchRequest, TableRequest
+from candor_client.wire import EndedRun, Events, path_of, upload
+
+Names: TypeAlias = str | Sequence[str] | None  # a collection, several, or "*" for all; the only one needs no name
+
+
+class AsyncRun(Events):
+    """Iterate over the events of a run as they happen. ``answer`` waits for its end."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__(response)
+        self._following = self._follow(response)
+
+    def __aiter__(self) -> AsyncIterator[DescribedEvent]:
+        return self._following
+
+    async def _follow(self, response: httpx.Response) -> AsyncIterator[DescribedEvent]:
+        with reaching(response.url):
+            async for data in response.aiter_bytes():
+                for event in self._feed(data):
+                    yield event
+
+    async def answer(self) -> Answer:
+        """Return the answer when it is there. Raises RunFailed, and Unreachable if the stream ends before."""
+        async for _ in self:
+            pass
+        return self._result()
+
+
+class AsyncCandor:
+    """A connection to ``candor serve``. ``options`` are those of ``httpx.AsyncClient``. Raises CandorError."""
+
+    def __init__(self, url: str = "http://127.0.0.1:8484", key: str | None = None, **options: Any) -> None:
+        self._http = httpx.AsyncClient(**{"base_url": url, "timeout": 60.0, **options})  # streams send every 15 s
+        if key:
+            self._http.headers["Authorization"] = f"Bearer {key}"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def collections(self) -> list[CollectionInfo]:
+        """Return the collections that the key may read."""
+        return parsed(list[CollectionInfo], await self._send("GET", path_of("collections")))
+
+    async def documents(self, collection: str | None = None, after: str = "") -> list[DocumentRecord]:
+        """Return the documents of a collection with their states, 100,000 at most, ``after`` the id of another."""
+        asked = {"limit": 100_000, "after": after} | ({"collection": collection} if collection else {})
+        return parsed(list[DocumentRecord], await self._send("GET", path_of("documents"), params=asked))
+
+    async def ingest(self, *paths: Path | str, collection: str, tags: Sequence[str] = ()) -> Job:
+        """Upload files, and folders without hidden files and links, and wait until they are read. Raises JobFailed.
+
+        ``result`` of the job counts the files, and lists those that cannot be read under ``failed``.
+        """
+        path, tagged = path_of("collections", collection, "documents"), {"tags": list(tags)}
+        return await self._job(await self._send("POST", path, files=list(upload(paths)), params=tagged))
+
+    async def search(
+        self, query: str, collection: Names = None, **options: Unpack[SearchRequest]
+    ) -> list[ScoredPassage]:
+        """Return the best passages, best first, without a language model."""
+        asked = {"query": query, "collection": collection, **options}
+        return parsed(list[ScoredPassage], await self._send("POST", path_of("search"), json=asked))
+
+    async def ask(self, question: str, collection: Names = None, **options: Unpack[ResearchRequest]) -> Answer:
+        """Research a question and return the answer with its quotes. Raises RunFailed.
+
+        A question that the documents do not answer is no error: its answer has the status ``insufficient``.
+        """
+        async with self.stream(question, collection, **options) as run:
+            return await run.answer()
+
+    @asynccontextmanager
+    async def stream(
+        self, question: str, collection: Names = None, **options: Unpack[ResearchRequest]
+    ) -> AsyncIterator[AsyncRun]:
+        """Research a question and follow its run, which goes on if the connection is closed.
+
+        async with candor.stream("Which of these pumps works below -20 °C?") as run:
+            async for event in run:
+                print(event.title)
+            print(await run.answer())
+        """
+        asked = {"question": question, "collection": collection, "stream": True, **options}
+        request = self._http.build_request("POST", path_of("research"), json=asked)
+        with reaching(request.url):
+            response = await self._http.send(request, stream=True)
+        try:
+            if response.is_error:
+                await response.aread()
+            yield AsyncRun(checked(response))
+        finally:
+            await response.aclose()
+
+    async def report(
+        self, question: str, collection: Names = None, sections: Sequence[PlannedSection] = (),
+        **options: Unpack[ResearchRequest],
+    ) -> Answer:  # fmt: skip
+        """Research a question in sections. Without ``sections``, the model proposes them."""
+        asked: ResearchRequest = {**options, "report": {**(options.get("report") or {}), "sections": list(sections)}}
+        return await self.ask(question, collection, **asked)
+
+    async def answer(self, run_id: str) -> Answer | None:
+        """Return the answer of a run. None while it is active."""
+        return parsed(EndedRun, await self._send("GET", path_of("runs", run_id))).answer
+
+    async def make_table(
+        self, name: str, columns: Sequence[Column], collection: Names = None, **options: Unpack[TableRequest]
+    ) -> Grid:
+        """Ask the same questions of each document: create a table, fill it, and return it."""
+        asked = {"name": name, "columns": list(columns), "collection": collection, **options}
+        await self._send("POST", path_of("tables"), json=asked)
+        return await self.fill_table(name)
+
+    async def fill_table(self, name: str, **options: Unpack[FillRequest]) -> Grid:
+        """Fill the open cells of a table: of new and changed documents, and those that failed. Raises JobFailed."""
+        await self._job(await self._send("POST", path_of("tables", name, "fill"), json=options))
+        return await self.table(name)
+
+    async def table(self, name: str) -> Grid:
+        """Return a table with its filled cells."""
+        return parsed(Grid, await self._send("GET", path_of("tables", name)))
+
+    async def _job(self, data: bytes) -> Job:
+        """Wait until a job has ended, and return it. Raises JobFailed."""
+        job, pause = parsed(Job, data), 0.1
+        while job.status in ("waiting", "running"):
+            await asyncio.sleep(pause)
+            pause = min(2.0, 1.5 * pause)
+            job = parsed(Job, await self._send("GET", path_of("jobs", job.id)))
+        if job.status != "done":
+            raise JobFailed(job)
+        return job
+
+    async def _send(self, method: str, path: str, **options: Any) -> bytes:
+        request = self._http.build_request(method, path, **options)
+        with reaching(request.url):
+            response = await self._http.send(request)
+        return checked(response).content
