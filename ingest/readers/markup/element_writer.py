@@ -7,8 +7,10 @@ text are fields, written with their names. Element names count only where vocabu
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from itertools import repeat
+from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ingest.readers.markup.page_form import show_form
@@ -19,35 +21,19 @@ from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.numerals import format_count
 from ingest.readers.shared.ooxml import attribute, local_name, number
 
+_NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_COUNTS: dict[str, str] = _NAMES["counts"]
+_IGNORED, _ONE_LINE, _PHRASES = (frozenset(_NAMES[each].split()) for each in ("ignored", "one_line", "phrases"))
 TITLES = {"title", "article-title", "invention-title", "title-of-invention", "heading", "head"}
 _LISTS = {"ul", "ol", "list", "itemizedlist", "orderedlist", "ref-list", "claims"}
 _ITEMS = {"li", "list-item", "listitem", "ref", "claim"}
 _ORDERED = {"ol", "orderedlist"}
 _ROWS = {"tr", "row"}
 _CELLS = {"td", "th", "entry"}
-_COUNTS = {
-    "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "lower-alpha": "lowerLetter",
-    "lower-latin": "lowerLetter", "upper-alpha": "upperLetter", "upper-latin": "upperLetter",
-    "lower-roman": "lowerRoman", "upper-roman": "upperRoman", "decimal-leading-zero": "decimalZero",
-}  # fmt: skip
 _LIST_STYLE = re.compile(
     r"list-style(?:-type)?\s*:[^;]*?\b((?:lower|upper)-(?:alpha|latin|roman)|decimal-leading-zero)"
 )
 _VERBATIM = {"pre", "preformat", "programlisting", "screen"}
-_IGNORED = {
-    "script", "style", "noscript", "template", "graphic", "processing-meta", "colspec", "journal-id", "subj-group",
-    "object-id", "contrib-id", "institution-id", "counts", "rt", "rp", "rtc",
-}  # fmt: skip
-_ONE_LINE = {
-    "name", "string-name", "contrib", "person-group", "element-citation", "mixed-citation", "nlm-citation", "citation",
-    "aff", "date", "pub-date", "address", "label", "addressbook", "figref", "claim-text", "claim-ref", "name-1", "math",
-}  # fmt: skip
-"""Elements whose children are the words of one line, although no text is between them."""
-_PHRASES = {
-    "a", "abbr", "b", "bdi", "bdo", "big", "bold", "br", "cite", "code", "del", "em", "ext-link", "font", "i", "img",
-    "ins", "italic", "kbd", "mark", "named-content", "q", "rb", "ruby", "s", "samp", "sc", "small", "span", "strike",
-    "strikethrough", "strong", "sub", "subscript", "sup", "superscript", "tt", "u", "underline", "uri", "var", "xref",
-}  # fmt: skip
 _PARAGRAPHS = {"p", "para", "paragraph", "div", "section", "blockquote", "table", *_LISTS, *_VERBATIM}
 _HEADED = {"details", "summary", "fieldset", "legend", "figcaption"}
 """Elements with a title, and their titles, which are no part of the sentence after them."""
