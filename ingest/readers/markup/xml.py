@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EmptyImage
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.data.value_writer import ENCODED_WARNING, is_encoded, write_values
-from ingest.readers.markup.attributes import as_record, has_data, write_diagrams, write_outline
+from ingest.readers.markup.attributes import FORMS, as_record, has_data, show_attributes, write_diagrams, write_outline
 from ingest.readers.markup.element_writer import TITLES, ElementWriter, element_name, words
 from ingest.readers.markup.notes import write_notes
 from ingest.readers.markup.tree import xml_tree
@@ -16,6 +17,9 @@ from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.sheets.xml_2003 import NAMESPACE, write_workbook
 from ingest.readers.subtitles import write_timed_text
 from vectorstore.models import Scalar
+
+_VOCABULARY = re.compile(rb"<!DOCTYPE|\sxmlns(?!:xsi)[:=]")
+"""A document type or a namespace: the document has a published vocabulary."""
 
 
 def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
@@ -25,7 +29,7 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         write_workbook(root, into)
         return {}
     try:
-        _write(root, into)
+        _write(root, into, is_published=_VOCABULARY.search(request.data.replace(b"\0", b"")) is not None)
     except ValueError as error:
         raise CorruptDocument(f"{request.path} cannot be read: {error}. Export or download it again.") from error
     if into.is_empty and request.mime_type.startswith("image/"):
@@ -33,8 +37,8 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     return dict(_properties(root))
 
 
-def _write(root: Element, into: DocumentBuilder) -> None:
-    """Write a document of any vocabulary. Some keep their text in attributes."""
+def _write(root: Element, into: DocumentBuilder, *, is_published: bool) -> None:
+    """Write a document of any vocabulary. Some keep their text in attributes. Those of published ones describe form."""
     name = element_name(root)
     if name not in ("en-export", "mxfile") and (encoded := sum(map(_leave_out_encoded, root.iter()))):
         into.warn(ENCODED_WARNING.format(encoded))
@@ -49,6 +53,8 @@ def _write(root: Element, into: DocumentBuilder) -> None:
     elif has_data(root):
         write_values([as_record(root)], into)
     else:
+        if not is_published and name not in FORMS:
+            show_attributes(root)
         ElementWriter(into).write(root, depth=0)
 
 
@@ -75,7 +81,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=9,
+    version=10,
     read=read_xml,
     mime_types=("application/xml", "application/xml+opml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )
