@@ -21,9 +21,7 @@ def read_iwork(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]
     try:
         with zipfile.ZipFile(io.BytesIO(request.data)) as package:
             if any(name.endswith(_PASSWORD) for name in package.namelist()):
-                raise EncryptedDocument(
-                    f"{request.path} is encrypted. Save a copy without its password and ingest that."
-                )
+                raise EncryptedDocument(f"{request.path} has a password. Ingest a copy without its password.")
             preview = package.read("QuickLook/Preview.pdf")
     except (KeyError, zipfile.BadZipFile) as error:
         raise UnsupportedFormat(

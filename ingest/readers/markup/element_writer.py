@@ -259,8 +259,8 @@ def _formed(element: Element, name: str, text: str) -> str:
     is_raised = len(element) == 1 and element_name(element[0]) in _RAISED and _leads_to_note(element)
     if name == "a" and (_is_note_mark(element) or is_raised):
         return note_mark("".join(element.itertext()))
-    if name in ("a", "ext-link", "ulink") and not _leads_to_note(element):
-        return linked(text, element.get("href", "") or element.get("url", "") or attribute(element, "href"))
+    if name in ("a", "ext-link", "link", "ulink") and not _leads_to_note(element):
+        return linked(text, _address(element))
     return text
 
 
@@ -268,12 +268,17 @@ def _leads_to_note(element: Element) -> bool:
     """Return whether an element is a link to a note or a reference of the same document."""
     if element_name(element) == "xref":
         return True
-    return element_name(element) == "a" and (_is_note_mark(element) or element.get("href", "").startswith("#"))
+    return element_name(element) == "a" and (_is_note_mark(element) or _address(element).startswith("#"))
+
+
+def _address(link: Element) -> str:
+    return link.get("href") or link.get("url") or attribute(link, "href")
 
 
 def _is_note_mark(link: Element) -> bool:
-    """Return whether a book or page marks a link as the mark of a note (EPUB 3, ARIA)."""
-    return "noteref" in f"{link.get('role', '')} {link.get('epub:type', '')} {attribute(link, 'type')}"
+    """Return whether a book or page marks a link as the mark of a note (EPUB 3, ARIA, FictionBook)."""
+    kind = f"{link.get('role', '')} {link.get('epub:type', '')} {attribute(link, 'type')}"
+    return "noteref" in kind or kind.strip() == "note"
 
 
 def _fraction(*parts: str) -> str:

@@ -22,6 +22,11 @@ _VOCABULARY = re.compile(rb"<!DOCTYPE|\sxmlns(?!:xsi)[:=]")
 """A document type or a namespace: the document has a published vocabulary."""
 
 
+_PROSE = ("application/docbook+xml", "application/x-fictionbook+xml", "application/x-jats+xml")
+_CAPTIONED = {"table", "figure", "example"}
+_FICTION_BOOK = {"v": "p", "text-author": "p", "subtitle": "h4", "book-title": "title", "binary": "graphic"}
+
+
 def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the document's blocks to the builder; return its title and authors, if it has elements for them."""
     root = xml_tree(request.data, request.path, into.warn)
@@ -29,7 +34,7 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         write_workbook(root, into)
         return {}
     try:
-        _write(root, into, is_published=_VOCABULARY.search(request.data.replace(b"\0", b"")) is not None)
+        _write(root, request, into)
     except ValueError as error:
         raise CorruptDocument(f"{request.path} cannot be read: {error}. Export or download it again.") from error
     if into.is_empty and request.mime_type.startswith("image/"):
@@ -37,7 +42,7 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     return dict(_properties(root))
 
 
-def _write(root: Element, into: DocumentBuilder, *, is_published: bool) -> None:
+def _write(root: Element, request: ReadRequest, into: DocumentBuilder) -> None:
     """Write a document of any vocabulary. Some keep their text in attributes. Those of published ones describe form."""
     name = element_name(root)
     if name not in ("en-export", "mxfile") and (encoded := sum(map(_leave_out_encoded, root.iter()))):
@@ -50,12 +55,23 @@ def _write(root: Element, into: DocumentBuilder, *, is_published: bool) -> None:
         write_notes(root, into)
     elif name == "tt":
         write_timed_text(root, into)
-    elif has_data(root):
+    elif request.mime_type not in _PROSE and has_data(root):
         write_values([as_record(root)], into)
     else:
-        if not is_published and name not in FORMS:
+        if name not in FORMS and not _VOCABULARY.search(request.data.replace(b"\0", b"")):
             show_attributes(root)
+        _name_as_html(root)
         ElementWriter(into).write(root, depth=0)
+
+
+def _name_as_html(root: Element) -> None:
+    """Give elements of books the names that they have in HTML, and titles of tables and figures those of captions."""
+    for element in root.iter():
+        name = element_name(element)
+        if element_name(root) == "fictionbook":
+            element.tag = _FICTION_BOOK.get(name, element.tag)
+        if name in _CAPTIONED and (title := element.find("{*}title")) is not None:
+            title.tag = "caption" if name == "table" else "p"
 
 
 def _leave_out_encoded(element: Element) -> int:
