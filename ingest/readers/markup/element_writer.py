@@ -278,7 +278,7 @@ def _address(link: Element) -> str:
 def _is_note_mark(link: Element) -> bool:
     """Return whether a book or page marks a link as the mark of a note (EPUB 3, ARIA, FictionBook)."""
     kind = f"{link.get('role', '')} {link.get('epub:type', '')} {attribute(link, 'type')}"
-    return "noteref" in kind or kind.strip() == "note"
+    return "noteref" in kind or link.get("type") == "note"
 
 
 def _fraction(*parts: str) -> str:

@@ -45,7 +45,7 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
 def _write(root: Element, request: ReadRequest, into: DocumentBuilder) -> None:
     """Write a document of any vocabulary. Some keep their text in attributes. Those of published ones describe form."""
     name = element_name(root)
-    if name not in ("en-export", "mxfile") and (encoded := sum(map(_leave_out_encoded, root.iter()))):
+    if name not in ("en-export", "fictionbook", "mxfile") and (encoded := sum(map(_leave_out_encoded, root.iter()))):
         into.warn(ENCODED_WARNING.format(encoded))
     if name == "opml" or (name == "map" and root.find("node") is not None):
         write_outline(root, into)
