@@ -4,6 +4,7 @@
     python -m benchmarks.formats --data DATA/formats --beside           and the defaults of kreuzberg and unstructured
     python -m benchmarks.formats --data DATA/formats --files --only docx    a line per file, for one format
     python -m benchmarks.formats --data DATA/formats --parser kreuzberg     reading speed of another parser
+    python -m benchmarks.formats --speed            kB a CPU second of markup and references, beside kreuzberg
 
 Texts are compared with references in Markdown, in lower case, without markup, link targets and pictures. The references
 flatten raised, lowered and struck text, so the marks that Candor writes for it are left out:
@@ -22,6 +23,7 @@ import argparse
 import html
 import json
 import re
+import resource
 import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -51,6 +53,10 @@ _WORD = re.compile(r"\w+")
 _MARKS = re.compile(r"[\\*_`#>~]+")
 _TABLE_ROW = re.compile(r"^\s*\|(.*)\|\s*$")
 _TABLE_RULE = re.compile(r"^[\s|:-]+$")
+
+SAMPLES = Path(__file__).parents[1] / "tests" / "ingest" / "features"
+REPEATABLE = (".bib", ".ris", ".nbib", ".rst", ".org", ".md")
+SPEED_READERS, SPEED_BYTES = ("candor", "kreuzberg"), 200_000
 
 Pair = tuple[str, str]
 
@@ -90,6 +96,9 @@ class Score:
 def main() -> None:
     """Read every file with every chosen parser and print the table."""
     arguments = _arguments()
+    if arguments.speed:
+        _print_speed()
+        return
     wanted = [one for one in _expectations(arguments.data) if not arguments.only or one.format in arguments.only]
     names = ["candor", *(["kreuzberg", "unstructured"] if arguments.beside else [])]
     if arguments.parser != "candor":
@@ -104,7 +113,11 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=DATA_HELP, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="folder of the set")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--data", type=Path, help="folder of the set")
+    source.add_argument(
+        "--speed", action="store_true", help="measure reading speed, with long files made of the samples"
+    )
     parser.add_argument("--only", nargs="*", help="only these formats, by file suffix")
     parser.add_argument("--parser", default="candor", choices=sorted(READERS), help="parser to measure")
     parser.add_argument("--beside", action="store_true", help="measure kreuzberg's and unstructured's defaults too")
@@ -193,6 +206,17 @@ def _read(name: str, path: Path) -> Outcome:
         return Outcome(None, time.perf_counter() - started, f"{type(error).__name__}: {error}")
     seconds = time.perf_counter() - started
     return Outcome(text, seconds) if text.strip() else Outcome(None, seconds, "no text")
+
+
+def _cpu_seconds(name: str, path: Path) -> float:
+    """Return the CPU time of this process and of the programs that it ran, which other work does not change much."""
+    before = _used_seconds()
+    READERS[name](path)
+    return _used_seconds() - before
+
+
+def _used_seconds() -> float:
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 # Measuring
@@ -288,6 +312,20 @@ def _neighbours(tables: Iterable[list[list[str]]]) -> Iterator[Pair]:
 
 
 # Printing
+
+
+def _print_speed() -> None:
+    """Print kB per second of CPU time, over a file of 200 kB that repeats the sample of a format. Best of three."""
+    print(f"{'format':<10}" + "".join(f"{name + ' kB/s':>20}" for name in SPEED_READERS))
+    with TemporaryDirectory() as folder, _pool() as pool:
+        for sample in sorted(each for each in SAMPLES.iterdir() if each.suffix in REPEATABLE):
+            path = Path(folder, sample.name)
+            path.write_text(f"{sample.read_text('utf-8').strip()}\n\n" * (SPEED_BYTES // sample.stat().st_size))
+            line = f"{sample.suffix:<10}"
+            for name in SPEED_READERS:
+                best = min(pool.submit(_cpu_seconds, name, path).result() for _ in range(3))
+                line += f"{path.stat().st_size / 1000 / best:>20,.0f}"
+            print(line)
 
 
 def _print_files(scores: Iterable[Score]) -> None:

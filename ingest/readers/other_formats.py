@@ -80,8 +80,6 @@ class _NodeWriter:
                 self._write_paragraph(content.get("text", ""))
             case "formula" | "footnote" | "definition_item" | "citation":
                 self._into.prose(content.get("text", ""))
-            case _:
-                pass
 
     def _inside_list(self, node: Node) -> bool:
         parent = node.get("parent")
@@ -113,12 +111,6 @@ READER = Reader(
     name="other_formats",
     version=1,
     read=read_other_format,
-    mime_types=(
-        "*",
-        "image/*+json",  # vector images are text
-        "application/docbook+xml",
-        "application/x-fictionbook+xml",
-        "application/x-jats+xml",
-    ),
+    mime_types=("*", "image/*+json"),  # vector images are text
     library=LIBRARY,
 )

@@ -22,29 +22,15 @@ from vectorstore.models import Scalar
 _FIELD = re.compile(r"(?=.{4}-)(?P<tag>[A-Z][A-Z0-9]{1,3}) {0,2}-(?: |$)(?P<value>.*)")
 _FIRST = {"TY", "PMID"}
 _TITLES = ("TI", "T1", "BTI", "CTI", "TT", "ST")
-_LABELS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_TABLES: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _BIBTEX = "application/x-bibtex"
-_ACCENT = r"\\([\"'`^~=.]|[uvHcdbkr](?![A-Za-z]))\s*"
-_TEX = {
-    rf"{_ACCENT}(?:\{{\\([ij])\s*\}}|\\([ij])(?![A-Za-z])\s?)": r"\\\1{\2\3}",
-    r"\\(?:emph|enquote|mbox|nocase|text(?:bf|it|md|rm|sc|sf|sl|tt|up)|url)\s*\{([^{}]*)\}": r"\1",
-    r"\\href\s*\{([^{}]*)\}\s*\{([^{}]*)\}": r"\2 (\1)",
-    r"\{\\(?:bf|em|it|rm|sc|sf|sl|tt)(?![A-Za-z])\s*": "{",
-    r"(?:\$\^|\\textsuperscript)\s*\{?(\w+)\}?\$?": r"^\1",
-    r"(?:\$_|\\textsubscript)\s*\{?(\w+)\}?\$?": r"_\1",
-    r"\\(?:[, ;:]|quad(?![A-Za-z]))|(?<=[\w.])~(?=[\w$\\{])": " ",
-    "``": "“",
-    "''": "”",
-    r"\\(?:ldots|dots)(?![A-Za-z])(?:\{\})?": "…",
-}
-"""Commands of TeX that kreuzberg keeps or misreads, and what it reads instead."""
 
 
 def read_references(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the records to the builder. A file without one is read as text."""
     text = decode(request.data, request.path, into.warn)
     if request.mime_type == _BIBTEX:
-        for command, shown in _TEX.items():
+        for command, shown in _TABLES["tex"].items():
             text = re.sub(command, shown, text)
         return read_other_format(replace(request, data=text.encode("utf-8", "replace")), into)
     lines = text.strip("\ufeff").splitlines()
@@ -77,7 +63,7 @@ def _records(lines: list[str]) -> Iterator[list[tuple[str, str]]]:
 def _write(record: list[tuple[str, str]], into: DocumentBuilder) -> None:
     title = next((field for tag in _TITLES for field in record if field[0] == tag and field[1]), ("", ""))
     into.heading(title[1], level=1)
-    lines = [f"{_LABELS.get(tag, tag)}: {value}" for tag, value in record if value and (tag, value) != title]
+    lines = [f"{_TABLES['labels'].get(tag, tag)}: {value}" for tag, value in record if value and (tag, value) != title]
     into.prose("\n".join(line.removeprefix(": ") for line in lines))
 
 

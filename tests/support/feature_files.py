@@ -270,8 +270,13 @@ def write_open_sheet(path: Path) -> None:
         return f'<table:table-row table:visibility="{visibility}">{cell}</table:table-row>'
 
     rows = _ROWS.replace("<table:table-cell>", '<table:table-cell office:value-type="string">')
+    rows += row(f"<text:p>{_LINK}</text:p>") + row(
+        '<text:p><text:span text:style-name="S">struck words</text:span></text:p>'
+    )
+    cell = '<table:table-cell office:value-type="percentage" office:value="0.256">'
+    rows += f"<table:table-row>{cell}<text:p>25.6%</text:p></table:table-cell></table:table-row>"
     rows += row(f"{_ANNOTATION}<text:p>with comment</text:p>") + row("<text:p>hidden words</text:p>", "collapse")
-    write_open(path, "spreadsheet", f"<table:table table:name='Sheet name'>{rows}</table:table>")
+    write_open(path, "spreadsheet", f"<table:table table:name='Sheet name'>{rows}</table:table>", _OPEN_STYLES)
     with zipfile.ZipFile(path, "a") as package:
         package.writestr(
             "META-INF/manifest.xml", '<m:manifest xmlns:m="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
@@ -360,6 +365,10 @@ def write_book(path: Path) -> None:
         '<h1>The heading</h1><p>The paragraph<a epub:type="noteref" href="#n">1</a>, <del>struck words</del>.</p>'
         "<ul><li>first item</li><li>second item</li></ul><table><tr><th>Part</th><th>Price</th></tr>"
         '<tr><td>Bolt</td><td>5</td></tr></table><img src="a.png" alt="picture description"/><pre>code = 1</pre>'
+        '<p>10<sup>6</sup> <a href="https://example.org/form">the link</a></p>'
+        "<figure><figcaption>Picture caption</figcaption></figure>"
+        "<table><caption>Table caption</caption><tr><td>a</td><td>b</td></tr></table>"
+        '<p style="display: none">hidden words</p>'
         '<aside epub:type="footnote" id="n"><p>the note</p></aside></body></html>'
     )
     with zipfile.ZipFile(path, "w") as book:

@@ -7,8 +7,10 @@ use of py3langid.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterable, Mapping, Set
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -21,27 +23,7 @@ LANGUAGE = "language"
 ENGLISH = "en"
 """The default for texts without a language."""
 
-STEMMERS = {
-    "ar": "arabic",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "fi": "finnish",
-    "fr": "french",
-    "hu": "hungarian",
-    "it": "italian",
-    "nl": "dutch",
-    "no": "norwegian",
-    "nb": "norwegian",
-    "nn": "norwegian",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sv": "swedish",
-    "tr": "turkish",
-}
+STEMMERS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """Languages with a stemmer and stop words in Qdrant's BM25, and Qdrant's names for them."""
 
 # Languages that documents are likely to be in. The detector knows 140 more and wrongly assigns short texts and lists of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import TypeGuard
 from xml.etree.ElementTree import Element
 
@@ -9,15 +11,7 @@ from ingest.readers.data.values import Record, Value
 from ingest.readers.markup.element_writer import ElementWriter
 from ingest.readers.shared.document_builder import DocumentBuilder
 
-_TAGS = {
-    "paragraph": "p", "bulletlist": "ul", "orderedlist": "ol", "listitem": "li", "checklist": "ul",
-    "checklistitem": "li", "tasklist": "ul", "taskitem": "li", "blockquote": "blockquote", "codeblock": "pre",
-    "table": "table", "tablerow": "tr", "tableheader": "th", "tablecell": "td", "hardbreak": "br",
-}  # fmt: skip
-_MARKS = {
-    "link": "a", "strike": "del", "strikethrough": "del", "sub": "sub", "subscript": "sub", "sup": "sup",
-    "superscript": "sup", "code": "code",
-}  # fmt: skip
+_HTML: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _INLINE = {"text", "mention", "emoji", "status", "inlinecard"}
 _SHOWN = ("text", "title", "alt", "url")
 """Attributes of nodes without content that a program shows as their text, the first of them that is there."""
@@ -57,7 +51,7 @@ def _records(node: Record, key: str) -> list[Record]:
 def _tag(name: str, attributes: dict[str, Value]) -> str:
     if name == "heading":
         return f"h{attributes.get('level') or 1}"
-    return _TAGS.get(name, "span" if name in _INLINE else "div")
+    return _HTML["tags"].get(name, "span" if name in _INLINE else "div")
 
 
 def _attributes(owner: Record) -> dict[str, Value]:
@@ -82,6 +76,6 @@ def _box(name: str, attributes: dict[str, Value]) -> str:
 def _marked(inner: Element, mark: Record) -> Element:
     attributes = _attributes(mark)
     name = str(attributes.get("type") if mark.get("type") == "subsup" else mark.get("type")).lower()
-    outer = Element(_MARKS.get(name, "span"), {"href": str(attributes.get("href") or "")})
+    outer = Element(_HTML["marks"].get(name, "span"), {"href": str(attributes.get("href") or "")})
     outer.append(inner)
     return outer

@@ -18,6 +18,12 @@ from vectorstore.models import Scalar
 
 _HEADING = re.compile(r"(={1,6}) +(\S.*)$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]+!?):[ \t]*(.*)$")
+_AUTHOR = re.compile(
+    r"= .*\n(?P<author>[^\W\d:][^<>;\n]{0,80}?)(?: <(?P<email>[^<>\n]{1,80})>)?[ \t]*"
+    r"(?:\nv?(?P<revnumber>\d[\w.]{0,20})(?:, *(?P<revdate>[^:\n]{1,40}))?(?:: *(?P<revremark>[^\n]{1,200}))?|\n|$)"
+)
+"""The author below the title, and the revision below the author."""
+_SUBSTITUTED = re.compile(r"^\[.*\bsubs=\"?[^\]]*(?:attributes|normal)")
 _REFERENCE = re.compile(r"(\\?)\{([\w-]+)\}")
 _LONGEST_VALUE = 1000  # characters of an attribute: values of values must not grow without end
 _CHARACTERS = {name: html5[f"{name};"] for name in ("nbsp", "amp", "lt", "gt", "plus", "deg")}
@@ -64,6 +70,8 @@ class _Writer:
         self.properties: dict[str, Scalar] = {}
         self._attributes = dict(_CHARACTERS)
         self._position = 0
+        if author := _AUTHOR.match("\n".join(self.lines[:3])):
+            self._attributes |= author.groupdict("")
         for line in takewhile(str.strip, self.lines):  # the title may use attributes that stand below it
             if attribute := _ATTRIBUTE.match(line):
                 self._define(attribute[1], attribute[2])
@@ -150,7 +158,8 @@ class _Writer:
                 self.into.table(repeat_merged(_rows(rows)))
         elif fence := _VERBATIM.match(line):
             self._flush()
-            content = "\n".join(self._until(line))
+            above = self.lines[max(self._position - 2, 0)]
+            content = "\n".join(map(self._filled if _SUBSTITUTED.match(above) else str, self._until(line)))
             if not fence[1].startswith("/"):  # a comment
                 self.into.code(content)
         elif attribute := _ATTRIBUTE.match(line):
@@ -259,7 +268,7 @@ def _linked(link: re.Match[str]) -> str:
 
 READER = Reader(
     name="asciidoc",
-    version=4,
+    version=5,
     read=read_asciidoc,
     mime_types=("text/x-source-code",),
     suffixes=(".adoc", ".asciidoc"),

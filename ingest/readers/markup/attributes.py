@@ -11,15 +11,17 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ingest.readers.data.values import Record, Value
-from ingest.readers.markup.element_writer import ElementWriter, element_name, has_own_text, plain_text, words
+from ingest.readers.markup.element_writer import TITLES, ElementWriter, element_name, has_own_text, plain_text, words
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import linked
 from ingest.readers.shared.ooxml import local_name
 
-_OTHERS = {"rss", "feed", "rdf", "svg", "html", "math", "score-partwise", "collada"}
+FORMS = {"rss", "feed", "rdf", "svg", "html", "math", "score-partwise", "collada"}
 """Root elements of formats whose attributes describe layout or position."""
 _PARAGRAPHS = {"p", "para", "paragraph", "div"}
 _PROSE = 0.5  # of the text: a document with a larger share in paragraphs is prose, whose attributes are not text
+_LABELS = {"id", "class", "style", "role", "lang", "dir", "version", "encoding"}
+"""Attributes that say nothing of what an element is about, if it has no others."""
 _ITEMS = {"outline", "node"}
 _LINKS = ("LINK", "url", "xmlUrl", "htmlUrl")
 _TECHNICAL = {"text", "title", "type", "_note", "isComment", "isBreakpoint", *_LINKS}
@@ -28,7 +30,7 @@ _MAX_DIAGRAM = 1 << 26  # bytes of an inflated page
 
 def has_data(root: Element) -> bool:
     """Return whether the attributes of a document are part of its text."""
-    if element_name(root) in _OTHERS:
+    if element_name(root) in FORMS:
         return False
     if not any(
         _attributes(element) for element in root.iter() if element is not root or set(element.keys()) - {"version"}
@@ -48,6 +50,25 @@ def _attributes(element: Element) -> list[tuple[str, str]]:
     """Return the attributes with their local names, without those of XML itself, such as ``xml:lang``."""
     named = ((key, value) for key, value in element.items() if not key.startswith(("{http://www.w3.org/", "xmlns")))
     return [(key.rpartition("}")[2], value) for key, value in named if value.strip()]
+
+
+def show_attributes(element: Element) -> None:
+    """Put the attributes of elements into their text: of those that hold prose, but not of prose and tables."""
+    if element_name(element) in {*_PARAGRAPHS, *TITLES, "table", "tgroup"}:
+        return
+    has_text, fields = has_own_text(element), _attributes(element)
+    for child in () if has_text else element:
+        show_attributes(child)
+    if not {name for name, _ in fields} - _LABELS:
+        return
+    shown = ", ".join(f"{name}: {value}" for name, value in fields)
+    if has_text and len(element):
+        element[-1].tail = f"{element[-1].tail or ''} ({shown})"
+    elif has_text:
+        element.text = f"{element.text} ({shown})"
+    else:
+        element.insert(0, Element("p"))
+        element[0].text = shown
 
 
 def as_record(element: Element) -> Record:

@@ -7,8 +7,10 @@ text are fields, written with their names. Element names count only where vocabu
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from itertools import repeat
+from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ingest.readers.markup.page_form import show_form
@@ -19,35 +21,19 @@ from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.numerals import format_count
 from ingest.readers.shared.ooxml import attribute, local_name, number
 
+_NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_COUNTS: dict[str, str] = _NAMES["counts"]
+_IGNORED, _ONE_LINE, _PHRASES = (frozenset(_NAMES[each].split()) for each in ("ignored", "one_line", "phrases"))
 TITLES = {"title", "article-title", "invention-title", "title-of-invention", "heading", "head"}
 _LISTS = {"ul", "ol", "list", "itemizedlist", "orderedlist", "ref-list", "claims"}
 _ITEMS = {"li", "list-item", "listitem", "ref", "claim"}
 _ORDERED = {"ol", "orderedlist"}
 _ROWS = {"tr", "row"}
 _CELLS = {"td", "th", "entry"}
-_COUNTS = {
-    "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman", "lower-alpha": "lowerLetter",
-    "lower-latin": "lowerLetter", "upper-alpha": "upperLetter", "upper-latin": "upperLetter",
-    "lower-roman": "lowerRoman", "upper-roman": "upperRoman", "decimal-leading-zero": "decimalZero",
-}  # fmt: skip
 _LIST_STYLE = re.compile(
     r"list-style(?:-type)?\s*:[^;]*?\b((?:lower|upper)-(?:alpha|latin|roman)|decimal-leading-zero)"
 )
 _VERBATIM = {"pre", "preformat", "programlisting", "screen"}
-_IGNORED = {
-    "script", "style", "noscript", "template", "graphic", "processing-meta", "colspec", "journal-id", "subj-group",
-    "object-id", "contrib-id", "institution-id", "counts", "rt", "rp", "rtc",
-}  # fmt: skip
-_ONE_LINE = {
-    "name", "string-name", "contrib", "person-group", "element-citation", "mixed-citation", "nlm-citation", "citation",
-    "aff", "date", "pub-date", "address", "label", "addressbook", "figref", "claim-text", "claim-ref", "name-1", "math",
-}  # fmt: skip
-"""Elements whose children are the words of one line, although no text is between them."""
-_PHRASES = {
-    "a", "abbr", "b", "bdi", "bdo", "big", "bold", "br", "cite", "code", "del", "em", "ext-link", "font", "i", "img",
-    "ins", "italic", "kbd", "mark", "named-content", "q", "rb", "ruby", "s", "samp", "sc", "small", "span", "strike",
-    "strikethrough", "strong", "sub", "subscript", "sup", "superscript", "tt", "u", "underline", "uri", "var", "xref",
-}  # fmt: skip
 _PARAGRAPHS = {"p", "para", "paragraph", "div", "section", "blockquote", "table", *_LISTS, *_VERBATIM}
 _HEADED = {"details", "summary", "fieldset", "legend", "figcaption"}
 """Elements with a title, and their titles, which are no part of the sentence after them."""
@@ -273,8 +259,8 @@ def _formed(element: Element, name: str, text: str) -> str:
     is_raised = len(element) == 1 and element_name(element[0]) in _RAISED and _leads_to_note(element)
     if name == "a" and (_is_note_mark(element) or is_raised):
         return note_mark("".join(element.itertext()))
-    if name in ("a", "ext-link", "ulink") and not _leads_to_note(element):
-        return linked(text, element.get("href", "") or element.get("url", "") or attribute(element, "href"))
+    if name in ("a", "ext-link", "link", "ulink") and not _leads_to_note(element):
+        return linked(text, _address(element))
     return text
 
 
@@ -282,12 +268,17 @@ def _leads_to_note(element: Element) -> bool:
     """Return whether an element is a link to a note or a reference of the same document."""
     if element_name(element) == "xref":
         return True
-    return element_name(element) == "a" and (_is_note_mark(element) or element.get("href", "").startswith("#"))
+    return element_name(element) == "a" and (_is_note_mark(element) or _address(element).startswith("#"))
+
+
+def _address(link: Element) -> str:
+    return link.get("href") or link.get("url") or attribute(link, "href")
 
 
 def _is_note_mark(link: Element) -> bool:
-    """Return whether a book or page marks a link as the mark of a note (EPUB 3, ARIA)."""
-    return "noteref" in f"{link.get('role', '')} {link.get('epub:type', '')} {attribute(link, 'type')}"
+    """Return whether a book or page marks a link as the mark of a note (EPUB 3, ARIA, FictionBook)."""
+    kind = f"{link.get('role', '')} {link.get('epub:type', '')} {attribute(link, 'type')}"
+    return "noteref" in kind or link.get("type") == "note"
 
 
 def _fraction(*parts: str) -> str:

@@ -30,6 +30,7 @@ _HTML_TAG = re.compile(
 )
 """A tag whose attributes, if any, have values: ``<b and c>`` is no tag, but a comparison."""
 _ADDRESS = re.compile(r"""\bhref\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
+_DESCRIPTION = re.compile(r"""\balt\s*=\s*(["'])(.*?)\1""", re.IGNORECASE | re.DOTALL)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|\shidden\b[^=]*>", re.IGNORECASE)
 _BLOCKS = {*APART, "h1", "h2", "h3", "h4", "h5", "h6"}
 _VOID = {"br", "hr", "img", "wbr", "input"}
@@ -145,7 +146,9 @@ def _inline_children(node: SyntaxTreeNode) -> str:
         elif not is_html(tag["name"]):
             opened[-1].parts.append(child.content)
         elif tag["name"].lower() in _VOID or tag["empty"]:
-            opened[-1].parts.append("\n" if tag["name"].lower() in ("br", "hr") else "")
+            description = _DESCRIPTION.search(child.content)
+            breaks = "\n" if tag["name"].lower() in ("br", "hr") else ""
+            opened[-1].parts.append(html.unescape(description[2]) if description else breaks)
         elif not tag["closing"]:
             opened.append(_Tag(tag["name"].lower(), child.content))
         elif any(each.name == tag["name"].lower() for each in opened):
@@ -186,4 +189,4 @@ class _Tag:
         return _FORMS.get(self.name, str)(text)
 
 
-READER = Reader(name="markdown", version=5, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))
+READER = Reader(name="markdown", version=6, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

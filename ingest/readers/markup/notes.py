@@ -22,6 +22,8 @@ def write_notes(root: Element, into: DocumentBuilder) -> None:
             f"{field.tag}: {iso_time((field.text or '').strip())}" for field in fields if (field.text or "").strip()
         ]
         into.prose("\n".join(line for line in lines if not line.startswith(("title: ", "content: "))))
+        for task in note.iterfind("task"):
+            into.prose(f"{'[x]' if task.findtext('taskStatus') == 'completed' else '[ ]'} {task.findtext('title', '')}")
         page, count = _ENCRYPTED.subn("", note.findtext("content", ""))
         if count:
             into.warn(f"{count} encrypted passages of the note {note.findtext('title', '')!r} were not read.")

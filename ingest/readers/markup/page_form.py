@@ -7,7 +7,9 @@ files, and rules for a medium, are not read.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -22,13 +24,8 @@ _HIDES = re.compile(
 _FORMS = {"vertical-align:super": "sup", "vertical-align:sub": "sub", "line-through": "del"}
 _OWN_LINE = re.compile(r"display:(?:block|flex|grid|table|list-item|flow-root)(?:;|!|$)")
 _FONT = re.compile(r"font-family:['\"]?([\w ]+)|font:[^;]*?['\"]?((?:symbol|wingdings|webdings)\d?)\b")
-_INLINE = {"span", "small", "label", "b", "strong", "em", "i", "u", "font", "q", "cite", "code", "time", "data"}
-_BLOCKS = {
-    "p", "div", "section", "article", "aside", "main", "header", "footer", "blockquote", "table", "tbody", "thead",
-    "tfoot", "tr", "td", "th", "caption", "ul", "ol", "li", "dl", "dt", "dd", "pre", "figure", "figcaption", "details",
-    "summary", "form", "fieldset", "body", "center", "h1", "h2", "h3", "h4", "h5", "h6",
-}  # fmt: skip
-_NO_TEXT = {"head", "nav", "script", "style", "noscript", "template", "svg", "select", "button", "input", "iframe"}
+_NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_INLINE, _BLOCKS, _NO_TEXT = (frozenset(_NAMES[each].split()) for each in ("inline", "blocks", "no_text"))
 _MARK = re.compile(r"[.#][\w-]+")
 
 

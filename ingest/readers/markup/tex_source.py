@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import partial
 
 _GROUP = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}){0,400}\}"
 _OPTION = r"(?:\s?\[[^\]]{0,200}\])?"
@@ -25,8 +27,9 @@ _FLOAT = re.compile(
 _INPUT = re.compile(r"\\(input|include)[ \t]+([\w./-]{1,200})")
 _DOCUMENT_COMMAND = re.compile(
     r"\\(?:New|Renew|Provide|Declare)DocumentCommand\s?\{?(\\[A-Za-z]+)\}?"
-    r"\s?\{\s?([oO](?:\{[^{}]{0,80}\})?)?((?:\s?m){0,9})\s?\}"
+    r"\s?\{((?:[\s+mo]|O\s?\{[^{}]{0,80}\}){0,20})\}"
 )
+_PARAMETER = re.compile(r"([moO])\s?(?:\{([^{}]*)\})?")
 _GERMAN = re.compile(r"\\usepackage\s?\[[^\]]{0,200}(?:german|austrian)\b[^\]]{0,200}\]\s?\{babel\}")
 _SHORTHAND = re.compile(
     r"\\begin\{(verbatim|lstlisting|minted)\}.{0,5000}?\\end\{\1\}|\\(?:verb|lstinline)\*?([^\w\s*]).{0,200}?\2"
@@ -57,14 +60,17 @@ _COLUMN = re.compile(rf"[A-Za-z](?:{_GROUP})*")
 _OTHER_FILE = re.compile(
     r"\\begin\{filecontents(\*?)\}(?:\[[^\]]{0,80}\])?\s?\{([^{}]{1,200})\}(.*?)\\end\{filecontents\1\}", re.DOTALL
 )
-_ACRONYM = re.compile(
-    rf"\\newacronym{_OPTION}\{{([^{{}}]{{1,80}})\}}\s?\{{([^{{}}]{{1,80}})\}}\s?\{{([^{{}}]{{1,200}})\}}"
+_ENTRY = re.compile(
+    rf"\\newacronym{_OPTION}\s?\{{([^{{}}]{{1,80}})\}}\s?({_GROUP})\s?({_GROUP})"
+    rf"|\\(?:new|provide|(long)new)glossaryentry\s?\{{([^{{}}]{{1,80}})\}}\s?({_GROUP})(?(4)\s?({_GROUP}))"
 )
+"""An entry of a list of acronyms or of a glossary."""
+_ENTRY_FIELD = re.compile(rf"\b(name|description)\s?=\s?({_GROUP}|[^,{{}}]{{1,200}})")
 _TERM = re.compile(r"(\\(?:[Gg]ls|GLS|acr|ac)[a-z]{0,12}\*?\s?\{)([^{}]{1,80})\}")
 _TITLE_PAGE = re.compile(
-    r"\\(?:address|affil|affiliation|dedication|degree|department|email|extratitle|faculty|institut(?:e|ion)|keywords|"
-    r"preprint|publishers|reportnumber|school|subject|supervisor|titlehead|university|uppertitleback|lowertitleback)"
-    rf"\s?{_OPTION}({_GROUP})"
+    r"\\(?:address|affil|affiliation|dedication|degree|department|email|extratitle|faculty|firstpageheader|homepage|"
+    r"institut(?:e|ion)|keywords|name|phone|preprint|publishers|reportnumber|school|subject|supervisor|titlehead|"
+    rf"university|uppertitleback|lowertitleback)\s?{_OPTION}((?:\s?{_GROUP}){{1,3}})"
 )
 """Commands above the text, of classes of journals and universities. pandoc writes only title, author and date."""
 _VALUE = r"(?:\\value\s?\{[^{}]{1,80}\}|\\[A-Za-z@]+|-?[\d.]+(?:\s?(?:pt|[cem]m|in|e[mx]))?)\s?"
@@ -74,11 +80,22 @@ _STEP = re.compile(
     r"|\\(?P<mark>if(?!f\b|then)[A-Za-z@]*|else|or|fi)(?![A-Za-z@])\s?"
 )
 """A condition that pandoc cannot decide, or a mark of any condition."""
+_EXAM = {
+    rf"\\(?:bonus)?titledquestion\s?({_GROUP})(\[[^\]]{{1,20}}\])?": r"\\question\2 \1 ",
+    r"\\(?:(?:bonus)?question|(?:sub){0,2}part)\s?\[([^\]]{1,20})\]": r"\\par (\1 points) ",
+    r"\\(?:bonusquestion|(?:sub){0,2}part)(?![A-Za-z])": r"\\par{}",
+    r"\\fillin\s?\[([^\]]{1,200})\](?:\[[^\]]{0,20}\])?": r"\1 ",
+    r"\\fillin(?![A-Za-z])": "____",
+}
+"""Questions of the class exam and blanks to fill in, with what they show."""
 
 
 def prepare(source: str) -> str:
     """Return the source in a form that pandoc reads without losses."""
-    source = _with_title_page(_with_all_branches(_DOCUMENT_COMMAND.sub(_as_new_command, source)))
+    source = _with_title_page(_with_all_branches(_with_plain_commands(source)))
+    if r"\begin{questions}" in source:
+        for command, shown in _EXAM.items():
+            source = re.sub(command, shown, source)
     if _GERMAN.search(source):
         source = _SHORTHAND.sub(lambda found: _SHORTHANDS[found[3]] if found[3] else found[0], source)
     source = _FLOAT.sub(lambda found: rf"\{found[1] or 'end'}{{{found[2] or 'figure'}}}", _SIZED.sub(r"\1", source))
@@ -98,24 +115,45 @@ def prepare(source: str) -> str:
     return _TABLE.sub(_table_start, source)
 
 
-def _as_new_command(found: re.Match[str]) -> str:
-    name, option, arguments = found.groups()
-    default = "" if option is None else f"[{option[2:-1]}]"
-    return rf"\newcommand{{{name}}}[{arguments.count('m') + (option is not None)}]{default}"
+def _with_plain_commands(source: str) -> str:
+    """Define commands as LaTeX did before 2020. pandoc knows only a first argument as optional, so all are given."""
+    found = [(each[1], _PARAMETER.findall(each[2])) for each in _DOCUMENT_COMMAND.finditer(source)]
+    source = _DOCUMENT_COMMAND.sub(
+        lambda each: rf"\newcommand{{{each[1]}}}[{len(_PARAMETER.findall(each[2]))}]", source
+    )
+    for name, parameters in found:
+        given = (rf"\s?({_GROUP})" if kind == "m" else r"(?:\s?\[([^\]]{0,200})\])?" for kind, _ in parameters)
+        defaults = [default for _, default in parameters]
+        source = re.sub(
+            rf"{re.escape(name)}(?![A-Za-z}}]){''.join(given)}", partial(_with_all_arguments, name, defaults), source
+        )
+    return source
+
+
+def _with_all_arguments(name: str, defaults: Sequence[str], use: re.Match[str]) -> str:
+    given = (text or f"{{{default}}}" for text, default in zip(use.groups(), defaults, strict=True))
+    return name + "".join(text if text.startswith("{") else f"{{{text}}}" for text in given)
 
 
 def _with_title_page(source: str) -> str:
     """Move what the title page shows into the text, and what the source writes to other files to its end."""
     files = [each for each in _OTHER_FILE.finditer(source) if not each[2].endswith((".sty", ".cls"))]
-    above, begin, text = _OTHER_FILE.sub("", source).partition(r"\begin{document}")
-    shown = [rf"\par {each[1]}\par " for each in _TITLE_PAGE.finditer(above)] if begin else []
+    terms = dict(map(_term, _ENTRY.finditer(source)))
+    above, begin, text = _ENTRY.sub("", _OTHER_FILE.sub("", source)).partition(r"\begin{document}")
+    shown = [rf"\par {each[1].replace('}{', '} {')}\par " for each in _TITLE_PAGE.finditer(above)] if begin else []
     above = _TITLE_PAGE.sub("", above) if begin else above
     text, end, _ = text.partition(r"\end{document}")
-    terms = {each[1]: each for each in _ACRONYM.finditer(above)}
-    text = _TERM.sub(lambda use: f"{use[1]}{terms[use[2]][2] if use[2] in terms else use[2]}}}", text)
-    last = [rf"\par {each[2]}: {each[3]}" for each in terms.values()]
+    text = _TERM.sub(lambda use: f"{use[1]}{terms[use[2]][0] if use[2] in terms else use[2]}}}", text)
+    last = [rf"\par {name}: {description}" for name, description in terms.values()]
     last += [rf"\par {each[2]}\begin{{verbatim}}{each[3]}\end{{verbatim}}" for each in files]
     return "".join([above, begin, *shown, text, *last, end])
+
+
+def _term(entry: re.Match[str]) -> tuple[str, tuple[str, str]]:
+    """Return the label of an entry, with its name and its description."""
+    fields: dict[str, str] = dict(_ENTRY_FIELD.findall(entry[6] or ""))
+    name, description = entry[2] or fields.get("name", entry[5]), entry[3] or entry[7] or fields.get("description", "")
+    return entry[1] or entry[5], (name.strip("{} \n"), description.strip("{} \n"))
 
 
 def _with_all_branches(source: str) -> str:

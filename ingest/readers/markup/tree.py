@@ -7,6 +7,7 @@ takes quadratic time for unclosed comments.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from html.entities import html5
 from pathlib import Path
@@ -23,15 +24,8 @@ _VOID = {"source", "track", "wbr"}
 """Elements of HTML 5 without content. lxml does not know them and would put the text after them inside."""
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{2,40})""", re.IGNORECASE)
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,31});")
-_GREEK_NAMES = (
-    "a", "b", "g", "d", "e", "z", "ee", "th", "i", "k", "l", "m", "n", "x", "o", "p", "r", "sf", "s", "t", "u", "ph",
-    "kh", "ps", "oh",
-)  # fmt: skip
-_GREEK = {
-    **{f"{name}gr": chr(ord("α") + index) for index, name in enumerate(_GREEK_NAMES)},
-    **{f"{name.capitalize()}gr": chr(ord("Α") + index) for index, name in enumerate(_GREEK_NAMES) if name != "sf"},
-}
-"""Greek letters by their names in the SGML entity sets of publishers and patent offices. HTML uses other names."""
+_GREEK: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+"""Greek letters by the names that publishers and patent offices give them."""
 
 
 def xml_tree(data: bytes, path: Path, warn: Warn) -> Element:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EmptyImage
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.data.value_writer import ENCODED_WARNING, is_encoded, write_values
-from ingest.readers.markup.attributes import as_record, has_data, write_diagrams, write_outline
+from ingest.readers.markup.attributes import FORMS, as_record, has_data, show_attributes, write_diagrams, write_outline
 from ingest.readers.markup.element_writer import TITLES, ElementWriter, element_name, words
 from ingest.readers.markup.notes import write_notes
 from ingest.readers.markup.tree import xml_tree
@@ -16,6 +17,14 @@ from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.sheets.xml_2003 import NAMESPACE, write_workbook
 from ingest.readers.subtitles import write_timed_text
 from vectorstore.models import Scalar
+
+_VOCABULARY = re.compile(rb"<!DOCTYPE|\sxmlns(?!:xsi)[:=]")
+"""A document type or a namespace: the document has a published vocabulary."""
+
+
+_PROSE = ("application/docbook+xml", "application/x-fictionbook+xml", "application/x-jats+xml")
+_CAPTIONED = {"table", "figure", "example"}
+_FICTION_BOOK = {"v": "p", "text-author": "p", "subtitle": "h4", "book-title": "title", "binary": "graphic"}
 
 
 def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
@@ -25,7 +34,7 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         write_workbook(root, into)
         return {}
     try:
-        _write(root, into)
+        _write(root, request, into)
     except ValueError as error:
         raise CorruptDocument(f"{request.path} cannot be read: {error}. Export or download it again.") from error
     if into.is_empty and request.mime_type.startswith("image/"):
@@ -33,10 +42,10 @@ def read_xml(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     return dict(_properties(root))
 
 
-def _write(root: Element, into: DocumentBuilder) -> None:
-    """Write a document of any vocabulary. Some keep their text in attributes."""
+def _write(root: Element, request: ReadRequest, into: DocumentBuilder) -> None:
+    """Write a document of any vocabulary. Some keep their text in attributes. Those of published ones describe form."""
     name = element_name(root)
-    if name not in ("en-export", "mxfile") and (encoded := sum(map(_leave_out_encoded, root.iter()))):
+    if name not in ("en-export", "fictionbook", "mxfile") and (encoded := sum(map(_leave_out_encoded, root.iter()))):
         into.warn(ENCODED_WARNING.format(encoded))
     if name == "opml" or (name == "map" and root.find("node") is not None):
         write_outline(root, into)
@@ -46,10 +55,23 @@ def _write(root: Element, into: DocumentBuilder) -> None:
         write_notes(root, into)
     elif name == "tt":
         write_timed_text(root, into)
-    elif has_data(root):
+    elif request.mime_type not in _PROSE and has_data(root):
         write_values([as_record(root)], into)
     else:
+        if name not in FORMS and not _VOCABULARY.search(request.data.replace(b"\0", b"")):
+            show_attributes(root)
+        _name_as_html(root)
         ElementWriter(into).write(root, depth=0)
+
+
+def _name_as_html(root: Element) -> None:
+    """Give elements of books the names that they have in HTML, and titles of tables and figures those of captions."""
+    for element in root.iter():
+        name = element_name(element)
+        if element_name(root) == "fictionbook":
+            element.tag = _FICTION_BOOK.get(name, element.tag)
+        if name in _CAPTIONED and (title := element.find("{*}title")) is not None:
+            title.tag = "caption" if name == "table" else "p"
 
 
 def _leave_out_encoded(element: Element) -> int:
@@ -75,7 +97,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=9,
+    version=10,
     read=read_xml,
     mime_types=("application/xml", "application/xml+opml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )

@@ -37,7 +37,7 @@ from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
 from ingest.readers.pdf.shifts import ends_with_small_digit, joined_with_shifted, may_be_shifted, rejoined, with_shifts
-from ingest.readers.pdf.slanted import take_margins, with_level_heads
+from ingest.readers.pdf.slanted import take_margins, take_stacks, with_level_heads
 from ingest.readers.pdf.styles import PLAIN, Style, font_at, is_underlined, style_at
 from ingest.readers.pdf.tables.stored import in_rows
 from ingest.readers.pdf.turned import from_top_to_bottom
@@ -199,7 +199,7 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
             (index, replace(word, text="") if place in hidden else word, ends)
             for place, (index, word, ends) in enumerate(words)
         ]
-        margins = [] if turn or page.get_rotation() else take_margins(text_page.raw, shown)
+        margins = [] if turn or page.get_rotation() else [*take_margins(text_page.raw, shown), *take_stacks(shown)]
         groups = list(_word_lines(rejoined(shown), visible))
         if turn or page.get_rotation():
             groups = from_top_to_bottom(groups)

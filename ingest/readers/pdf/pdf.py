@@ -289,4 +289,4 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
                 page = element.last_page
 
 
-READER = Reader(name="pdf", version=11, read=read_pdf, mime_types=("application/pdf",))
+READER = Reader(name="pdf", version=12, read=read_pdf, mime_types=("application/pdf",))

@@ -1,4 +1,4 @@
-"""Moves slanted column heads into one horizontal line above their table."""
+"""Finds print that runs in other directions: slanted column heads, and labels in the margins of a page."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ _SLANT = 0.25  # minimum sine of the angle: 15 degrees
 _UPRIGHT = 0.99  # minimum sine of sideways print
 _BLANK = 0.15  # of its size: minimum gap between words
 _HEADS = 3  # minimum heads whose lower ends are at one height
+_LETTERS = 3  # minimum letters of a label that is written downwards
+_ASIDE, _SPACE = 0.3, 0.5  # of their height: maximum distance of their middles, and space between two of them
+_APART = 2.0  # of their width: space of a blank between them
 _LEVEL = 0.5  # of a head's size: maximum distance of these heights
 
 
@@ -61,12 +64,43 @@ def take_margins(text_page: ctypes.c_void_p, words: list[Found]) -> list[list[tu
     return [[(line[0][0], _laid(line, floor))] for line in lines]
 
 
-def _laid(line: Sequence[tuple[int, Word]], floor: float) -> Word:
+def take_stacks(words: list[Found]) -> list[list[tuple[int, Word]]]:
+    """Take labels out of the words of a page whose letters stand upright below each other, beside the text."""
+    runs: list[list[Found]] = []
+    for found in words:
+        if not runs or not _is_below(runs[-1][-1][1], found[1]):
+            runs.append([])
+        runs[-1].append(found)
+    stacks = [run for run in runs if len(run) >= _LETTERS and _is_beside_text(run, words)]
+    words[:] = [each for each in words if not any(each in run for run in stacks)]
+    floor = min((word.bottom for _, word, _ in words), default=0)
+    return [[(run[0][0], _laid([each[:2] for each in run], floor, _APART))] for run in stacks]
+
+
+def _is_below(last: Word, word: Word) -> bool:
+    """Return whether a letter stands closely below the last one."""
+    height = last.top - last.bottom
+    is_close = abs(word.middle[0] - last.middle[0]) < _ASIDE * height and abs(last.bottom - word.top) < _SPACE * height
+    return len(last.text) == len(word.text) == 1 and is_close
+
+
+def _is_beside_text(run: Sequence[Found], words: Sequence[Found]) -> bool:
+    """Return whether a run stands apart. A column of a table has a neighbour in each row."""
+    others = [each[1] for each in words if each[1].text and each not in run]
+    left, right = min(word.x0 for _, word, _ in run), max(word.x1 for _, word, _ in run)
+    has_neighbours = (
+        any(abs(word.middle[1] - each.middle[1]) < _LEVEL / 2 * (word.top - word.bottom) for each in others)
+        for _, word, _ in run
+    )
+    return not any(each.x0 < right and left < each.x1 for each in others) and not all(has_neighbours)
+
+
+def _laid(line: Sequence[tuple[int, Word]], floor: float, blank: float = _BLANK) -> Word:
     """Return a sideways line as one word below the text of the page. Its parts may be single characters."""
     text, size = line[0][1].text, line[0][1].x1 - line[0][1].x0
     for (_, last), (_, word) in pairwise(line):
         gap = max(word.bottom - last.top, last.bottom - word.top)
-        text += f"{' ' * (gap > _BLANK * size)}{word.text}"
+        text += f"{' ' * (gap > blank * size)}{word.text}"
     return Word(text, line[0][1].x0, line[0][1].x1, floor - 3 * size, floor - 2 * size)
 
 

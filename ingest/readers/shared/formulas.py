@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 import unicodedata
+from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.ooxml import attribute, local_name
 
-_SIGNS = {
-    "±": r"\pm", "∞": r"\infty", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "≈": r"\approx", "×": r"\times",
-    "⋅": r"\cdot", "·": r"\cdot", "∑": r"\sum", "∏": r"\prod", "∫": r"\int", "∬": r"\iint", "∭": r"\iiint",
-    "∮": r"\oint", "∂": r"\partial", "∇": r"\nabla", "→": r"\to", "⇒": r"\Rightarrow", "∈": r"\in", "…": r"\ldots",
-    "⋯": r"\cdots", "√": r"\sqrt", "°": r"^{\circ}", "−": "-", "⏞": r"\overbrace", "⏟": r"\underbrace",
-}  # fmt: skip
+_SIGNS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 def formula_to_latex(element: Element) -> str:

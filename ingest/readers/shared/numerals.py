@@ -10,10 +10,7 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 
 _ALPHABETS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _IDEOGRAPHS = "〇一二三四五六七八九"
-_COUNTED = {
-    "chineseCounting", "chineseCountingThousand", "japaneseCounting", "ideographDigital", "taiwaneseCounting",
-    "taiwaneseCountingThousand", "koreanDigital2",
-}  # fmt: skip
+_COUNTED = frozenset(_ALPHABETS.pop("ideographs").split())
 
 
 def format_count(count: int, style: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.form import linked
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.number_format import GENERAL, format_number
 from ingest.readers.shared.ooxml import attribute, local_name, number
@@ -76,7 +77,8 @@ def _shown(cell: Element, style: Element | None) -> str:
         text = _number(text, _NAMED.get(code, GENERAL if _NAME.fullmatch(code) else code))
     font = None if style is None else style.find("{*}Font")
     shift = attribute(font, "VerticalAlign").lower()
-    return formed(text.removesuffix("T00:00:00.000"), attribute(font, "StrikeThrough") == "1", shift)
+    text = formed(text.removesuffix("T00:00:00.000"), attribute(font, "StrikeThrough") == "1", shift)
+    return linked(text, attribute(cell, "HRef"))
 
 
 def _number(text: str, code: str) -> str:

@@ -1,2 +1,5 @@
 // the comment
+/** second comment */
+const word = "text";
+
 const code = 1;

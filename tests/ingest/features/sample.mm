@@ -1,1 +1,1 @@
-<map version="1.0"><node TEXT="The heading"><node TEXT="first item"><richcontent TYPE="NOTE"><html><body><p>the note</p></body></html></richcontent></node></node></map>
+<map version="1.0"><node TEXT="The heading"><node TEXT="first item"><richcontent TYPE="NOTE"><html><body><p>the note</p></body></html></richcontent><attribute NAME="due" VALUE="field value"/><node TEXT="the link" LINK="https://example.org/form"/></node></node></map>

@@ -47,6 +47,7 @@ PLAIN = [
     ("values.html", "<ol><li value=7>q<li>r</ol>", ["7. q\n8. r"]),
     ("style.html", "<ol style='list-style-type: upper-roman'><li>s<li>t</ol>", ["I. s\nII. t"]),
     ("note.md", "Fee 7[^1] net.\n\n[^1]: https://example.org/fees\n", ["7[^1] net", "[^1]: https://example.org/fees"]),
+    ("picture.md", 'See <img src="p.png" alt="Pump &amp; valve"> here.\n', ["See Pump & valve here."]),
     ("cell.md", "| a | b |\n|---|---|\n| 5 | x<div>y</div> |\n", ["| 5 | x y |"]),
     ("blank.csv", 'a,b\n1, "x, y"\n2, "z"\n', ["| 1 | x, y |\n| 2 | z |"]),
     (

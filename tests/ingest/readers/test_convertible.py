@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.containers.entries import container_kind
-from ingest.errors import UnsupportedFormat
+from ingest.errors import EncryptedDocument, UnsupportedFormat
 from ingest.parser import load_parser
 from ingest.readers.convertible import FORMATS
 from support.compound import write_compound
@@ -55,6 +55,14 @@ def test_a_file_of_pages_without_a_preview_names_what_to_export(tmp_path: Path, 
         package.writestr("Index/Document.iwa", b"\0\1")
     with pytest.raises(UnsupportedFormat, match=r"Pages, Numbers or Keynote.* Export it as PDF, Word or Excel"):
         load_parser("default").parse(tmp_path / name)
+
+
+def test_a_numbers_file_with_a_password_says_so(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.numbers", "w") as package:
+        package.writestr("Index/Document.iwa", b"\0\1")
+        package.writestr(".iwpv2", b"\0")
+    with pytest.raises(EncryptedDocument, match="without its password"):
+        load_parser("default").parse(tmp_path / "a.numbers")
 
 
 @pytest.mark.parametrize("name", ["a.pages", "a.numbers", "a.key"])

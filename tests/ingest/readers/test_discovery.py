@@ -56,7 +56,7 @@ def test_readers_have_unique_names_and_patterns() -> None:
         ("image/svg+xml", "a.svg", "xml"),
         ("application/rss+xml", "a.rss", "xml"),
         ("application/xhtml+xml", "a.xhtml", "html"),
-        ("application/docbook+xml", "a.dbk", "other_formats"),
+        ("application/docbook+xml", "a.dbk", "xml"),
         ("application/vnd.wordperfect", "a.wpd", "convertible"),
         ("image/vnd.djvu", "a.djvu", "convertible"),
         ("application/vnd.ms-xpsdocument", "a.xps", "xps"),

@@ -75,6 +75,11 @@ def test_form_symbols_and_characters_beyond_the_first_plane(parser: Parser, tmp_
     assert parser.parse(path).text == "10^6 CO_2 😀 at ~~old~~ new ≤ 7 <b>&\nnext"
 
 
+def test_letters_that_formatting_shows_as_capitals_stay_as_typed(parser: Parser, tmp_path: Path) -> None:
+    runs = [("The ", b""), ("supplier", sprm(0x083B, 1)), (" pays ", b""), ("Norvik", sprm(0x083A, 1)), (".\r", b"")]
+    assert parser.parse(write_doc(tmp_path / "a.doc", runs)).text == "The supplier pays Norvik."
+
+
 def _font(name: str) -> bytes:
     return bytes([41 + 2 * len(name)]) + bytes(39) + name.encode("utf-16-le") + b"\0\0"
 

@@ -179,6 +179,43 @@ def test_tex_has_document_commands_german_shorthands_and_sizes_of_boxes(parser: 
     assert text == 'Müller sagt „ja“, Hausboot, 5 EUR oder 6 USD. "o Left Right Plan Bold'
 
 
+def test_tex_commands_may_have_options_at_their_end(parser: Parser, tmp_path: Path) -> None:
+    preamble = (
+        r"\NewDocumentCommand\price{m m O{EUR}}{#1 costs #2 #3.}"
+        r"\NewDocumentCommand{\note}{O{Note} +m o}{#1: #2 #3}"
+    )
+    body = r"\price{Seal}{4} \price{Bolt}{5}[USD] \note{Close K9.} \note[Stop]{Wait}[at 3 bar] \prices"
+    assert tex(parser, tmp_path, body, preamble).text == (
+        "Seal costs 4 EUR. Bolt costs 5 USD. Note: Close K9. Stop: Wait at 3 bar \\prices"
+    )
+
+
+def test_tex_exams_have_points_parts_and_blanks(parser: Parser, tmp_path: Path) -> None:
+    body = (
+        r"\begin{questions}\question[10] At which pressure?\begin{parts}\part[4] Name it.\begin{subparts}\subpart "
+        r"In bar.\end{subparts}\end{parts}\fillin[Norvik][2in] is the site of \fillin.\titledquestion{Pumps}[5] Why?"
+        r"\bonusquestion More.\end{questions}"
+    )
+    document = tex(parser, tmp_path, body)
+    assert document.text.split("\n\n") == [
+        "(10 points) At which pressure?", "(4 points) Name it.", "In bar.", "Norvik is the site of ____.",
+        "(5 points) Pumps Why?", "More.",
+    ]  # fmt: skip
+    assert document.warnings == ()
+
+
+def test_tex_glossaries_name_their_terms(parser: Parser, tmp_path: Path) -> None:
+    entries = (
+        r"\newglossaryentry{norvik}{name={Norvik}, description={the site, with \textbf{two} boilers}}"
+        r"\longnewglossaryentry{kpa}{name=kPa}{a unit of pressure}"
+    )
+    terms = ["Norvik: the site, with two boilers", "kPa: a unit of pressure"]
+    document = tex(parser, tmp_path, r"At \gls{norvik} it is 3 \gls{kpa}.\printglossaries", entries)
+    assert (document.text.split("\n\n"), document.warnings) == (["At Norvik it is 3 kPa.", *terms], ())
+    (tmp_path / "b.tex").write_text(entries)
+    assert parser.parse(tmp_path / "b.tex").text.split("\n\n") == terms
+
+
 def test_tex_keeps_what_stands_above_the_text(parser: Parser, tmp_path: Path) -> None:
     body = r"\begin{abstract}It saves 7 percent.\end{abstract} Text."
     document = tex(parser, tmp_path, body, r"\author{Ann}\date{\today}")
@@ -187,12 +224,14 @@ def test_tex_keeps_what_stands_above_the_text(parser: Parser, tmp_path: Path) ->
 
 def test_tex_keeps_the_title_page_and_other_files_that_it_writes(parser: Parser, tmp_path: Path) -> None:
     preamble = (
-        r"\title{Pumps}\institute{Valve \textbf{Lab}, Oslo}\keywords{pumps}\geometry{margin=1in}"
+        r"\title{Pumps}\name{Ann}{Berg}\institute{Valve \textbf{Lab}, Oslo}\keywords{pumps}\geometry{margin=1in}"
         "\n\\begin{filecontents*}[overwrite]{refs.bib}\n@book{x, title={Inner}}\n\\end{filecontents*}"
         "\n\\begin{filecontents}{own.sty}\n\\def\\x{y}\n\\end{filecontents}"
     )
     document = tex(parser, tmp_path, "Text.", preamble)
-    assert document.text == "Pumps\n\nValve Lab, Oslo\n\npumps\n\nText.\n\nrefs.bib\n\n@book{x, title={Inner}}"
+    assert (
+        document.text == "Pumps\n\nAnn Berg\n\nValve Lab, Oslo\n\npumps\n\nText.\n\nrefs.bib\n\n@book{x, title={Inner}}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -343,6 +382,15 @@ It is {product}.
         "{product}\n\nIt is {product}."
     )
     assert document.warnings == ("Files that it includes were not read: terms.adoc. Ingest them as well.",)
+
+
+def test_asciidoc_has_the_author_and_the_revision_as_attributes(parser: Parser, tmp_path: Path) -> None:
+    head = "= Manual\nAnna Berg <a@example.org>\nv2.1, 2024-05-03: Draft"
+    listing = '[source,yaml,subs="+attributes"]\n----\nby: {author}\n----\n\n----\nby: {author}\n----'
+    source = f"{head}\n\nVersion {{revnumber}} of {{revdate}} by {{author}}, {{email}}.\n\n{listing}\n"
+    assert read(parser, tmp_path / "a.adoc", source).text.endswith(
+        "Version 2.1 of 2024-05-03 by Anna Berg, a@example.org.\n\nby: Anna Berg\n\nby: {author}"
+    )
 
 
 def test_asciidoc_follows_conditions_and_names_what_it_leaves_out(parser: Parser, tmp_path: Path) -> None:

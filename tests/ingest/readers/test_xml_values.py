@@ -62,6 +62,12 @@ def test_values_of_attributes_are_text(parser: Parser, name: str, text: str) -> 
          "One\n\nAt 3 bar."),
         ("<patent><abstract><paragraph id='P-1' lvl='0'><number>[1]</number> At 3 bar.</paragraph></abstract></patent>",
          "[1] At 3 bar."),
+        ("<visit site='Norvik'><finding id='F-12' due='May'><p>The valve of a boiler leaks.</p></finding></visit>",
+         "site: Norvik\n\nid: F-12, due: May\n\nThe valve of a boiler leaks."),
+        ("<log><entry level='error'><note at='9:00'>Stop</note><para>The pump stopped.</para></entry></log>",
+         "level: error\n\nnote: Stop (at: 9:00)\n\nThe pump stopped."),
+        ("<visit xmlns='urn:x' due='May'><p>The valve of boiler two leaks.</p></visit>",
+         "The valve of boiler two leaks."),
         ("<rss version='2.0'><item><guid isPermaLink='false'>g</guid></item></rss>", "guid: g"),
     ],
 )  # fmt: skip
@@ -134,7 +140,8 @@ def test_xml_without_text_is_read_as_text(parser: Parser, tmp_path: Path) -> Non
 
 NOTES = """<?xml version="1.0"?><en-export><note><title>../a/b: Visit</title><created>20240305T090000Z</created>
 <tag>boiler</tag><content><![CDATA[<en-note><en-todo/>open<p>secret <en-crypt hint="x">AAAA</en-crypt></p></en-note>]]>
-</content><note-attributes><author>Anna</author></note-attributes>
+</content><task><title>Order seals</title><taskStatus>completed</taskStatus></task><task><title>Call Tom</title></task>
+<note-attributes><author>Anna</author></note-attributes>
 <resource><data encoding="base64">QUJD\n</data><mime>image/png</mime></resource>
 <resource><data encoding="base64">QUJE</data><mime>image/png</mime></resource></note></en-export>"""
 
@@ -156,7 +163,8 @@ def test_notes_have_headings_fields_and_pages(parser: Parser) -> None:
 def test_encrypted_passages_of_notes_are_named(parser: Parser, tmp_path: Path) -> None:
     document = read(parser, tmp_path / "a.enex", NOTES)
     assert document.text == (
-        "../a/b: Visit\n\ncreated: 2024-03-05 09:00 UTC\ntag: boiler\nauthor: Anna\n\n[ ] open\n\nsecret"
+        "../a/b: Visit\n\ncreated: 2024-03-05 09:00 UTC\ntag: boiler\nauthor: Anna\n\n[x] Order seals\n\n"
+        "[ ] Call Tom\n\n[ ] open\n\nsecret"
     )
     assert document.warnings == ("1 encrypted passages of the note '../a/b: Visit' were not read.",)
 

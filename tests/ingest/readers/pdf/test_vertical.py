@@ -132,6 +132,25 @@ def test_a_column_of_marks_stays_in_its_table(parser: Parser, page: VerticalPage
     assert "| Item 4 | 1 | x |\n| Item 5 | x | 2 |" in read(parser, page.save(tmp_path / "a.pdf"))
 
 
+@pytest.mark.parametrize("label", ["賃料月額", "NORVIK"])
+def test_a_label_beside_lines_that_is_written_downwards_is_one_line(
+    parser: Parser, page: VerticalPage, tmp_path: Path, label: str
+) -> None:
+    lines = cut(TEXT, 25)
+    for row, line in enumerate(lines):
+        page.line(120, 100 + 24 * row, line)
+    page.column(60, 105, label, 14)
+    text = read(parser, page.save(tmp_path / "a.pdf"))
+    assert [each for each in text.split("\n") if each] == [*lines, label]
+
+
+def test_letters_beside_the_rows_of_a_list_are_no_label(parser: Parser, page: VerticalPage, tmp_path: Path) -> None:
+    for row, letter in enumerate("ABCD"):
+        page.line(60, 100 + 13 * row, letter)
+        page.line(90, 100 + 13 * row, f"Answer {row}")
+    assert "ABCD" not in read(parser, page.save(tmp_path / "a.pdf"))
+
+
 def test_letters_below_each_other_are_one_word(parser: Parser, page: VerticalPage, tmp_path: Path) -> None:
     write(page, ["契約書はABCとする。", "賃料は月額五万二千円とする"])
     assert read(parser, page.save(tmp_path / "a.pdf")) == "契約書はABCとする。\n賃料は月額五万二千円とする"
