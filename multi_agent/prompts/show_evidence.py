@@ -96,7 +96,8 @@ def _show_quote(item: Evidence, chunk: Chunk, date: str) -> str:
     """Return the quote with its location. Only the first quote of a document has a ``date``."""
     why = f"\n    It shows: {show_words(item.why, item.origin)}" if item.why else ""
     origin = f" ({item.picture})" if item.picture else ""
-    place = ", ".join(filter(None, (show_location(chunk, item.pages), date)))
+    location = show_location(chunk.model_copy(update={"section": item.section}), item.pages)
+    place = ", ".join(filter(None, (location, date)))
     return f"[{item.number}] {place}{origin}: {show_words(item.quote, item.origin)}{why}"
 
 

@@ -37,7 +37,7 @@ class DocumentList:
     def find(self, written: str) -> str | None:
         """Return the name of the one document that ``written`` means; None if there is none, or more than one.
 
-        It may be the name in another case or without its suffix, the title, or both as the list prints them.
+        It may be the name in another case or without its folder or suffix, the title, or both as the list prints them.
         """
         if written in self.names:
             return written
@@ -109,8 +109,9 @@ def _is_untitled(entry: CatalogueEntry) -> bool:
 
 
 def _spellings(entry: CatalogueEntry) -> Iterator[str]:
-    yield entry.name
-    yield entry.name.rpartition(".")[0]
+    for name in (entry.name, entry.name.rpartition("/")[2]):
+        yield name
+        yield name.rpartition(".")[0]
     if entry.title:
         yield entry.title
         yield f"{entry.name} ({entry.title})"

@@ -201,12 +201,12 @@ async def test_the_answer_reports_what_was_searched_and_read(serve: Serve) -> No
     assert "There is none: no quote" in request.prompt
 
 
-async def test_a_quote_is_shown_with_its_documents_title(serve: Serve) -> None:
-    """A quote does not say what "it" means."""
+async def test_a_quote_is_shown_with_its_documents_title_and_its_own_section(serve: Serve) -> None:
+    """A quote does not say what "it" means. Its passage may begin in another section."""
     chunk = make_chunk("It has three storeys.", document="/docs/0042.md", title="The Lee House", section=("Plan",))
     quote = Evidence(
         number=1, document=chunk.document, document_id=chunk.document_id, name=chunk.name, chunk_id=chunk.id, start=0,
-        end=21, quote=chunk.text,
+        end=21, quote=chunk.text, section=("Height",),
     )  # fmt: skip
     _, request = await write(serve, make_context("How high is it?", chunks=(chunk,), evidence=(quote,)))
-    assert "[1] 0042.md (The Lee House), Plan: It has three storeys." in request.prompt
+    assert "[1] 0042.md (The Lee House), Height: It has three storeys." in request.prompt

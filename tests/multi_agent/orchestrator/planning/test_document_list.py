@@ -57,7 +57,8 @@ def test_a_line_has_facts_and_a_language_that_differs_from_the_question(library:
     [
         ("a/report.pdf", "a/report.pdf"), ("A/Report.PDF", "a/report.pdf"), ("a/report", "a/report.pdf"),
         ("Yearly  report", "a/report.pdf"), ("a/report.pdf (Yearly report)", "a/report.pdf"),
-        ("notes.md", "notes.md"), ("notes", None), ("report.pdf", None), ("", None),
+        ("notes.md", "notes.md"), ("notes", None), ("report.pdf", "a/report.pdf"),
+        ("report", "a/report.pdf"), ("plan.md", None), ("", None),
     ],
 )  # fmt: skip
 def test_a_document_is_found_by_what_a_model_writes(library: CollectionLibrary, written: str, name: str | None) -> None:
@@ -65,5 +66,6 @@ def test_a_document_is_found_by_what_a_model_writes(library: CollectionLibrary, 
         CatalogueEntry(name="a/report.pdf", id="1", title="Yearly report", chunks=3),
         CatalogueEntry(name="notes.md", id="2", chunks=1),
         CatalogueEntry(name="notes.txt", id="3", chunks=1),
+        *(CatalogueEntry(name=f"{folder}/plan.md", id=folder, chunks=1) for folder in "bc"),
     ]
     assert DocumentList(library, entries, QUESTION, 5).find(written) == name
