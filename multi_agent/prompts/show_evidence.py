@@ -37,6 +37,8 @@ def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]
 
 def show_evidence(context: ResearchContext, shown: Sequence[Evidence]) -> str:
     """Return the quotes with their locations, and table rows below their column headings."""
+    if not context.evidence and context.computations and not context.chunks:
+        return "There is none: no passage was read, the computations answer alone."
     if not context.evidence:
         return "There is none: no quote that bears on the question was found in what was read."
     chunks = {chunk.id: chunk for chunk in context.chunks}

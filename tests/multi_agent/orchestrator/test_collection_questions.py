@@ -113,6 +113,7 @@ async def test_two_calls_answer(
         answer = await make_panel(server).research(question)
         assert [role_of(request) for request in server.requests] == [TRIAGE, SYNTHESIS]
         assert sum(estimate_tokens(request.prompt) for request in server.requests) < 4000
+        assert "no quote" not in shown(server.requests)
     assert (answer.status, answer.mode, answer.claims[0].verdict) == (Status.ANSWERED, "fast", "supported")
     assert answer.basis.startswith("Computed from ")
     assert answer.claims[0].computations == (1,)
