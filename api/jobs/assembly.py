@@ -92,7 +92,7 @@ async def start_jobs(
     pool = CollectionPool(candor.collections)
     stack.push_async_callback(asyncio.to_thread, pool.close)
     peers = Peers(settings, candor.engine, queue) if settings.shares_jobs else None
-    jobs = Jobs(queue, peers, worker, candor.callers.disabled)
+    jobs = Jobs(queue, peers, worker, candor.callers.withdrawn)
     if peers:
         await peers.start(jobs)
         stack.push_async_callback(peers.leave)
