@@ -55,9 +55,8 @@ class Callers:
     def withdrawn(self, holder: str) -> bool:
         """Return whether this is the id of a revoked key, a disabled user, or a key of one. Raises UserNotFound."""
         caller = self.find(holder)
-        if caller.key != caller.user and self._keys.get(holder).revoked_at:
-            return True
-        return bool(caller.user) and self._users.get(caller.user).disabled
+        revoked = caller.key != caller.user and self._keys.get(holder).revoked_at
+        return bool(revoked or (caller.user and self._users.get(caller.user).disabled))
 
     def any(self) -> bool:
         """Return whether there is a valid key, or a user who is not disabled."""

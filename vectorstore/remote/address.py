@@ -82,12 +82,9 @@ def _remove_stale() -> None:
     """Remove the sockets of services that were killed. Nothing listens on them."""
     for path in Path(tempfile.gettempdir()).glob("candor-*/store"):
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            if time.time() - path.stat().st_mtime < _STALE_S:
-                continue
             probe.setblocking(False)
-            try:
-                probe.connect(str(path))
-            except ConnectionRefusedError:
+            age_s = time.time() - path.stat().st_mtime
+            if age_s > _STALE_S and probe.connect_ex(str(path)) == errno.ECONNREFUSED:
                 remove_socket(path)
 
 
