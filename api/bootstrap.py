@@ -299,7 +299,7 @@ class Candor:
 
     @part
     def download_reader(self) -> DownloadReader:
-        """Reads the files that runs download."""
+        """Reads the pages and files that runs fetch."""
         from api.services.research.downloads import DownloadReader
 
         return DownloadReader(self.settings.ingest)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from pydantic import BaseModel, Field
 
@@ -31,6 +31,9 @@ from multi_agent.sandbox import Sandbox
 from multi_agent.settings.research import Source
 from multi_agent.settings.tools import ToolSettings
 from vectorstore.models import Chunk, WebPage
+
+if TYPE_CHECKING:
+    from base.web import Fetched
 
 TOOL_NAME = r"^[a-z][a-z0-9_]{0,63}(\.[A-Za-z0-9_./-]{1,128})?$"
 
@@ -74,22 +77,37 @@ class ToolResult(FrozenModel):
     )
 
 
+class PageText(NamedTuple):
+    """The text of a page. ``date`` is the publication date in ISO format, if the page gives one."""
+
+    title: str
+    date: str
+    text: str
+    links: tuple[str, ...]
+    needs_script: bool
+    """Whether the HTML has little text and contains scripts that may load more."""
+
+
 class FileReader(Protocol):
-    """Reads a file of any format that can be ingested."""
+    """Reads what comes from the web, apart from the process of the run. Calls block and raise ToolError."""
+
+    def page(self, page: Fetched) -> PageText:
+        """Return the text of a page or of a text file."""
+        ...
 
     def passages(self, path: Path, origin: WebPage) -> tuple[Chunk, ...]:
-        """Return the passages of a downloaded file. Blocks. Raises ToolError if it cannot be read."""
+        """Return the passages of a downloaded file of any format that can be ingested."""
         ...
 
 
 @dataclass(frozen=True)
 class ToolKit:
-    """The dependencies of a tool. Each run has its own kit. Without ``files``, downloads cannot be read."""
+    """The dependencies of a tool. Each run has its own kit."""
 
     library: Library
     sandbox: Sandbox
     settings: ToolSettings
-    files: FileReader | None = None
+    files: FileReader
 
 
 class Tool(Protocol):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -38,6 +40,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # httpx loads all certificate authorities for each client, which takes 24 ms. No test needs more than one of them.
 _END = "-----END CERTIFICATE-----\n"
 _ONE_AUTHORITY = Path(tempfile.mkdtemp(prefix="candor-tests-")) / "authority.pem"
+atexit.register(shutil.rmtree, _ONE_AUTHORITY.parent, ignore_errors=True)
 _ONE_AUTHORITY.write_text(certifi.contents().partition(_END)[0] + _END)
 os.environ["SSL_CERT_FILE"] = str(_ONE_AUTHORITY)
 

@@ -11,6 +11,7 @@ StoreError
 ├── RecordsLost             restore a backup, or ingest again
 ├── CollectionClosed        retry: the collection was deleted or the program is ending
 ├── StoreUnavailable        start the server, free disk space, correct the folder
+│   └── StoreKeyRejected    set another API key of the server
 ├── EmbeddingModelError     name an existing model, or install one
 ├── EndpointError           start the endpoint, or correct its settings
 └── RerankError             name an existing reranker, or search without one
@@ -81,6 +82,10 @@ class CollectionClosed(StoreError):
 
 class StoreUnavailable(StoreError):
     """The server does not respond, or the folder cannot be read or written."""
+
+
+class StoreKeyRejected(StoreUnavailable):
+    """The server does not accept the API key, or not for writing."""
 
 
 class EmbeddingModelError(StoreError):

@@ -52,10 +52,11 @@ class Callers:
         except KeyNotFound:
             return self._of_user(self._users.get(holder))
 
-    def disabled(self, holder: str) -> bool:
-        """Return whether this is the id of a disabled user, or of a key of one. Raises UserNotFound."""
-        user = self.find(holder).user
-        return bool(user) and self._users.get(user).disabled
+    def withdrawn(self, holder: str) -> bool:
+        """Return whether this is the id of a revoked key, a disabled user, or a key of one. Raises UserNotFound."""
+        caller = self.find(holder)
+        revoked = caller.key != caller.user and self._keys.get(holder).revoked_at
+        return bool(revoked or (caller.user and self._users.get(caller.user).disabled))
 
     def any(self) -> bool:
         """Return whether there is a valid key, or a user who is not disabled."""

@@ -31,7 +31,9 @@ from api.storage.notifications import Listener
 from base.rpc import Channel, Disconnected, to_failure
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event
+from vectorstore.errors import StoreError, StoreKeyRejected
 from vectorstore.remote.process import SearchProcess
+from vectorstore.store import VectorStore
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,29 @@ async def start_service(candor: Candor, stack: AsyncExitStack, listeners: Sequen
 
 
 async def _start_service_jobs(candor: Candor, stack: AsyncExitStack, listeners: Sequence[Subscriber]) -> JobParts:
-    if not candor.settings.service.research_process:
-        return await start_jobs(candor, stack, JobQueue(candor.settings), listeners)
-    queue = JobQueue(candor.settings, [kind for kind in JobKind if kind not in ServiceWorker.kinds])
+    has_worker = candor.settings.service.research_process
+    kinds = [kind for kind in JobKind if not (has_worker and kind in ServiceWorker.kinds)]
+    if candor.settings.shares_jobs and not await asyncio.to_thread(_may_write, candor.store):
+        kinds = []
+    queue = JobQueue(candor.settings, kinds)
+    if not has_worker:
+        return await start_jobs(candor, stack, queue, listeners)
     worker = ServiceWorker(candor.settings, queue)
     parts = await start_jobs(candor, stack, queue, listeners, worker=worker)
     await worker.start(parts.runs)
     return parts
+
+
+def _may_write(store: VectorStore) -> bool:
+    """Return whether the store accepts the key. A store that is away now may accept it later."""
+    try:
+        store.require_writable()
+    except StoreKeyRejected as error:
+        log.error("This service takes no jobs; others may take them. %s Start the service again.", error)
+        return False
+    except StoreError as error:
+        log.warning("The store cannot be used now. %s", error)
+    return True
 
 
 async def start_jobs(
@@ -92,7 +110,7 @@ async def start_jobs(
     pool = CollectionPool(candor.collections)
     stack.push_async_callback(asyncio.to_thread, pool.close)
     peers = Peers(settings, candor.engine, queue) if settings.shares_jobs else None
-    jobs = Jobs(queue, peers, worker, candor.callers.disabled)
+    jobs = Jobs(queue, peers, worker, candor.callers.withdrawn)
     if peers:
         await peers.start(jobs)
         stack.push_async_callback(peers.leave)

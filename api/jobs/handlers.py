@@ -28,7 +28,7 @@ from multi_agent.evaluation.store import Row
 from multi_agent.llm.models import Models
 from multi_agent.settings.research import Budget
 from multi_agent.tables.values import Cell, Table
-from vectorstore.errors import StoreError
+from vectorstore.errors import StoreError, StoreKeyRejected
 
 _AWAY_S = 60.0
 """How long an ingest waits for a database that is away, for example because Postgres restarts."""
@@ -45,7 +45,7 @@ class IngestJobs(JobHandler):
     async def run(self, job: ActiveJob) -> JsonValue:
         """Ingest and return the report.
 
-        Raises JobFailed, and JobMustWait while another process ingests or Postgres is away.
+        Raises JobFailed, and JobMustWait while another process ingests, Postgres is away, or the store rejects the key.
         """
         spec, stop = IngestJobSpec.model_validate_json(job.spec.content), threading.Event()
 
@@ -66,6 +66,8 @@ class IngestJobs(JobHandler):
         except IngestUnderWay as error:  # a command, or a process that died on another machine less than a minute ago
             self._away_since.pop(job.spec.id, None)
             raise JobMustWait(str(error)) from error
+        except StoreKeyRejected as error:  # the next process that has a key goes on
+            raise JobMustWait(f"{error} Start this process again.") from error
         except (LedgerUnavailable, SQLAlchemyError) as error:
             raise self._must_wait(job.spec.id, error) from error
         except (IngestError, StoreError, UsageError) as error:

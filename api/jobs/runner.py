@@ -43,7 +43,7 @@ _FATAL = (
     "The research process ended while it ran this {noun}, and so did the next one, so it is not tried again. It may be "
     "the cause, for example because it exhausts memory. See the service's log."
 )
-_DISABLED = "The user who started this {noun} was disabled before it ran."
+_WITHDRAWN = "The key of this {noun} was revoked, or its user disabled, before it ran. Send it again with another key."
 _TURN = "another job that ran when the research process ended; they run one after the other, to find the cause"
 _NOUNS = {JobKind.RESEARCH: "run", JobKind.INGEST: "ingest", JobKind.EVALUATION: "evaluation", JobKind.TABLE: "table"}
 
@@ -56,10 +56,10 @@ class Jobs:
         queue: JobQueue,
         peers: Peers | None = None,
         worker: ServiceWorker | None = None,
-        disabled: Callable[[str], bool] = lambda _: False,
+        withdrawn: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """``worker`` runs the jobs of its kinds, if the process has one. No job of a ``disabled`` key or user runs."""
-        self._queue, self._peers, self._worker, self._disabled = queue, peers, worker, disabled
+        """``worker`` runs the jobs of its kinds, if the process has one. No job of a ``withdrawn`` key or user runs."""
+        self._queue, self._peers, self._worker, self._withdrawn = queue, peers, worker, withdrawn
         self._handlers: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in queue.limits.items()}
         self._collections: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # ingests in turn
@@ -290,8 +290,8 @@ class Jobs:
                     await held.enter_async_context(self._collections[active.spec.collection])
                 await held.enter_async_context(self._slots[kind])
                 with suppress(UserNotFound):
-                    if await asyncio.to_thread(self._disabled, active.spec.key):
-                        await self._refuse(active.spec, _DISABLED)
+                    if await asyncio.to_thread(self._withdrawn, active.spec.key):
+                        await self._refuse(active.spec, _WITHDRAWN)
                 active.started, active.waits_for = True, None
                 try:
                     return await self._handlers[kind].run(active)

@@ -137,7 +137,8 @@ class Doctor:
             live = live_processes(self.engine())
         except (HomeError, SQLAlchemyError) as error:
             return Check(name="processes", ok=False, detail="cannot be listed", remedy=str(error))
-        listed = "; ".join(f"{each.host}, process {each.process}: {', '.join(each.queues)}" for each in live)
+        named = ((each, ", ".join(each.queues) or "no jobs") for each in live)
+        listed = "; ".join(f"{each.host}, process {each.process}: {queues}" for each, queues in named)
         return Check(name="processes", ok=True, detail=listed or "no service or worker takes jobs now")
 
     def _check_database(self) -> Check:

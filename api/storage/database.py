@@ -1,9 +1,12 @@
 """Opens the SQL database: SQLite in WAL mode in the home folder, or Postgres by URL."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sql
+from sqlalchemy.dialects import sqlite
 
 from api.errors import SettingsError, UsageError
 from api.settings import Settings
@@ -59,21 +62,27 @@ def _create_engine(settings: Settings) -> sql.Engine:
             raise SettingsError(f"Invalid CANDOR_DATABASE_URL: {error}.") from error
     else:
         file = sql.URL.create("sqlite", database=str(create_home(settings.home) / DATABASE))
-        engine = sql.create_engine(file, json_deserializer=_read_json)
+        engine = sql.create_engine(file, json_deserializer=partial(_read, json.loads))
+        engine.dialect.colspecs = {**engine.dialect.colspecs, sql.DateTime: _Date}
         sql.event.listen(engine, "connect", _configure_sqlite)
         sql.event.listen(engine, "handle_error", _reject_long_pattern)
     sql.event.listen(engine, "handle_error", _describe_failure)
     return engine
 
 
-def _read_json(text: str) -> Any:
+def _read(parse: Callable[[str], Any], text: str) -> Any:
     """Return the value of a column. Raises DatabaseFailed."""
     try:
-        return json.loads(text)
-    except ValueError as error:
+        return parse(text)
+    except (TypeError, ValueError) as error:
         raise DatabaseFailed(
             f"A row of the database is damaged ({error}). Restore a backup (`candor restore`)."
         ) from error
+
+
+class _Date(sqlite.DATETIME):
+    def result_processor(self, dialect: sql.Dialect, coltype: object) -> Callable[[str], Any]:
+        return partial(_read, super().result_processor(dialect, coltype) or str)
 
 
 def _configure_sqlite(connection: Any, _: object) -> None:

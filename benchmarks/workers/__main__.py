@@ -2,6 +2,7 @@
 
     PYTHONPATH=tests python -m benchmarks.workers --workers 1 2 3    # about ten minutes
     PYTHONPATH=tests python -m benchmarks.workers --kill             # about five minutes
+    PYTHONPATH=tests python -m benchmarks.workers --kill --ingests   # about five minutes
 
 Postgres, Qdrant, the scripted model endpoint, `candor serve` and `candor worker` run on this machine.
 
@@ -14,6 +15,10 @@ number of runs does. The rate is measured between a tenth and nine tenths of the
 killed with SIGKILL and started again, while `--jobs` questions and `--files` files are submitted, a client searches,
 and others follow every tenth run. Afterwards Postgres and Qdrant are checked: each job done once, no event lost or
 doubled, each document with exactly its passages. The exit status is 1 if there is a problem or a search has failed.
+
+With `--ingests`, no questions are asked: `--jobs` uploads of a few files wait for one collection, while workers and the
+service are killed in turn, and Postgres is stopped and started again twice. An upload that gets no response is sent
+again with the same idempotency key.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -60,6 +66,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--workers", type=int, nargs="+", default=[1, 2, 3], help="numbers of workers to compare")
     options.add_argument("--kill", action="store_true", help="kill workers and nodes instead")
+    options.add_argument("--ingests", action="store_true", help="with --kill: uploads instead of questions")
     options.add_argument("--jobs", type=int, default=200)
     options.add_argument("--runs", type=int, default=4, help="concurrent runs of a worker")
     options.add_argument("--files", type=int, default=300, help="files to ingest with --kill")
@@ -88,7 +95,7 @@ def _throughput(workers: int, chosen: argparse.Namespace, log: Log) -> float:
     with (
         tempfile.TemporaryDirectory(prefix="candor-workers-") as work,
         machines(Path(work), workers, 1, chosen.runs, DELAY_S, log) as running,
-        closing(Postgres(running.database)) as database,
+        closing(Postgres(running.postgres.url)) as database,
     ):
         with httpx.Client(base_url=running.service.url, timeout=LIMIT_S) as http:
             prepare(http)
@@ -111,7 +118,28 @@ def _kill(chosen: argparse.Namespace, log: Log) -> int:
         tempfile.TemporaryDirectory(prefix="candor-workers-") as work,
         machines(Path(work), KILLED_WORKERS, NODES, chosen.runs, DELAY_S, log) as running,
     ):
-        return _check_kills(running, submitted, chosen, log)
+        return (_check_ingests if chosen.ingests else _check_kills)(running, submitted, chosen, log)
+
+
+def _check_ingests(running: Machines, submitted: Submitted, chosen: argparse.Namespace, log: Log) -> int:
+    kills = Kills(running, chosen.seed, log, restarts=2)
+    began = time.monotonic()
+    with started(running.workers), httpx.Client(base_url=running.service.url, timeout=LIMIT_S) as http:
+        prepare(http)
+        with kills.running():
+            upload(http, submitted, chosen.files, max(1, chosen.files // chosen.jobs))
+            wait_until_quiet(http)
+            wait_until(lambda: not kills.restarts)
+            wait_until_quiet(http)
+        seconds = time.monotonic() - began
+        problems = [f"job {job['id']} failed: {job['error']}" for job in jobs(http, "failed")]
+    with closing(Postgres(running.postgres.url)) as database:
+        problems += check(database, running.nodes[0].url, submitted)
+    table = Table("", "")
+    table.add_row("uploads, files", f"{len(submitted.ingests)}, {chosen.files} in {seconds:.0f} s")
+    table.add_row("killed workers, services", f"{kills.workers}, {kills.services}")
+    table.add_row("restarts of Postgres", str(kills.restarted))
+    return _report(table, problems, log)
 
 
 def _check_kills(running: Machines, submitted: Submitted, chosen: argparse.Namespace, log: Log) -> int:
@@ -131,7 +159,7 @@ def _check_kills(running: Machines, submitted: Submitted, chosen: argparse.Names
         seconds = time.monotonic() - began
         failed = [f"job {job['id']} failed: {job['error']}" for job in jobs(http, "failed")]
         problems = [*failed, *searches.failures, *itertools.chain(*(each.problems() for each in followers))]
-    with closing(Postgres(running.database)) as database:
+    with closing(Postgres(running.postgres.url)) as database:
         problems += check(database, running.nodes[0].url, submitted)
         stored = calls(database)
     late = percentiles([each for follower in followers for each in follower.late_s])
@@ -143,6 +171,10 @@ def _check_kills(running: Machines, submitted: Submitted, chosen: argparse.Names
     table.add_row("searches, failed", f"{len(searches.seconds)}, {len(searches.failures)}")
     table.add_row("search: median, p95, slowest", " ".join(f"{1000 * each:,.0f} ms" for each in searched))
     table.add_row("event: median, p95, slowest", " ".join(f"{1000 * each:,.0f} ms" for each in late))
+    return _report(table, problems, log)
+
+
+def _report(table: Table, problems: Sequence[str], log: Log) -> int:
     table.add_row("problems", str(len(problems)))
     Console(width=80).print(table)
     for problem in problems:

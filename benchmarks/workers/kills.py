@@ -1,4 +1,4 @@
-"""Kills a worker and a node of Qdrant every few seconds, and starts them again."""
+"""Kills workers, and nodes of Qdrant or services and Postgres, every few seconds, and starts them again."""
 
 from __future__ import annotations
 
@@ -19,16 +19,23 @@ AWAY_S = (0.5, 3.0)
 
 
 class Kills:
-    """Kills the workers in turn, and the nodes in turn. Each kind has a thread."""
+    """Kills the workers in turn, and the nodes in turn. Each kind has a thread.
 
-    def __init__(self, machines: Machines, seed: int, say: Callable[[str], None]) -> None:
+    With ``restarts``, it restarts Postgres so often, and kills the service, instead of nodes.
+    """
+
+    def __init__(self, machines: Machines, seed: int, say: Callable[[str], None], restarts: int = 0) -> None:
         self._machines, self._say = machines, say
         self._ended = threading.Event()
+        self.restarts, self.restarted = restarts, 0
+        kinds = [("workers", self._kill_worker), ("nodes", self._kill_node)]
+        if restarts:
+            kinds[1:] = [("services", self._kill_service), ("Postgres", self._restart_postgres)]
         self._threads = [
             threading.Thread(target=self._kill, args=(random.Random(f"{seed} {kind}"), kill), daemon=True)
-            for kind, kill in (("workers", self._kill_worker), ("nodes", self._kill_node))
+            for kind, kill in kinds
         ]
-        self.workers = self.nodes = 0
+        self.workers = self.nodes = self.services = 0
         self._next_worker, self._next_node = cycle(machines.workers), cycle(machines.nodes)
 
     @contextmanager
@@ -55,6 +62,24 @@ class Kills:
         worker.wait_until_ready()
         self.workers += 1
         self._say(f"{worker.name} was killed and takes jobs again")
+
+    def _kill_service(self, chosen: random.Random) -> None:
+        time.sleep(chosen.uniform(*BETWEEN_S))  # its start takes longer than that of a worker
+        self._machines.service.kill()
+        self._machines.service.wait_until_up()
+        self.services += 1
+        self._say("the service was killed and responds again")
+
+    def _restart_postgres(self, chosen: random.Random) -> None:
+        """Stop Postgres at once and start it again, ``restarts`` times."""
+        if self.restarts:
+            time.sleep(chosen.uniform(*BETWEEN_S))
+            self._machines.postgres.stop()
+            time.sleep(chosen.uniform(*AWAY_S))
+            self._machines.postgres.start()
+            self.restarted += 1
+            self.restarts -= 1
+            self._say("Postgres was restarted")
 
     def _kill_node(self, chosen: random.Random) -> None:
         """Kill a node. With two copies of each shard, only one node may be away or behind the others."""

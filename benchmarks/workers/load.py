@@ -42,21 +42,40 @@ def ask(http: httpx.Client, number: int) -> str:
     return str(response.raise_for_status().json()["run_id"])
 
 
-def upload(http: httpx.Client, submitted: Submitted, files: int) -> None:
-    """Upload small files in batches of ``BATCH``. Each batch is one ingest job."""
+def upload(http: httpx.Client, submitted: Submitted, files: int, size: int = BATCH) -> None:
+    """Upload small files in batches of ``size``. Each batch is one ingest job."""
     texts = {
         f"file-{number}.md": f"# File {number}\n\nThe {TOPICS[number % len(TOPICS)]} works down to -{number} degrees.\n"
         for number in range(files)
     }
     names = list(texts)
-    for first in range(0, files, BATCH):
-        batch = names[first : first + BATCH]
+    for first in range(0, files, size):
+        batch = names[first : first + size]
         sent = [("files", (name, texts[name])) for name in batch]
-        response = http.post(f"/v1/collections/{COLLECTION}/documents", files=sent).raise_for_status()
-        job = response.json()["id"]
+        job = _post(http, sent, f"upload {first}")["id"]
         submitted.ingests[f"upload {first}"] = [job]
         for name in batch:
             submitted.uploads[name].append(Upload(hashlib.sha256(texts[name].encode()).hexdigest(), job))
+
+
+def _post(http: httpx.Client, sent: list[Any], key: str) -> dict[str, Any]:
+    """Send an upload until it is accepted. A service that was killed, or whose database is away, accepts nothing."""
+    for _ in retrying():
+        with suppress(httpx.TransportError):
+            path, headers = f"/v1/collections/{COLLECTION}/documents", {"Idempotency-Key": key}
+            response = http.post(path, files=sent, headers=headers)
+            if response.status_code < 500:
+                accepted: dict[str, Any] = response.raise_for_status().json()
+                return accepted
+    raise TimeoutError(f"{key} was not accepted within {LIMIT_S} s.")
+
+
+def retrying(pause_s: float = 0.5) -> Iterator[None]:
+    """Yield for each attempt, until ``LIMIT_S`` is over."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        yield
+        time.sleep(pause_s)
 
 
 def wait_until_quiet(http: httpx.Client) -> None:
@@ -67,8 +86,13 @@ def wait_until_quiet(http: httpx.Client) -> None:
 def jobs(http: httpx.Client, *states: str) -> list[dict[str, Any]]:
     """Return the jobs in these states, with one request: a job can change from running to waiting in between."""
     query: dict[str, Any] = {"status": states, "limit": 1000}
-    found: list[dict[str, Any]] = http.get("/v1/jobs", params=query).raise_for_status().json()
-    return found
+    for _ in retrying():
+        with suppress(httpx.TransportError):
+            response = http.get("/v1/jobs", params=query)
+            if response.status_code < 500:
+                found: list[dict[str, Any]] = response.raise_for_status().json()
+                return found
+    raise TimeoutError(f"The service did not list its jobs within {LIMIT_S} s.")
 
 
 def wait_until(condition: Callable[[], object], pause_s: float = 0.1) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.chaos.processes import Model, Service
 from benchmarks.engine import ROOT, environment
-from support.postgres import find_binaries, running_server
+from support.postgres import PostgresServer, find_binaries, restartable_server
 from support.qdrant import QdrantNode, find_binary, running_cluster, running_qdrant
 
 STOP_S = 120
@@ -56,7 +56,7 @@ class Worker:
 class Machines:
     """The running processes. The workers have not been started."""
 
-    database: str
+    postgres: PostgresServer
     nodes: Sequence[QdrantNode]
     model: Model
     service: Service
@@ -72,11 +72,11 @@ def machines(
     if binaries is None or find_binary() is None:
         raise SystemExit("This needs Postgres and a Qdrant server (`python3 -m benchmarks.fetch_qdrant`).")
     with ExitStack() as stack:
-        database = stack.enter_context(running_server(binaries))
+        postgres = stack.enter_context(restartable_server(binaries))
         cluster = stack.enter_context(running_cluster(nodes)) if nodes > 1 else [stack.enter_context(running_qdrant())]
         model = Model(delay_s)
         settings = {
-            "CANDOR_DATABASE_URL": database,
+            "CANDOR_DATABASE_URL": postgres.url,
             "CANDOR_STORE__URL": ",".join(node.url for node in cluster),
             **({"CANDOR_STORE__REPLICAS": "2"} if nodes > 1 else {}),
             "CANDOR_SERVICE__UPLOADS_FOLDER": str(work / "uploads"),
@@ -92,7 +92,7 @@ def machines(
         stack.callback(lambda: service.process.poll() is None and service.stop())
         service.wait_until_up()
         own = [Worker(work / f"worker-{number}", settings) for number in range(1, workers + 1)]
-        yield Machines(database, cluster, model, service, own)
+        yield Machines(postgres, cluster, model, service, own)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ ask for the number of tokens of texts (``CountTokens``), because only the ingest
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ingest.chunking.chunker import Source
 from ingest.containers.unpack import ContainerLimits
@@ -48,7 +48,17 @@ class UnpackRequest:
     first: bool
 
 
-Request = ParseRequest | ChunkRequest | UnpackRequest
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """Call a function ("package.module:function") about what ``path`` names. The answer is its result."""
+
+    work: ClassVar[str] = "read"
+    path: str
+    function: str
+    arguments: tuple[Any, ...]
+
+
+Request = ParseRequest | ChunkRequest | UnpackRequest | CallRequest
 
 
 @dataclass(frozen=True, slots=True)

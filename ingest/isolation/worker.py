@@ -1,9 +1,11 @@
 """The worker process of ``worker_pool.py``: executes one request after the other and returns each outcome."""
 
+import pkgutil
 import traceback
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from ingest.chunking.chunker import Chunker
 from ingest.containers.unpack import Member, expand
@@ -14,6 +16,7 @@ from ingest.isolation.confinement import confine_process
 from ingest.isolation.requests import (
     READY,
     STILL_WORKING,
+    CallRequest,
     ChunkRequest,
     CountTokens,
     ParseRequest,
@@ -46,7 +49,7 @@ class _Worker:
         self._connection = connection
         self._members: Iterator[Member] = iter(())
 
-    def outcome(self, request: Request) -> ParsedDocument | list[Chunk] | Member | FileError | None:
+    def outcome(self, request: Request) -> Any:
         try:
             return self._execute(request)
         except FileError as error:
@@ -59,7 +62,7 @@ class _Worker:
                 f"{type(error).__name__}: {error}. Save the file again, or choose another parser."
             )
 
-    def _execute(self, request: Request) -> ParsedDocument | list[Chunk] | Member | None:
+    def _execute(self, request: Request) -> Any:
         match request:
             case ParseRequest():
                 return _within_text_limit(self._parser.parse(Path(request.path)), request)
@@ -70,6 +73,8 @@ class _Worker:
                 if request.first:
                     self._members = expand(Path(request.path), request.limits, request.folder)
                 return next(self._members, None)
+            case CallRequest():
+                return pkgutil.resolve_name(request.function)(*request.arguments)
 
     def _count_tokens(self, texts: Sequence[str]) -> list[int]:
         self._connection.send(CountTokens(list(texts)))

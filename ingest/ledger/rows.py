@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Table, bindparam, delete, insert, select, update
 
 from ingest.document import Block, ParsedDocument
-from ingest.errors import InvalidTag
+from ingest.errors import InvalidTag, LedgerUnavailable
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, Stage
 from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, TAGS, TEXTS
 from vectorstore.models import PageSpan
@@ -147,8 +147,16 @@ def to_row(record: DocumentRecord) -> dict[str, Any]:
 
 
 def to_record(row: RowMapping, tags: tuple[str, ...]) -> DocumentRecord:
-    """Return the record of a row and the document's tags."""
-    return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"]), "tags": tags})
+    """Return the record of a row and the document's tags. Raises LedgerUnavailable if the row is damaged."""
+    try:
+        return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"]), "tags": tags})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise LedgerUnavailable(
+            f"The row of the document {row['name']!r} in the database is damaged: its {fault['loc'][0]} is "
+            f"{fault['input']!r}. Searches still work. Restore a backup (`candor restore`), or drop the collection "
+            f"{row['collection']!r} and ingest it again."
+        ) from error
 
 
 def to_summary(row: Row[Any]) -> DocumentSummary:

@@ -88,7 +88,7 @@ class ToolRegistry:
 class Toolbox:
     """All tools and their dependencies, for all runs.
 
-    ``sandboxes`` contains a folder for each run. ``files`` reads the files that runs download.
+    ``sandboxes`` contains a folder for each run. ``files`` reads the pages and files that runs fetch.
     """
 
     registry: ToolRegistry
@@ -96,7 +96,7 @@ class Toolbox:
     sandboxes: Path
     approvals: Approvals
     calls: ToolCalls
-    files: FileReader | None = None
+    files: FileReader
     _described: dict[str, Sequence[ToolCard]] = field(default_factory=dict, init=False)
 
     def cards(self, name: str) -> Sequence[ToolCard]:

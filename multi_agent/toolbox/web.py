@@ -20,7 +20,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urljoin
 
 import httpx
@@ -33,6 +33,7 @@ from base.process import child_environment
 from base.web import Fetched
 from multi_agent.errors import ToolError
 from multi_agent.settings.tools import ToolSettings
+from multi_agent.tool import PageText
 from vectorstore.settings import without_password
 
 if TYPE_CHECKING:
@@ -176,15 +177,26 @@ _RULE = re.compile(r"[|\s:-]*")
 _ITEM = re.compile(r"\||[-*] |\d+\. ")
 
 
-class PageText(NamedTuple):
-    """The text of a page. ``date`` is the publication date in ISO format, if the page gives one."""
+_HTML = ("text/html", "application/xhtml+xml")
 
-    title: str
-    date: str
-    text: str
-    links: tuple[str, ...]
-    needs_script: bool
-    """Whether the HTML has little text and contains scripts that may load more."""
+
+def read_page(page: Fetched) -> PageText:
+    """Return the text of a page or of a text file. Raises ToolError if it cannot be parsed."""
+    if page.media_type in _HTML:
+        return read_html(_decode(page), page.url)
+    return PageText("", "", _decode(page), (), needs_script=False)
+
+
+def _decode(page: Fetched) -> str:
+    """Decode with the server's charset, otherwise with a guess from the bytes. Replace invalid bytes with a mark."""
+    from charset_normalizer import from_bytes
+
+    if page.charset is None and (best := from_bytes(page.content).best()):
+        return str(best)
+    try:
+        return page.content.decode(page.charset or "utf-8", errors="replace")
+    except LookupError:  # the server names an unknown charset
+        return page.content.decode("utf-8", errors="replace")
 
 
 def read_html(html: str, url: str) -> PageText:

@@ -193,8 +193,6 @@ class ReadDownload(KitTool):
         origin = kit.sandbox.origin(given.name)
         if origin is None:
             raise ToolError(f"{given.name!r} was not downloaded but written in this run; read it with read_file.")
-        if kit.files is None:
-            raise ToolError("Downloaded files cannot be read here: there is no parser.")
         chunks = await asyncio.to_thread(kit.files.passages, path, origin)
         shown, last = read_on(chunks, given.start, kit.settings, repr(given.name))
         rest = f" Read on with start={last + 1}." if last < len(chunks) else ""

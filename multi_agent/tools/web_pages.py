@@ -11,14 +11,13 @@ from base.models import FrozenModel
 from base.web import Fetched
 from multi_agent.errors import ToolError
 from multi_agent.settings.tools import ToolSettings
-from multi_agent.tool import KitTool, ToolCard, ToolResult
-from multi_agent.toolbox.web import BrowserUnavailable, PageText, WebSearchInput, fetch, read_html, rendered, search_web
+from multi_agent.tool import KitTool, PageText, ToolCard, ToolResult
+from multi_agent.toolbox.web import BrowserUnavailable, WebSearchInput, fetch, rendered, search_web
 from multi_agent.tools.documents import read_on
 from multi_agent.values.sources import page_passages
 from vectorstore.models import Chunk
 
-_HTML = ("text/html", "application/xhtml+xml")
-_TEXT = ("application/json", "application/xml")
+_TEXT = ("application/json", "application/xml", "application/xhtml+xml")
 
 
 class Page(FrozenModel):
@@ -43,7 +42,7 @@ class ReadWebPage(KitTool):
     async def __call__(self, given: Page) -> ToolResult:
         fetched = await fetch(given.url, self._kit.settings, self._kit.settings.web_bytes)
         read_at, note = datetime.now(UTC), ""
-        text = await _text_of(fetched)
+        text = await self._text_of(fetched)
         if text.needs_script:
             fetched, text, note = await self._run_scripts(fetched, text)
         passages = page_passages(fetched.url, read_at, text.title, text.text)
@@ -63,7 +62,16 @@ class ReadWebPage(KitTool):
             page = await rendered(fetched, self._kit.settings)
         except BrowserUnavailable as error:
             return fetched, text, f"This page may need JavaScript, which was not run. {error}"
-        return page, await _text_of(page), ""
+        return page, await self._text_of(page), ""
+
+    async def _text_of(self, page: Fetched) -> PageText:
+        media_type = page.media_type
+        if not (media_type.startswith("text/") or media_type in _TEXT or media_type.endswith(("+json", "+xml"))):
+            raise ToolError(
+                f"{page.url} is no page but a file of the type {media_type!r}; download it with download_file, then "
+                "read it with read_download."
+            )
+        return await asyncio.to_thread(self._kit.files.page, page)
 
 
 def _about(url: str, text: PageText, shown: Sequence[Chunk], count: int) -> str:
@@ -74,29 +82,6 @@ def _about(url: str, text: PageText, shown: Sequence[Chunk], count: int) -> str:
     first, last = shown[0].index + 1, shown[-1].index + 1
     rest = f" Read on with start={last + 1}." if last < count else ""
     return "\n".join(part for part in (url, title, f"Passages {first} to {last} of {count}.{rest}") if part)
-
-
-async def _text_of(page: Fetched) -> PageText:
-    if page.media_type in _HTML:
-        return await asyncio.to_thread(read_html, _decode(page), page.url)
-    if page.media_type.startswith("text/") or page.media_type in _TEXT or page.media_type.endswith(("+json", "+xml")):
-        return PageText("", "", _decode(page), (), needs_script=False)
-    raise ToolError(
-        f"{page.url} is no page but a file of the type {page.media_type!r}; download it with download_file, then read "
-        "it with read_download."
-    )
-
-
-def _decode(page: Fetched) -> str:
-    """Decode with the server's charset, otherwise with a guess from the bytes. Replace invalid bytes with a mark."""
-    from charset_normalizer import from_bytes
-
-    if page.charset is None and (best := from_bytes(page.content).best()):
-        return str(best)
-    try:
-        return page.content.decode(page.charset or "utf-8", errors="replace")
-    except LookupError:  # the server names an unknown charset
-        return page.content.decode("utf-8", errors="replace")
 
 
 def _no_engine(settings: ToolSettings) -> str:

@@ -21,6 +21,7 @@ from multi_agent.toolbox.approvals import Approvals
 from multi_agent.toolbox.toolbox import BUILT_IN as BUILT_IN_TOOLS
 from multi_agent.toolbox.toolbox import Toolbox, ToolRegistry
 from support.database import make_engine
+from support.pages import PagesHere
 from support.runs.small_collection import make_orchestrator, small_collection
 from support.waiting import LIMIT_S
 from vectorstore.embedding.embedder import Embedder
@@ -56,7 +57,7 @@ def make_tools(tmp_path: Path) -> Callable[..., Toolbox]:
         engine = make_engine(tmp_path / "tools.db")
         chosen = ToolSettings(**{"timeout_s": LIMIT_S, **settings})
         registry = ToolRegistry.discover((BUILT_IN_TOOLS, *chosen.packages), chosen.disabled)
-        return Toolbox(registry, chosen, tmp_path / "sandbox", Approvals(engine), ToolCalls(engine))
+        return Toolbox(registry, chosen, tmp_path / "sandbox", Approvals(engine), ToolCalls(engine), PagesHere())
 
     return make
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import httpx
 import tenacity
 
-from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreError, StoreUnavailable
+from vectorstore.errors import CollectionMismatch, CollectionNotFound, StoreError, StoreKeyRejected, StoreUnavailable
 from vectorstore.models import ChunkFilter
 from vectorstore.qdrant_schema import BM25, DENSE, ORDER_FIELDS, POSITION, excluded_keywords, required_keywords
 from vectorstore.settings import VectorStoreSettings, without_password
@@ -125,7 +125,7 @@ def _no_response(source: Exception, address: str) -> str:
 
 def _explain_response(status: int, message: str) -> StoreError:
     if status in (401, 403):
-        return StoreUnavailable(
+        return StoreKeyRejected(
             "The Qdrant server rejects the API key. Set `store.api_key` to a key with write permission."
         )
     if status == 404 and (missing := _MISSING.search(message)):

@@ -3,8 +3,8 @@
 The service listens on a Unix domain socket in a private temporary folder. No other user and no other machine can
 connect, no port has to be chosen, and small messages are not delayed as by TCP. The socket is not in the data folder,
 because its path could exceed the limit of about 100 bytes. A client must also send the secret in the file, which only
-the user can read. The file remains after the service is killed. Then nothing listens on the socket, and commands open
-the collections themselves.
+the user can read. File and socket remain after the service is killed. Then nothing listens on the socket, and commands
+open the collections themselves. The next service removes such sockets.
 """
 
 import errno
@@ -12,6 +12,7 @@ import os
 import secrets
 import socket
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from vectorstore.errors import StoreUnavailable
 
 FILE = "service.json"
 _BACKLOG = 1024  # connections that wait while a search process starts
+_STALE_S = 60.0  # the time between the creation of a socket and its first connection is shorter
 
 
 class ServiceAddress(FrozenModel):
@@ -62,6 +64,7 @@ def listen(folder: Path, address: ServiceAddress) -> socket.socket:
         address.socket.parent.mkdir(mode=0o700, exist_ok=True)
         listener.bind(str(address.socket))
         listener.listen(_BACKLOG)
+        _remove_stale()
     except OSError as error:
         listener.close()
         remove_address(folder, address)
@@ -73,6 +76,16 @@ def listen(folder: Path, address: ServiceAddress) -> socket.socket:
             f"({str(address.socket)!r}). {disks if full else remedy}"
         ) from error
     return listener
+
+
+def _remove_stale() -> None:
+    """Remove the sockets of services that were killed. Nothing listens on them."""
+    for path in Path(tempfile.gettempdir()).glob("candor-*/store"):
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.setblocking(False)
+            age_s = time.time() - path.stat().st_mtime
+            if age_s > _STALE_S and probe.connect_ex(str(path)) == errno.ECONNREFUSED:
+                remove_socket(path)
 
 
 def write_address(folder: Path, address: ServiceAddress) -> None:

@@ -1,36 +1,61 @@
-"""Parses and chunks files that a run downloaded, like an ingest but without indexing them."""
+"""Reads the pages that a run fetched, and parses and chunks the files that it downloaded, without indexing them."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from base.tokens import estimate_tokens
-from ingest.errors import IngestError
+from ingest.errors import FileError, IngestError
 from ingest.settings import IngestSettings
 from multi_agent.errors import ToolError
 from multi_agent.values.sources import readable
 from vectorstore.models import Chunk, WebPage
 
 if TYPE_CHECKING:
+    from base.web import Fetched
     from ingest.chunking.chunker import Source
+    from ingest.isolation.worker_pool import WorkerPool
+    from multi_agent.tool import PageText
 
 _PASSAGE_TOKENS = 256
+_PAGE_S = 30.0  # for a page; one of 5 MB takes 4 s
 _KEPT = 16  # cached files, because a model reads a long file in several calls
 
 
 class DownloadReader:
-    """Implements ``multi_agent.tool.FileReader``. Works in a separate process, within the limits of ingests.
+    """Implements ``multi_agent.tool.FileReader``. Works in separate processes, within the limits of ingests.
 
-    Needs no embedding model, because it estimates tokens.
+    The process that reads pages is reused. Needs no embedding model, because it estimates tokens.
     """
 
     def __init__(self, settings: IngestSettings) -> None:
         self._settings = settings
         self._parse_kept = lru_cache(maxsize=_KEPT)(self._parse)
+
+    def page(self, page: Fetched) -> PageText:
+        """Return the text of a page. Raises ToolError if it cannot be read, or not within the limits."""
+        from ingest.isolation.requests import CallRequest
+
+        try:
+            text: PageText | ToolError = self._pages.run(CallRequest(page.url, f"{__name__}:read_page", (page,)))
+        except FileError as error:
+            raise ToolError(f"{str(error).partition('. ')[0]}. Read another page.") from error
+        except IngestError as error:
+            raise ToolError(f"{page.url} cannot be read: {error}") from error
+        if isinstance(text, ToolError):
+            raise text
+        return text
+
+    @cached_property
+    def _pages(self) -> WorkerPool:
+        from ingest.isolation.worker_pool import WorkerPool
+        from ingest.reader import ParserOptions
+
+        return WorkerPool("default", ParserOptions(), timeout_s=_PAGE_S, memory_mb=self._settings.parse_memory_mb)
 
     def passages(self, path: Path, origin: WebPage) -> tuple[Chunk, ...]:
         """Return the passages of the file. Raises ToolError if it cannot be parsed."""
@@ -64,6 +89,16 @@ class DownloadReader:
             cleaned = parsed.model_copy(update={"text": _same_length(parsed.text)})
             chunker = IsolatedChunker(Chunker(_count_tokens, _PASSAGE_TOKENS), parser.pool, settings.max_passages)
             return chunker.chunk(cleaned, source)
+
+
+def read_page(page: Fetched) -> PageText | ToolError:
+    """Return the text of a page, or why it has none. Called in a worker process."""
+    from multi_agent.toolbox import web
+
+    try:
+        return web.read_page(page)
+    except ToolError as error:
+        return error
 
 
 def _count_tokens(texts: Sequence[str]) -> list[int]:

@@ -58,6 +58,24 @@ def test_a_damaged_row_names_the_backup(home: Path, run: Callable) -> None:
     assert "`candor restore`" in failed.err
 
 
+@pytest.mark.parametrize(
+    ("column", "named"),
+    [
+        ("state", "its state is 'noise'"),
+        ("chunks", "its chunks is 'noise'"),
+        ("updated_at", "isoformat string: 'noise'"),
+    ],
+)
+def test_a_damaged_value_is_named(home: Path, run: Callable, column: str, named: str) -> None:
+    with closing(sqlite3.connect(home / "candor.db")) as database, database:
+        database.execute(f"UPDATE documents SET {column} = 'noise' WHERE name = 'soup.txt'")
+    failed = run("documents", "-c", "papers")
+    assert failed.code == 1
+    assert named in failed.err
+    assert "`candor restore`" in failed.err
+    assert run("search", "lentils", "-c", "papers").code == 0
+
+
 def test_a_damaged_shard_is_restored_as_the_message_says(home: Path, run: Callable) -> None:
     papers = home / "collections" / "papers"
     (papers / "shard" / "edge_config.json").write_bytes(NOISE)

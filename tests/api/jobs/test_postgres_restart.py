@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
@@ -15,7 +16,7 @@ from pydantic import SecretStr
 
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
-from api.jobs.assembly import JobParts, start_jobs
+from api.jobs.assembly import JobParts, start_jobs, start_service
 from api.jobs.handlers import submit_ingest
 from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
@@ -31,6 +32,7 @@ from support.service import RunningService
 from support.waiting import LIMIT_S, until
 from support.worker_process import WorkerProcess
 from vectorstore.embedding.embedder import Embedder
+from vectorstore.errors import StoreKeyRejected
 from vectorstore.settings import VectorStoreSettings
 
 pytestmark = needs_qdrant
@@ -107,6 +109,19 @@ async def test_an_ingest_fails_if_postgres_stays_away(
     assert "terminating connection" in str(ended.error)
 
 
+async def test_an_ingest_waits_while_the_store_rejects_the_key(
+    candor: Candor, parts: JobParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reject(*_: object, **__: object) -> None:
+        raise StoreKeyRejected("The Qdrant server rejects the API key.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("api.jobs.handlers.run_ingest_job", reject)
+        job_id = await submit(candor, parts, "rejected")
+        await reason_of_waiting(parts, job_id, "rejects the API key")
+    assert (await wait_until_ended(parts.jobs, job_id)).status is JobStatus.DONE
+
+
 async def test_a_process_holds_at_most_as_many_connections_as_the_setting_says(candor: Candor, parts: JobParts) -> None:
     jobs = [await submit(candor, parts, f"many {number}") for number in range(6)]
     watching, most = sql.create_engine(candor.engine.url, poolclass=sql.NullPool, isolation_level="AUTOCOMMIT"), 0
@@ -167,6 +182,34 @@ def test_a_worker_that_cannot_write_the_store_takes_no_jobs(
         [check] = [each for each in reader.doctor.check_parts() if each.name == "store"]
         assert (check.ok, "write permission" in check.remedy) == (False, True)
         reader.engine.dispose()
+
+
+async def test_a_service_that_cannot_write_the_store_leaves_ingests_to_others(
+    candor: Candor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("QDRANT__SERVICE__API_KEY", "writer")
+    monkeypatch.setenv("QDRANT__SERVICE__READ_ONLY_API_KEY", "reader")
+    with running_qdrant() as node:
+
+        def with_key(key: str) -> Candor:
+            store = candor.settings.store.model_copy(update={"url": node.url, "api_key": SecretStr(key)})
+            made = Candor(candor.settings.model_copy(update={"store": store, "home": tmp_path / key}))
+            made.embedder = candor.embedder
+            return made
+
+        async with AsyncExitStack() as stack:
+            reader = with_key("reader")
+            parts = await start_service(reader, stack, ())
+            job_id = await submit(reader, parts, "left")
+            [check] = [each for each in reader.doctor.check_parts() if each.name == "processes"]
+            assert f"process {os.getpid()}: no jobs" in check.detail
+            assert "This service takes no jobs" in caplog.text
+        async with AsyncExitStack() as stack:
+            parts = await start_jobs(writer := with_key("writer"), stack, JobQueue(writer.settings))
+            ended = await wait_until_ended(parts.jobs, job_id)
+            assert (ended.status, ended.error) == (JobStatus.DONE, None)
+        for each in (reader, writer):
+            each.engine.dispose()
 
 
 def test_the_clock_of_postgres_decides_whether_a_lock_is_stale(candor: Candor, monkeypatch: pytest.MonkeyPatch) -> None:

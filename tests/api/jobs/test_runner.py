@@ -133,22 +133,27 @@ async def test_running_and_waiting_jobs_can_be_cancelled(jobs: Jobs, handler: Sl
     assert handler.done == []
 
 
-async def test_queued_jobs_of_a_disabled_user_do_not_run(settings: Settings, handler: SleepHandler) -> None:
+async def test_queued_jobs_of_a_disabled_user_or_a_revoked_key_do_not_run(
+    settings: Settings, handler: SleepHandler
+) -> None:
     candor = Candor(settings)
     ada = candor.users.add(NewUser(name="Ada", rights={"papers": Right.READ}), "correct horse battery")
     key = candor.keys.add(KeyRequest(name="of Ada", user_id=ada.id, rights={"*": Right.READ})).key.id
-    async with running(make_jobs(settings, handler, disabled=candor.callers.disabled)) as jobs:
+    revoked = candor.keys.add(KeyRequest(name="of a program", rights={"*": Right.READ})).key.id
+    async with running(make_jobs(settings, handler, withdrawn=candor.callers.withdrawn)) as jobs:
         for name in ("1", "2"):
             await jobs.submit(sleep_job(name, HELD, key))
         await wait_for(lambda: len(handler.started) == 2)
         await jobs.submit(sleep_job("by user", HELD, ada.id))
         await jobs.submit(sleep_job("by key", HELD, key))
+        await jobs.submit(sleep_job("by revoked", HELD, revoked))
         candor.users.change(ada.id, UserChange(disabled=True))
+        candor.keys.revoke(revoked)
         handler.resume.set()
-        for name in ("by user", "by key"):
-            assert "was disabled before it ran" in str((await wait_until_ended(jobs, name)).error)
+        for name in ("by user", "by key", "by revoked"):
+            assert "was revoked, or its user disabled, before it ran" in str((await wait_until_ended(jobs, name)).error)
     assert set(handler.started) == {"1", "2"}
-    assert set(handler.aborted) == {"by user", "by key"}
+    assert set(handler.aborted) == {"by user", "by key", "by revoked"}
 
 
 async def test_an_idempotency_key_identifies_the_job(jobs: Jobs, handler: SleepHandler) -> None:

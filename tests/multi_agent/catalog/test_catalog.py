@@ -20,6 +20,7 @@ from multi_agent.storage.tool_calls import ToolCalls
 from multi_agent.toolbox.approvals import Approvals
 from multi_agent.toolbox.toolbox import Toolbox, ToolRegistry
 from support.database import make_engine
+from support.pages import PagesHere
 
 LAWYER: dict[str, Any] = {
     "name": "Lawyer",
@@ -35,7 +36,9 @@ def store(tmp_path: Path) -> CatalogStore:
 
 def make_catalog(store: CatalogStore, **research: Any) -> AgentCatalog:
     engine = store._engine
-    toolbox = Toolbox(ToolRegistry.discover(), ToolSettings(), Path(), Approvals(engine), ToolCalls(engine))
+    toolbox = Toolbox(
+        ToolRegistry.discover(), ToolSettings(), Path(), Approvals(engine), ToolCalls(engine), PagesHere()
+    )
     return AgentCatalog(AgentRegistry.discover(), store, ResearchSettings(**research), {"small"}, toolbox)
 
 

@@ -13,6 +13,7 @@ from multi_agent.sandbox import Sandbox
 from multi_agent.settings.tools import ToolSettings
 from multi_agent.tool import ToolKit, ToolResult
 from multi_agent.toolbox.toolbox import ToolRegistry
+from support.pages import PagesHere
 from support.waiting import LIMIT_S
 from support.web import Web
 
@@ -31,7 +32,7 @@ def call(sandbox: Sandbox) -> Call:
 
     async def make(name: str, arguments: dict[str, Any], **settings: Any) -> ToolResult:
         chosen = ToolSettings(**{"timeout_s": LIMIT_S, **settings})
-        kit = ToolKit(library=cast(Library, None), sandbox=sandbox, settings=chosen)
+        kit = ToolKit(library=cast(Library, None), sandbox=sandbox, settings=chosen, files=PagesHere())
         tool = ToolRegistry.discover().get(name)
         assert not tool.card.unavailable(kit.settings)
         return await tool(kit)(tool.card.inputs.model_validate(arguments))

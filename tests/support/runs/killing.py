@@ -37,6 +37,7 @@ from multi_agent.values.events import Event, ModelAsked, StepFinished
 from multi_agent.values.request import Fork, Request
 from support.database import make_engine
 from support.handyman import handyman
+from support.pages import PagesHere
 from support.panel import READING, Panel, role_of
 from support.replies import Reply, held_until
 from support.replies import Request as Asked
@@ -202,7 +203,7 @@ class Home:
     def _orchestrator(self, engine: Engine, kind: Kind, model: LLM) -> Orchestrator:
         embed, name = self.embedder.embed_query, self.embedder.model
         registry, settings = ToolRegistry.discover((BUILT_IN,), ()), ToolSettings(timeout_s=LIMIT_S)
-        tools = Toolbox(registry, settings, self.folder / "sandbox", Approvals(engine), ToolCalls(engine))
+        tools = Toolbox(registry, settings, self.folder / "sandbox", Approvals(engine), ToolCalls(engine), PagesHere())
         plans = PlanMemory(engine, embed, name)
         made = make_orchestrator(Models(model), self.library, Trace(engine), plans, tools, **kind.settings)
         if kind.request.agent == "Handyman":

@@ -27,7 +27,7 @@ from vectorstore.embedding.embedder import Embedder
 from vectorstore.errors import CollectionLocked, EmbeddingModelError, StoreUnavailable
 from vectorstore.models import CollectionSpec, SearchMode
 from vectorstore.remote import client, process
-from vectorstore.remote.address import FILE, read_address
+from vectorstore.remote.address import FILE, listen, new_address, read_address, remove_address
 from vectorstore.remote.messages import Hello
 from vectorstore.remote.process import SearchProcess
 from vectorstore.remote.queries import RemoteQueries
@@ -244,3 +244,17 @@ def test_a_socket_that_was_removed_is_made_again(
         assert papers.count().chunks == len(TEXTS)
     assert read_address(tmp_path) is None
     assert not address.socket.parent.exists()
+
+
+def test_sockets_of_killed_services_are_removed(tmp_path: Path) -> None:
+    killed, running, started = (new_address() for _ in range(3))
+    listen(tmp_path / "killed", killed).close()
+    with listen(tmp_path / "running", running):
+        for old in (killed, running):
+            os.utime(old.socket, (0, 0))
+        with listen(tmp_path / "started", started):
+            assert not killed.socket.parent.exists()
+            assert running.socket.exists()
+            assert started.socket.exists()
+        remove_address(tmp_path / "started", started)
+    remove_address(tmp_path / "running", running)

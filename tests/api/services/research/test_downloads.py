@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.services.research.downloads import DownloadReader
+from base.web import Fetched
 from ingest.settings import IngestSettings
 from multi_agent.errors import ToolError
 from support.files import write_pdf
@@ -52,3 +53,16 @@ def test_a_download_has_the_limits_of_an_ingested_file(tmp_path: Path) -> None:
     path.write_text("\n\n".join(f"{number}. The Borea 12 is blue. {'So blue. ' * 60}" for number in range(9)))
     with pytest.raises(ToolError, match="max_passages"):
         DownloadReader(IngestSettings(max_passages=2)).passages(path, ORIGIN)
+
+
+def test_a_page_is_read_apart_within_the_limits_of_a_file() -> None:
+    reader = DownloadReader(IngestSettings(parse_memory_mb=400))
+    good = Fetched("https://example.org/a", "text/html", "utf-8", b"<title>Borea</title><p>The Borea 12 is blue.</p>")
+    hostile = f"<p {' '.join(f'a{number}=1' for number in range(99))}>x</p>".encode() * 5_000
+    assert reader.page(good)[:3] == ("Borea", "", "The Borea 12 is blue.")
+    with pytest.raises(
+        ToolError, match=r"^https://example\.org/b took more than 400 MB to be read\. Read another page"
+    ):
+        reader.page(good._replace(url="https://example.org/b", content=hostile))
+    with pytest.raises(ToolError, match=r"^The text of https://example\.org/c cannot be made out"):
+        reader.page(good._replace(url="https://example.org/c", content=b""))
