@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
 
 from api.auth.permissions import LOCAL_CALLER
@@ -31,7 +32,7 @@ from multi_agent.values.answer import Answer
 from multi_agent.values.bus import ALL
 from multi_agent.values.events import Body, Event
 from multi_agent.values.request import Request
-from vectorstore.models import Hit
+from vectorstore.models import FieldValue, Hit
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -68,9 +69,17 @@ class Home:
         self._candor = candor
         self._listeners: list[tuple[str, Listener]] = []
 
-    def ingest(self, paths: Sequence[Path | str], collection: str, *, tags: Sequence[str] = ()) -> IngestReport:
+    def ingest(
+        self,
+        paths: Sequence[Path | str],
+        collection: str,
+        *,
+        tags: Sequence[str] = (),
+        meta: Mapping[str, FieldValue] = MappingProxyType({}),
+    ) -> IngestReport:
         """Read new and changed files below the paths. The report lists files that cannot be read."""
-        return self._candor.ingest.ingest(IngestRequest(collection, tuple(map(Path, paths)), tags=tuple(tags)))
+        request = IngestRequest(collection, tuple(map(Path, paths)), tags=tuple(tags), meta=meta)
+        return self._candor.ingest.ingest(request)
 
     def search(self, query: str, collection: str | None = None, limit: int = 10) -> list[Hit]:
         """Return the best passages, without a language model. The only collection needs no name."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from pydantic import Field
 
 from base.models import FrozenModel
-from vectorstore.models import Chunk, Hit
+from vectorstore.models import Chunk, FieldValue, Hit
 
 
 class CatalogueEntry(FrozenModel):
@@ -37,6 +37,10 @@ class CatalogueEntry(FrozenModel):
     state: str = Field(default="indexed", description="as in the list of documents, such as indexed or failed")
     reason: str = Field(default="", description="why it could not be read")
     tags: tuple[str, ...] = ()
+    metadata: dict[str, FieldValue] = Field(
+        default_factory=dict, description="its own fields, its facts and the properties of its file, by name"
+    )
+    own: tuple[str, ...] = Field(default=(), description="names of the fields that people gave it")
     version: str = Field(default="", description="hash of the content; empty for passages that the caller gave")
     warnings: tuple[str, ...] = Field(default=(), description="what of it was not read, or read by a guess")
 

@@ -51,6 +51,15 @@ Tags = Annotated[
     typer.Option("--tag", metavar="TAG", help="Read only documents with this tag. Repeatable: all of the tags."),
 ]
 
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="NAME=VALUE",
+        help="Read only documents with this metadata or fact, as `candor show` prints it. Repeatable: all of them.",
+    ),
+]
+
 
 def make_filter(
     documents: list[str] | None,
@@ -58,6 +67,7 @@ def make_filter(
     types: list[str] | None,
     since: datetime | None,
     tags: list[str] | None,
+    where: list[str] | None,
 ) -> DocumentFilter | None:
     """Return the filter for the options, or None without options. Raises UsageError for an invalid value."""
     from pydantic import ValidationError
@@ -71,10 +81,19 @@ def make_filter(
             type=tuple(types or ()),
             since=since.date() if since else None,
             tags=tuple(tags or ()),
+            where=dict(_named_value(each) for each in where or ()),
         )
     except ValidationError as error:
         raise UsageError(f"Invalid filter: {fault_list(error)}.") from error
     return None if wanted.is_empty else wanted
+
+
+def _named_value(written: str) -> tuple[str, str]:
+    """Split a ``--where`` value into name and value. Raises UsageError."""
+    name, equals, value = written.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--where must be NAME=VALUE, such as period=2023-07-01, not {written!r}.")
+    return name, value
 
 
 def _folder(written: str) -> str:

@@ -20,6 +20,7 @@ import typer
 from api.bootstrap import Candor
 from api.cli.common import INTERRUPTED, print_message
 from base.counts import count
+from ingest.fields import fields_text
 from ingest.ledger.interrupts import INTERRUPTS
 from ingest.pipeline.plan import IngestRequest
 
@@ -224,6 +225,7 @@ def planned(plan: Plan, *, details: bool = False) -> list[str]:
 
     lines = [f"{plan.collection}: {count(len(plan.files), 'file')}; nothing was done.", *plan.notices]
     lines += [f"tags to add: {', '.join(plan.tags)}"] if plan.tags else []
+    lines += [f"metadata to set: {fields_text(plan.meta)}"] if plan.meta else []
     for verdict in Verdict:
         names = [each.file.name for each in plan.files if each.verdict is verdict]
         if names:

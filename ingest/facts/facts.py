@@ -66,6 +66,13 @@ def _day(created: str) -> date | None:
     return None
 
 
+def _own_date(parsed: ParsedDocument) -> Fact | None:
+    """Return the date of the front matter."""
+    if not (day := str(parsed.fields.get(DATE, ""))):
+        return None
+    return Fact(value=day, printed=day, quote=f"{DATE}: {day}", source=FactSource.PROPERTY)
+
+
 def find_facts(parsed: ParsedDocument) -> dict[str, Fact]:
     """Return the facts that the rules find, by name. Takes about 0.1 s for a report of 100 pages."""
     opening = Opening(parsed)
@@ -75,6 +82,6 @@ def find_facts(parsed: ParsedDocument) -> dict[str, Fact]:
         ISSUER: find_issuer(opening),
         PERIOD: find_period(opening, language),
         CURRENCY: find_currency(opening),
-        DATE: find_date(str(parsed.metadata.get("created_at", "")), opening, language),
+        DATE: _own_date(parsed) or find_date(str(parsed.metadata.get("created_at", "")), opening, language),
     }
     return {name: fact for name, fact in found.items() if fact}

@@ -2,18 +2,18 @@
 
 import hashlib
 from calendar import monthrange
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from pydantic import Field
 
 from base.models import FrozenModel
 from ingest.document import DATE, PERIOD, Block, Fact, ParsedDocument
-from vectorstore.models import Chunk, PageSpan, Scalar
+from vectorstore.models import Chunk, FieldValue, PageSpan, Scalar
 
 _DOCUMENT_NAMESPACE = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
 
@@ -50,6 +50,17 @@ class Stage(StrEnum):
     STORING = "storing"
 
 
+class FieldSource(IntEnum):
+    """Who says a field of a document. A later source takes precedence over an earlier one."""
+
+    FILE = 1
+    """The front matter or the properties of the file."""
+    COLUMNS = 2
+    """A ``metadata.csv``."""
+    REQUEST = 3
+    """An ingest."""
+
+
 class DocumentRecord(FrozenModel):
     """One file in one collection. ``stage`` and ``reason`` explain a failed or skipped file."""
 
@@ -78,7 +89,10 @@ class DocumentRecord(FrozenModel):
     attempts: int = Field(default=0, description="attempts since it was last indexed")
     container: str = Field(default="", description="path of the archive or message that contains it")
     read_at: float = Field(default=0.0, description="when its content was read, seconds since 1970")
-    tags: tuple[str, ...] = Field(default=(), description="set by people, sorted; another ingest keeps them")
+    tags: tuple[str, ...] = Field(default=(), description="set by people or stated in the file, sorted")
+    fields: dict[str, FieldValue] = Field(
+        default_factory=dict, description="its own metadata: by --meta, metadata.csv or front matter"
+    )
 
     @property
     def type(self) -> str:
@@ -87,11 +101,12 @@ class DocumentRecord(FrozenModel):
 
     @property
     def dated(self) -> date | None:
-        """The date that the document states, otherwise its period, otherwise the day (UTC) of the last file change.
+        """Its own date, otherwise the one that it states, its period, or the day (UTC) of the last file change.
 
         An incomplete date counts as its last day. None if the file was never read.
         """
-        return document_date([self.facts[name].value for name in (DATE, PERIOD) if name in self.facts], self.modified)
+        stated = [self.facts[name].value for name in (DATE, PERIOD) if name in self.facts]
+        return document_date([str(self.fields.get(DATE, "")), *stated], self.modified)
 
     @property
     def index_version(self) -> str:
@@ -125,7 +140,7 @@ class DocumentSummary(NamedTuple):
 
 
 class IndexedDocument(NamedTuple):
-    """A document in a list of all documents: some fields of its ``DocumentRecord``, and of its metadata."""
+    """A document in a list of all documents: a part of its ``DocumentRecord``."""
 
     id: str
     name: str
@@ -136,15 +151,13 @@ class IndexedDocument(NamedTuple):
     version: str
     modified: float
     mime_type: str
-    language: str | None
-    authors: str | None
-    sheets: int | None
-    rows: int | None
+    metadata: dict[str, Any]
     facts: dict[str, dict[str, str]]
     warnings: tuple[str, ...]
     state: str
     reason: str
     tags: tuple[str, ...]
+    fields: dict[str, FieldValue]
 
     @property
     def type(self) -> str:
@@ -158,8 +171,9 @@ class IndexedDocument(NamedTuple):
 
     @property
     def stated(self) -> date | None:
-        """The date or period that the document states."""
-        return document_date([self.facts[name]["value"] for name in (DATE, PERIOD) if name in self.facts], 0.0)
+        """Its own date, otherwise the date or period that the document states."""
+        stated = [self.facts[name]["value"] for name in (DATE, PERIOD) if name in self.facts]
+        return document_date([str(self.fields.get(DATE, "")), *stated], 0.0)
 
     @property
     def changed(self) -> date | None:
@@ -177,6 +191,8 @@ class Publication(NamedTuple):
     moved_from: DocumentSummary | None = None
     """The document with the same content whose file was moved to this path. It is removed."""
     chunks: Sequence[Chunk] = ()
+    fields: Mapping[str, FieldValue] | None = None
+    """What the file says of itself. None if it was not read."""
 
 
 class Touched(NamedTuple):

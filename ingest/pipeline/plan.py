@@ -7,7 +7,7 @@ hashed, because some file systems store times with a resolution of two seconds.
 
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Self
@@ -18,14 +18,16 @@ from base.models import FrozenModel
 from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
 from ingest.errors import NothingToIngest
+from ingest.fields import given_fields, tag_names
 from ingest.ledger.records import DocumentState, DocumentSummary, Stage
-from ingest.ledger.rows import tag_names
 from ingest.parser import Parser
 from ingest.pipeline.boundary import Boundary
+from ingest.pipeline.columns import DESCRIBES, read_columns
 from ingest.pipeline.discovery import FoundFile, SkippedFile, discover
 from ingest.pipeline.moves import Identities, find_moves, is_missing, left_behind, relocated
 from ingest.reader import OcrMode
 from ingest.settings import IngestSettings
+from vectorstore.models import FieldValue
 
 _RACY_SECONDS = 2.0  # resolution of modification times on some file systems
 _MAY_PASS = (Stage.READING, Stage.ASKING)  # the content does not cause failures here, so a retry may succeed
@@ -62,6 +64,8 @@ class IngestRequest:
     """Remove documents below the paths whose files no longer exist or are left out."""
     tags: tuple[str, ...] = ()
     """Tags to add to every document of the ingest, including unchanged ones."""
+    meta: Mapping[str, FieldValue] = field(default_factory=dict)
+    """Fields to set for every document of the ingest, including unchanged ones. An empty text removes one."""
     exclude: tuple[str, ...] = ()
     """Patterns of entries of folders to leave out, in the syntax of `.gitignore`."""
     include: tuple[str, ...] = ()
@@ -129,6 +133,10 @@ class Plan(FrozenModel):
     )
     notices: tuple[str, ...] = Field(default=(), description="messages to show before it starts")
     tags: tuple[str, ...] = Field(default=(), description="added to every document, including unchanged ones")
+    meta: dict[str, FieldValue] = Field(default_factory=dict, description="set for every document; empty to remove")
+    fields: dict[str, dict[str, FieldValue]] = Field(
+        default_factory=dict, description="what a metadata.csv says of documents, by id", exclude=True
+    )
 
     def count(self, *verdicts: Verdict) -> int:
         """Count the files with one of these verdicts."""
@@ -156,13 +164,22 @@ def plan_ingest(
 ) -> Plan:
     """Walk the paths once and return the plan. ``known`` is the ledger's snapshot of the collection.
 
-    See ``discover`` for ``own``, ``base`` and ``within``. Raises PathNotFound, NothingToIngest, InvalidTag.
+    See ``discover`` for ``own``, ``base`` and ``within``. Raises PathNotFound, NothingToIngest, InvalidTag,
+    InvalidField.
     """
     found = list(_find(request, known, own, base, within))
     ids = Identities(known)
     files = [each.model_copy(update={"id": ids.of(each.document)}) for each in found if isinstance(each, FoundFile)]
+    live = {each.path: each.id for each in known.values() if each.state is not DocumentState.REMOVED}
+    columns = read_columns(files, live, within)
     skipped = [entry for entry in found if isinstance(entry, SkippedFile)]
-    if not files:
+    skipped += [
+        SkippedFile(path=file.document, name=file.name, reason=DESCRIBES)
+        for file in files
+        if file.document in columns.files
+    ]
+    files = [file for file in files if file.document not in columns.files]
+    if not (files or columns.files):
         raise _nothing_to_ingest(request, skipped)
     reread = dict(_reread_containers(known.values(), current, request.retry_failed))
     planned = [_plan_file(file, known, current, reread, request.retry_failed) for file in files]
@@ -172,6 +189,13 @@ def plan_ingest(
     left_out = {Path(entry.path) for entry in skipped}
     left = tuple(left_behind(moves, known))
     settled = {each.id for each in (*moves.values(), *left)}
+    ids_by_path = live | {each.file.document: each.file.id for each in planned}
+    walked = [root for root in map(_absolute, request.paths) if root.is_dir()]
+    fields: dict[str, dict[str, FieldValue]] = {
+        identity: columns.fields.get(path, {})
+        for path, identity in ids_by_path.items()
+        if path in columns.fields or any(map(Path(path).is_relative_to, walked))
+    }
     gone = (each for each in known.values() if each.id not in settled and _is_gone_below(each, roots, left_out))
     return Plan(
         collection=request.collection,
@@ -180,8 +204,10 @@ def plan_ingest(
         gone=tuple(gone),
         relocated=tuple(relocated(moves, files, known)),
         left_behind=left,
-        notices=tuple(_notices(planned, known, current)),
+        notices=(*_notices(planned, known, current), *columns.notices),
         tags=tag_names(request.tags),
+        meta=given_fields(request.meta.items()),
+        fields=fields,
     )
 
 
@@ -306,7 +332,11 @@ def _is_gone_below(known: DocumentSummary, roots: Sequence[Path], left_out: Cont
 
 
 def _is_below(known: DocumentSummary, roots: Sequence[Path]) -> bool:
-    return any(Path(known.path).is_relative_to(os.path.abspath(root.expanduser())) for root in roots)
+    return any(map(Path(known.path).is_relative_to, map(_absolute, roots)))
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path.expanduser()))
 
 
 def _notices(

@@ -1,10 +1,11 @@
 """The documents of a collection as a table for SQL: what is known of each file, without its contents."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 
 from multi_agent.library import CatalogueEntry
 from multi_agent.records.table import Column
+from vectorstore.models import FieldValue
 
 DOCUMENTS = "documents"
 """Name of the table."""
@@ -30,14 +31,28 @@ COLUMNS: dict[str, tuple[str, Callable[[CatalogueEntry], object]]] = {
     "warnings": ("VARCHAR", lambda entry: "; ".join(filter(None, (entry.reason, *entry.warnings)))),
 }
 """The type and the value of each column. An empty text is null. ``date`` is what the document states."""
+METADATA = "metadata"
+"""The column of all metadata. The list of documents in a prompt names it, if people gave documents metadata."""
 
 
 def catalogue_columns(entries: Sequence[CatalogueEntry]) -> tuple[Column, ...]:
     """Return the columns of the table, with a row for each document."""
+    columns = COLUMNS | {METADATA: ("MAP(VARCHAR, VARCHAR)", lambda entry: _as_map(entry.metadata))}
     return tuple(
         Column(name=name, type=kind, meaning="", values=tuple(_text(value(entry)) for entry in entries))
-        for name, (kind, value) in COLUMNS.items()
+        for name, (kind, value) in columns.items()
     )
+
+
+def _as_map(fields: Mapping[str, FieldValue]) -> str:
+    """Return the fields as DuckDB reads them."""
+    texts = {name: ", ".join(value) if isinstance(value, tuple) else str(value) for name, value in fields.items()}
+    return "{" + ", ".join(f"{_quoted(name)}={_quoted(text)}" for name, text in texts.items()) + "}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _text(value: object) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from ingest.ledger.records import DocumentState, Stage
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
 from ingest.pipeline.tally import IngestReport, Progress
 from vectorstore.errors import CollectionLocked
-from vectorstore.models import NAME, CollectionSpec
+from vectorstore.models import NAME, CollectionSpec, FieldValue
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -63,6 +63,7 @@ class IngestJobSpec(FrozenModel):
     retry_failed: bool = Field(default=False, description="retry failed files even if they have not changed")
     sync: bool = Field(default=False, description="remove documents below the paths whose files no longer exist")
     tags: tuple[str, ...] = Field(default=(), description="tags to add to every document")
+    meta: dict[str, FieldValue] = Field(default_factory=dict, description="metadata to set for every document")
     exclude: tuple[str, ...] = Field(default=(), description="patterns of what to leave out of folders")
     include: tuple[str, ...] = Field(default=(), description="patterns of what to read although a rule leaves it out")
     follow_links: bool = Field(default=False, description="follow links that lead out of their folder")
@@ -129,11 +130,12 @@ class IngestService:
 
     def check(self, request: IngestRequest, within: Boundary | None = None) -> None:
         """Raise IngestError, StoreError or UsageError if the ingest cannot start. Checks no individual file."""
-        from ingest.ledger.rows import tag_names
+        from ingest.fields import given_fields, tag_names
         from ingest.parser import load_parser
         from ingest.pipeline.lost_passages import find_difference
 
         tag_names(request.tags)
+        given_fields(request.meta.items())
         self._new_spec(request.collection, self._create_chunker())
         self._with_models(load_parser(self._settings.parser))
         require_web_addresses(request.urls)
@@ -396,6 +398,20 @@ class IngestService:
             max_text_mb=settings.max_text_mb,
             cancelled=cancelled,
         )
+
+
+def named_values(written: Iterable[str]) -> dict[str, FieldValue]:
+    """Return the values of texts such as ``project=Orion``, by name. Several values of a name are a list.
+
+    Raises UsageError.
+    """
+    found: dict[str, list[str]] = {}
+    for each in written:
+        name, equals, value = each.partition("=")
+        if not name.strip() or not equals:
+            raise UsageError(f"Metadata must be NAME=VALUE, such as project=Orion, not {each!r}.")
+        found.setdefault(name.strip(), []).append(value)
+    return {name: tuple(values) if len(values) > 1 else values[0] for name, values in found.items()}
 
 
 def run_ingest_job(

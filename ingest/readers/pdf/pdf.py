@@ -116,6 +116,7 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         into.warn(
             f"{words:,} words on {spans(pages)} are not shown (hidden layer, white or tiny print). They were left out."
         )
+    into.describe(document.dates.items())
     return document.metadata | scans.report(into) | list_pictured((*figures, *scans.recognised))
 
 
@@ -289,4 +290,4 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
                 page = element.last_page
 
 
-READER = Reader(name="pdf", version=11, read=read_pdf, mime_types=("application/pdf",))
+READER = Reader(name="pdf", version=12, read=read_pdf, mime_types=("application/pdf",))

@@ -15,6 +15,7 @@ ENTRIES = (
     CatalogueEntry(
         name="2024/a.xlsx", id="1", title="Prices", chunks=3, type="xlsx", path="/srv/2024/a.xlsx", author="E. Aalto",
         stated=date(2024, 3, 1), changed=date(2025, 1, 1), sheets=2, rows=40, tags=("draft", "prices"), language="en",
+        metadata={"project": "O'rion, {7}", "room": ("1", "2"), "cost": 80.5},
     ),
     CatalogueEntry(name="b.pdf", id="2", chunks=1, pages=7, type="pdf", changed=date(2025, 6, 1), path="/srv/b.pdf"),
     CatalogueEntry(
@@ -38,6 +39,9 @@ def database() -> RecordDatabase:
         ("SELECT folder, author, sheets, rows, tags FROM documents WHERE sheets = 2",
          (("/srv/2024", "E. Aalto", 2, 40, "draft, prices"),)),
         ("SELECT state, warnings FROM documents WHERE state <> 'indexed'", (("failed", "no text; half"),)),
+        ("SELECT metadata['project'], metadata['room'] FROM documents WHERE CAST(metadata['cost'] AS DOUBLE) > 80",
+         (("O'rion, {7}", "1, 2"),)),
+        ("SELECT name FROM documents WHERE metadata['nope'] IS NULL AND type = 'pdf'", (("b.pdf",),)),
         ("SELECT count(title), count(language), count(date) FROM documents", ((1, 1, 1),)),
     ],
 )  # fmt: skip

@@ -28,8 +28,8 @@ from api.jobs.runner import Jobs
 from api.services.documents.ingest import IngestJobSpec, require_readable
 from api.services.documents.kept_files import keep_file
 from base.models import FrozenModel
-from ingest.ledger.rows import tag_names
-from vectorstore.models import NAME
+from ingest.fields import given_fields, tag_names
+from vectorstore.models import NAME, FieldValue
 
 router = make_router(prefix="/v1", tags=["documents"])
 
@@ -45,7 +45,14 @@ _UPLOAD = {
                 "schema": {
                     "type": "object",
                     "required": ["files"],
-                    "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+                    "properties": {
+                        "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+                        "meta": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "description": "Metadata for all files, each as `project=Orion`.",
+                        },
+                    },
                 }
             }
         },
@@ -75,6 +82,13 @@ class IngestRequest(FrozenModel):
     )
     tags: tuple[str, ...] = Field(
         default=(), max_length=100, description="Tags to add to all documents of the ingest, including unchanged ones."
+    )
+    meta: dict[str, FieldValue] = Field(
+        default_factory=dict,
+        max_length=100,
+        description="Metadata to set for all documents of the ingest, including unchanged ones. An empty text removes "
+        "a field.",
+        examples=[{"project": "Orion", "keywords": ["engine", "launch"]}],
     )
     exclude: tuple[str, ...] = Field(
         default=(), max_length=100, description="What to leave out of folders, in the syntax of .gitignore."
@@ -125,11 +139,12 @@ async def upload(
         left_today=await asyncio.to_thread(candor.keys.uploads_left, caller),
     )
     with candor.uploads.incoming() as folder:
-        received = await receive_files(request, folder, limits)
+        received, meta = await receive_files(request, folder, limits)
+        given_fields(meta.items())
         size = sum(file.stat().st_size for file in received.values())
         await asyncio.to_thread(candor.keys.count_upload, caller, size)
         paths = await asyncio.to_thread(candor.uploads.accept, collection, received)
-    spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)), tags=names)
+    spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)), tags=names, meta=meta)
     return await _submit(parts.jobs, caller, spec, idempotency_key, response, candor.ingest.expect)
 
 

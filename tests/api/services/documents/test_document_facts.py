@@ -195,5 +195,5 @@ def test_show_prints_model_facts_and_search_filters_by_them(
     assert "The currency 'USD' of the model is left out" in shown
     facts: dict[str, Any] = run("show", "lease.txt", "--json").json["facts"]
     assert (facts["kind"]["value"], facts["kind"]["source"]) == ("tenancy agreement", "model")
-    for kind, found in (("tenancy agreement", True), ("invoice", False)):
-        assert bool(run("search", "rent", "--where", f"kind={kind}", "--json").json) is found
+    assert run("search", "rent", "--where", "kind=tenancy agreement", "--json").json
+    assert "Values in the collection: " in run("search", "rent", "--where", "kind=invoice").err
