@@ -15,7 +15,6 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
 
 from api.auth.permissions import LOCAL_CALLER
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Fields = Mapping[str, FieldValue]
 Listener = Callable[[Event], object]
 """Receives an event. It may be a coroutine function. Its errors are logged and do not end the run."""
 
@@ -70,15 +70,12 @@ class Home:
         self._listeners: list[tuple[str, Listener]] = []
 
     def ingest(
-        self,
-        paths: Sequence[Path | str],
-        collection: str,
-        *,
-        tags: Sequence[str] = (),
-        meta: Mapping[str, FieldValue] = MappingProxyType({}),
+        self, paths: Sequence[Path | str], collection: str, *, tags: Sequence[str] = (), meta: Fields | None = None
     ) -> IngestReport:
         """Read new and changed files below the paths. The report lists files that cannot be read."""
-        request = IngestRequest(collection, tuple(map(Path, paths)), tags=tuple(tags), meta=meta)
+        request = IngestRequest(
+            collection=collection, paths=tuple(map(Path, paths)), tags=tuple(tags), meta=dict(meta or {})
+        )
         return self._candor.ingest.ingest(request)
 
     def search(self, query: str, collection: str | None = None, limit: int = 10) -> list[Hit]:

@@ -7,7 +7,7 @@ hashed, because some file systems store times with a resolution of two seconds.
 
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Self
@@ -48,34 +48,52 @@ class Verdict(StrEnum):
     KNOWN_FAILURE = "unchanged since it failed"
 
 
-@dataclass(frozen=True)
-class IngestRequest:
+class IngestOptions(FrozenModel):
+    """What an ingest reads besides paths, and how."""
+
+    urls: tuple[str, ...] = Field(
+        default=(), max_length=1000, description="Web addresses to fetch. Changed pages replace their documents."
+    )
+    retry_failed: bool = Field(
+        default=False,
+        description="Retry failed files even if they have not changed. Without paths: all failed and unfinished files "
+        "of the collection, and documents that the vector store has lost.",
+    )
+    sync: bool = Field(
+        default=False,
+        description="Remove documents below the paths whose files no longer exist, or are left out by a rule.",
+    )
+    tags: tuple[str, ...] = Field(
+        default=(), max_length=100, description="Tags to add to all documents of the ingest, including unchanged ones."
+    )
+    meta: dict[str, FieldValue] = Field(
+        default_factory=dict,
+        max_length=100,
+        description="Metadata to set for all documents of the ingest, including unchanged ones. An empty text removes "
+        "a field.",
+        examples=[{"project": "Orion", "keywords": ["engine", "launch"]}],
+    )
+    exclude: tuple[str, ...] = Field(
+        default=(), max_length=100, description="What to leave out of folders, in the syntax of .gitignore."
+    )
+    include: tuple[str, ...] = Field(
+        default=(), max_length=100, description="What to read although a rule leaves it out, in the same syntax."
+    )
+    follow_links: bool = Field(default=False, description="Follow links that lead out of their folder.")
+
+
+class IngestRequest(IngestOptions):
     """The files to ingest into a collection, given as paths or as ids of documents in the collection.
 
-    A request without paths and documents selects every document that failed or was left unfinished.
+    A request without paths and documents selects every document that failed or was left unfinished. A job stores its
+    request, with which it can run later or again after a crash. The caller adds the paths of ``urls`` and ``source``.
     """
 
     collection: str
     paths: tuple[Path, ...] = ()
     documents: tuple[str, ...] = ()
-    retry_failed: bool = False
-    """Read files again that failed and have not changed since."""
-    sync: bool = False
-    """Remove documents below the paths whose files no longer exist or are left out."""
-    tags: tuple[str, ...] = ()
-    """Tags to add to every document of the ingest, including unchanged ones."""
-    meta: Mapping[str, FieldValue] = field(default_factory=dict)
-    """Fields to set for every document of the ingest, including unchanged ones. An empty text removes one."""
-    exclude: tuple[str, ...] = ()
-    """Patterns of entries of folders to leave out, in the syntax of `.gitignore`."""
-    include: tuple[str, ...] = ()
-    """Patterns of entries of folders to read although another rule leaves them out."""
-    follow_links: bool = False
-    """Follow links that lead out of their folder."""
-    urls: tuple[str, ...] = ()
-    """Web addresses to fetch. The caller adds the paths of their files."""
     source: str = ""
-    """The name of a source of the collection to sync. The caller adds the path of its folder."""
+    """The name of a source of the collection to sync."""
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
 from api.errors import SettingsError, UsageError
 from api.services.documents.sources import Sources, require_web_addresses
 from api.settings import Settings
-from base.models import FrozenModel
 from ingest.errors import NothingToIngest
 from ingest.ledger.records import DocumentState, Stage
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
@@ -52,28 +49,6 @@ if TYPE_CHECKING:
 _REBUILD_DROPPED = (
     "The embedding model matches the collection again. Vectors of another model from an unfinished ingest are dropped."
 )
-
-
-class IngestJobSpec(FrozenModel):
-    """The stored specification of an ingest job, with which it can run later or again after a crash."""
-
-    collection: str
-    paths: tuple[str, ...] = Field(default=(), description="absolute paths of files and folders")
-    documents: tuple[str, ...] = Field(default=(), description="ids of documents in the collection")
-    retry_failed: bool = Field(default=False, description="retry failed files even if they have not changed")
-    sync: bool = Field(default=False, description="remove documents below the paths whose files no longer exist")
-    tags: tuple[str, ...] = Field(default=(), description="tags to add to every document")
-    meta: dict[str, FieldValue] = Field(default_factory=dict, description="metadata to set for every document")
-    exclude: tuple[str, ...] = Field(default=(), description="patterns of what to leave out of folders")
-    include: tuple[str, ...] = Field(default=(), description="patterns of what to read although a rule leaves it out")
-    follow_links: bool = Field(default=False, description="follow links that lead out of their folder")
-    urls: tuple[str, ...] = Field(default=(), description="web addresses to fetch")
-    source: str = Field(default="", description="name of a source of the collection to sync")
-
-    @property
-    def request(self) -> IngestRequest:
-        """The request to the pipeline."""
-        return IngestRequest(**{**dict(self), "paths": tuple(map(Path, self.paths))})
 
 
 @dataclass(frozen=True)
@@ -153,7 +128,7 @@ class IngestService:
             if request.paths or not find_difference(self.store, stored, self.ledger, known):
                 raise
 
-    def expect(self, spec: IngestJobSpec) -> None:
+    def expect(self, spec: IngestRequest) -> None:
         """List the uploaded files of a job as documents that wait for it, so that they are known if it never runs.
 
         What is indexed stays searchable. Raises LedgerUnavailable.
@@ -163,7 +138,7 @@ class IngestService:
         from ingest.pipeline.outcomes import found_record
 
         name = spec.collection
-        entries = discover(spec.request.paths, self._home, self.uploads.folder(name), self.boundary(name))
+        entries = discover(spec.paths, self._home, self.uploads.folder(name), self.boundary(name))
         found = [each for each in entries if isinstance(each, FoundFile)]
         known = self.ledger.snapshot(name, [each.document for each in found])
         ids = Identities(known)
@@ -417,21 +392,21 @@ def named_values(written: Iterable[str]) -> dict[str, FieldValue]:
 def run_ingest_job(
     ingest: IngestService,
     pool: CollectionPool,
-    spec: IngestJobSpec,
+    spec: IngestRequest,
     progress: Callable[[Progress], None],
     cancelled: Callable[[], bool],
 ) -> IngestReport:
     """Ingest into a collection that the service keeps open. Raises IngestError, StoreError, UsageError."""
     return ingest.ingest(
-        spec.request, progress, cancelled=cancelled, open_collection=pool.open_or_create,
+        spec, progress, cancelled=cancelled, open_collection=pool.open_or_create,
         within=ingest.boundary(spec.collection),
     )  # fmt: skip
 
 
-def require_readable(settings: Settings, paths: Sequence[str]) -> None:
+def require_readable(settings: Settings, paths: Sequence[Path]) -> None:
     """Raise UsageError unless the service may read all these paths. Resolves links."""
     roots = [root.expanduser().resolve() for root in settings.service.ingest_roots]
-    for path in map(Path, paths):
+    for path in paths:
         if not path.is_absolute():
             raise UsageError(f"{str(path)!r} is not an absolute path.")
         try:

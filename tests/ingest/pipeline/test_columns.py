@@ -57,7 +57,8 @@ def test_a_file_that_describes_none_is_data(folder: Path) -> None:
 def test_a_wrong_value_is_named_with_its_row(folder: Path) -> None:
     (folder / "metadata.csv").write_text("file,date\na.txt,soon\n")
     assert any(
-        each.startswith("metadata.csv: a.txt: The field 'date' is left out.") for each in columns(folder).notices
+        each.startswith("metadata.csv: a.txt: A field is left out. The date 'soon' is none.")
+        for each in columns(folder).notices
     )
 
 

@@ -46,12 +46,7 @@ def ingest(
     ] = None,
     meta: Annotated[
         list[str] | None,
-        typer.Option(
-            "--meta",
-            metavar="NAME=VALUE",
-            help="Set this metadata for all documents, including unchanged ones. Without a value: remove it. "
-            "Repeatable; a repeated name makes a list.",
-        ),
+        typer.Option("--meta", metavar="NAME=VALUE", help="Set this metadata for all documents. No value: remove it."),
     ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", help="Leave out what matches (syntax of .gitignore). Repeatable.")
@@ -104,8 +99,8 @@ def ingest(
     candor = make_candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
     files = [path for path in paths or () if path not in urls]
     request = IngestRequest(
-        collection or choose_collection(candor, [Path(path) for path in files or urls]),
-        tuple(map(Path, files)),
+        collection=collection or choose_collection(candor, [Path(path) for path in files or urls]),
+        paths=tuple(map(Path, files)),
         retry_failed=retry_failed, sync=sync, tags=tuple(tags or ()), meta=named_values(meta or ()), urls=urls,
         exclude=tuple(exclude or ()), include=tuple(include or ()), follow_links=follow_links,
     )  # fmt: skip

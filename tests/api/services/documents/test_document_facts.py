@@ -79,7 +79,7 @@ def candor(make_candor: Callable[..., Candor], llm: EndpointSettings) -> Candor:
 
 
 def ingest(candor: Candor, folder: Path) -> IngestReport:
-    return candor.ingest.ingest(IngestRequest("papers", (folder,)))
+    return candor.ingest.ingest(IngestRequest(collection="papers", paths=(folder,)))
 
 
 def lease(candor: Candor) -> DocumentRecord:
