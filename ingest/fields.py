@@ -35,26 +35,19 @@ def read_fields(written: Iterable[tuple[object, object]], warn: Callable[[str], 
     """Return the fields by name in lower case. Empty and nested values are no fields."""
     found: dict[str, FieldValue] = {}
     for key, value in islice(written, _MOST):
-        name = " ".join(str(key).split()).casefold()
         try:
-            read = _read(name, value)
+            found |= given_fields([(key, value)])
         except (InvalidField, InvalidTag) as error:
-            warn(f"The field {name!r} is left out. {error}")
-            continue
-        if name and read not in (None, "", ()):
-            found[name] = read
-    return found
+            warn(f"A field is left out. {error}")
+    return {name: value for name, value in found.items() if value not in ("", ())}
 
 
-def given_fields(written: Iterable[tuple[str, FieldValue]]) -> dict[str, FieldValue]:
-    """Return the fields of a request. An empty text removes a field. Raises InvalidField, InvalidTag."""
-    found: dict[str, FieldValue] = {}
-    for key, value in written:
-        name = " ".join(key.split()).casefold()
-        if not name:
-            raise InvalidField("A field has no name. Write NAME=VALUE.")
-        found[name] = _read(name, value)
-    return found
+def given_fields(written: Iterable[tuple[object, object]]) -> dict[str, FieldValue]:
+    """Return the fields of a request. An empty value removes a field. Raises InvalidField, InvalidTag."""
+    found = {" ".join(str(key).split()).casefold(): value for key, value in written}
+    if "" in found:
+        raise InvalidField("A field has no name. Write NAME=VALUE.")
+    return {name: _read(name, value) for name, value in found.items()}
 
 
 def fields_text(fields: Mapping[str, FieldValue]) -> str:
@@ -73,7 +66,7 @@ def _read(name: str, written: object) -> FieldValue:
         try:
             return datetime.fromisoformat(str(value)).date().isoformat()
         except ValueError:
-            raise InvalidField(f"{value!r} is no date. Write it as 2024-01-31, 2024-01 or 2024.") from None
+            raise InvalidField(f"The date {value!r} is none. Write it as 2024-01-31, 2024-01 or 2024.") from None
     return value
 
 

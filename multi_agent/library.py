@@ -28,12 +28,6 @@ class CatalogueEntry(FrozenModel):
     dated: date | None = Field(default=None, description="stated date or period, otherwise date of last file change")
     stated: date | None = Field(default=None, description="the date or period that it states")
     changed: date | None = Field(default=None, description="date of the last file change")
-    author: str = ""
-    kind: str = ""
-    issuer: str = ""
-    period: str = ""
-    sheets: int | None = Field(default=None, description="None for formats without sheets")
-    rows: int | None = Field(default=None, description="of all tables of a spreadsheet or CSV file")
     state: str = Field(default="indexed", description="as in the list of documents, such as indexed or failed")
     reason: str = Field(default="", description="why it could not be read")
     tags: tuple[str, ...] = ()

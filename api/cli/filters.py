@@ -54,9 +54,7 @@ Tags = Annotated[
 Where = Annotated[
     list[str] | None,
     typer.Option(
-        "--where",
-        metavar="NAME=VALUE",
-        help="Read only documents with this metadata or fact, as `candor show` prints it. Repeatable: all of them.",
+        "--where", metavar="NAME=VALUE", help="Read only documents with this metadata. Repeatable: all of it."
     ),
 ]
 
@@ -72,6 +70,7 @@ def make_filter(
     """Return the filter for the options, or None without options. Raises UsageError for an invalid value."""
     from pydantic import ValidationError
 
+    from api.services.documents.ingest import named_values
     from multi_agent.values.request import DocumentFilter
 
     try:
@@ -81,19 +80,11 @@ def make_filter(
             type=tuple(types or ()),
             since=since.date() if since else None,
             tags=tuple(tags or ()),
-            where=dict(_named_value(each) for each in where or ()),
+            where=named_values(where or ()),
         )
     except ValidationError as error:
         raise UsageError(f"Invalid filter: {fault_list(error)}.") from error
     return None if wanted.is_empty else wanted
-
-
-def _named_value(written: str) -> tuple[str, str]:
-    """Split a ``--where`` value into name and value. Raises UsageError."""
-    name, equals, value = written.partition("=")
-    if not name or not equals:
-        raise UsageError(f"--where must be NAME=VALUE, such as period=2023-07-01, not {written!r}.")
-    return name, value
 
 
 def _folder(written: str) -> str:

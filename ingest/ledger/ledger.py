@@ -20,6 +20,7 @@ from typing import Any
 
 from sqlalchemy import (
     Engine,
+    Row,
     Select,
     Text,
     and_,
@@ -44,7 +45,6 @@ from ingest.ledger.records import (
     DocumentSummary,
     DocumentText,
     FieldSource,
-    IndexedDocument,
     Publication,
     Stage,
     Touched,
@@ -55,6 +55,7 @@ from ingest.ledger.rows import (
     BLOCKS,
     NOTHING,
     PAGES,
+    Own,
     change_fields,
     change_tags,
     copy_own,
@@ -74,6 +75,10 @@ from ingest.ledger.rows import (
 from ingest.ledger.schema import CHANGES, DOCUMENTS, FIELDS, HIDDEN, IDENTITY, PASSAGES, SOURCES, TAGS, TEXTS, database
 from vectorstore.models import FILE_DATE, FieldValue
 
+_LISTED = (
+    "id", "name", "path", "title", "chunks", "pages", "version", "modified", "mime_type", "metadata", "facts",
+    "warnings", "state", "reason",
+)  # fmt: skip
 _SHOWN = 5
 _REFERENCES = 5_000  # names or ids per query; SQLite allows 32,766 values, and each is used twice
 
@@ -317,19 +322,22 @@ class Ledger:
             query = query.where(or_(columns.name > name, and_(columns.name == name, columns.id > after)))
         return self._records(query.order_by(columns.name, columns.id).limit(limit))
 
-    def catalogue(self, collection: str, *, unread: bool = False) -> Iterator[IndexedDocument]:
-        """Iterate over the searchable documents of a collection, or those that are not searchable, sorted by name."""
+    def catalogue(self, collection: str, *, unread: bool = False) -> Iterator[tuple[Row[Any], Own]]:
+        """Iterate over the searchable documents of a collection, or those that are not searchable, sorted by name.
+
+        Yields rows, because records of many documents would take seconds.
+        """
         columns = DOCUMENTS.c
         wanted = (columns.chunks == 0, columns.state != DocumentState.REMOVED) if unread else (columns.chunks > 0,)
         query = (
-            select(*(columns[name] for name in IndexedDocument._fields[:-2]))
+            select(*(columns[name] for name in _LISTED))
             .where(columns.collection == collection, *wanted)
             .order_by(columns.name, columns.id)
         )
         with database(), self._engine.connect() as connection:
             own = read_own(connection, collection)
             for row in connection.execute(query):
-                yield IndexedDocument._make((*row, *own.get(row.id, NOTHING)))
+                yield row, own.get(row.id, NOTHING)
 
     def members(self, collection: str, container: str) -> builtins.list[DocumentRecord]:
         """Return the documents in a container, given by its path, without those that were removed."""

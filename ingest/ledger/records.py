@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from enum import IntEnum, StrEnum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID, uuid5
 
 from pydantic import Field
@@ -105,8 +105,9 @@ class DocumentRecord(FrozenModel):
 
         An incomplete date counts as its last day. None if the file was never read.
         """
-        stated = [self.facts[name].value for name in (DATE, PERIOD) if name in self.facts]
-        return document_date([str(self.fields.get(DATE, "")), *stated], self.modified)
+        return document_date(
+            stated_dates(self.fields, {name: fact.value for name, fact in self.facts.items()}), self.modified
+        )
 
     @property
     def index_version(self) -> str:
@@ -137,48 +138,6 @@ class DocumentSummary(NamedTuple):
     def index_version(self) -> str:
         """The indexed version that searches see; empty if there is none."""
         return index_version(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
-
-
-class IndexedDocument(NamedTuple):
-    """A document in a list of all documents: a part of its ``DocumentRecord``."""
-
-    id: str
-    name: str
-    path: str
-    title: str
-    chunks: int
-    pages: int
-    version: str
-    modified: float
-    mime_type: str
-    metadata: dict[str, Any]
-    facts: dict[str, dict[str, str]]
-    warnings: tuple[str, ...]
-    state: str
-    reason: str
-    tags: tuple[str, ...]
-    fields: dict[str, FieldValue]
-
-    @property
-    def type(self) -> str:
-        """The file type, as in ``DocumentRecord``."""
-        return file_type(self.name, self.mime_type)
-
-    @property
-    def dated(self) -> date | None:
-        """The date of the document, as in ``DocumentRecord``."""
-        return self.stated or self.changed
-
-    @property
-    def stated(self) -> date | None:
-        """Its own date, otherwise the date or period that the document states."""
-        stated = [self.facts[name]["value"] for name in (DATE, PERIOD) if name in self.facts]
-        return document_date([str(self.fields.get(DATE, "")), *stated], 0.0)
-
-    @property
-    def changed(self) -> date | None:
-        """The day (UTC) of the last file change."""
-        return document_date((), self.modified)
 
 
 class Publication(NamedTuple):
@@ -223,6 +182,11 @@ def file_type(name: str, mime_type: str) -> str:
     """Return the suffix of a file's name in lower case, else its MIME type."""
     stem, _, suffix = name.rpartition("/")[2].rpartition(".")
     return suffix.casefold() if stem and suffix else mime_type
+
+
+def stated_dates(fields: Mapping[str, FieldValue], facts: Mapping[str, str]) -> list[str]:
+    """Return the document's own date, and the date and the period that it states, as far as known."""
+    return [str(fields.get(DATE, "")), facts.get(DATE, ""), facts.get(PERIOD, "")]
 
 
 def document_date(stated: Sequence[str], modified: float) -> date | None:

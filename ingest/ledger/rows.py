@@ -52,7 +52,7 @@ def read_own(connection: Connection, collection: str, documents: Sequence[str] |
     """Return the tags and fields of every document that has some, at least of those among ``documents``, by id."""
     tags: defaultdict[str, set[str]] = defaultdict(set)
     fields: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-    some = documents if documents is not None and len(documents) <= _FEW else None
+    some = documents if documents is None or len(documents) <= _FEW else None
     for document, tag in connection.execute(_of(TAGS, (TAGS.c.id, TAGS.c.tag), collection, some)):
         tags[document].add(tag)
     query = _of(FIELDS, (FIELDS.c.id, FIELDS.c.fields), collection, some).order_by(FIELDS.c.source)

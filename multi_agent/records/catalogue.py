@@ -10,20 +10,26 @@ from vectorstore.models import FieldValue
 DOCUMENTS = "documents"
 """Name of the table."""
 
+
+def _stated(*names: str) -> Callable[[CatalogueEntry], object]:
+    """Return a function that returns the first of these fields that a document has."""
+    return lambda entry: next((entry.metadata[name] for name in names if name in entry.metadata), None)
+
+
 COLUMNS: dict[str, tuple[str, Callable[[CatalogueEntry], object]]] = {
     "name": ("VARCHAR", lambda entry: entry.name),
     "folder": ("VARCHAR", lambda entry: str(PurePath(entry.path).parent) if entry.path else ""),
     "type": ("VARCHAR", lambda entry: entry.type),
     "title": ("VARCHAR", lambda entry: entry.title),
-    "author": ("VARCHAR", lambda entry: entry.author),
-    "kind": ("VARCHAR", lambda entry: entry.kind),
-    "issuer": ("VARCHAR", lambda entry: entry.issuer),
-    "period": ("VARCHAR", lambda entry: entry.period),
+    "author": ("VARCHAR", _stated("author", "authors")),
+    "kind": ("VARCHAR", _stated("kind")),
+    "issuer": ("VARCHAR", _stated("issuer")),
+    "period": ("VARCHAR", _stated("period")),
     "date": ("DATE", lambda entry: entry.stated),
     "file_date": ("DATE", lambda entry: entry.changed),
     "pages": ("BIGINT", lambda entry: entry.pages or None),
-    "sheets": ("BIGINT", lambda entry: entry.sheets),
-    "rows": ("BIGINT", lambda entry: entry.rows),
+    "sheets": ("BIGINT", _stated("sheets")),
+    "rows": ("BIGINT", _stated("rows")),
     "passages": ("BIGINT", lambda entry: entry.chunks),
     "tags": ("VARCHAR", lambda entry: ", ".join(entry.tags)),
     "language": ("VARCHAR", lambda entry: entry.language),
@@ -46,8 +52,8 @@ def catalogue_columns(entries: Sequence[CatalogueEntry]) -> tuple[Column, ...]:
 
 def _as_map(fields: Mapping[str, FieldValue]) -> str:
     """Return the fields as DuckDB reads them."""
-    texts = {name: ", ".join(value) if isinstance(value, tuple) else str(value) for name, value in fields.items()}
-    return "{" + ", ".join(f"{_quoted(name)}={_quoted(text)}" for name, text in texts.items()) + "}"
+    pairs = ((_quoted(name), _quoted(_text(value) or "")) for name, value in fields.items())
+    return "{" + ", ".join("=".join(pair) for pair in pairs) + "}"
 
 
 def _quoted(text: str) -> str:
@@ -56,4 +62,6 @@ def _quoted(text: str) -> str:
 
 
 def _text(value: object) -> str | None:
+    if isinstance(value, tuple):
+        return ", ".join(value)
     return None if value in ("", None) else str(value)

@@ -21,7 +21,7 @@ from multi_agent.library import CatalogueEntry
 from multi_agent.settings.research import Budget, Source
 from multi_agent.values.plan import Plan
 from multi_agent.values.report import ReportOptions
-from vectorstore.models import Scalar
+from vectorstore.models import FieldValue
 
 EXCHANGES = 6
 """Number of earlier exchanges of a conversation that a run reads."""
@@ -105,11 +105,10 @@ class DocumentFilter(FrozenModel):
     tags: tuple[Text, ...] = Field(
         default=(), max_length=_MOST_WANTED, description="tags, all of which the document has"
     )
-    where: dict[Text, Scalar] = Field(
+    where: dict[Text, FieldValue] = Field(
         default_factory=dict,
         max_length=_MOST_WANTED,
-        description="metadata and facts, all of which the document has: a value of a list is enough, and `2024-05` "
-        "selects all days of the month",
+        description="metadata and facts, all of which the document has; `2024-05` selects all days of the month",
         examples=[{"project": "Orion", "issuer": "Apple Inc."}],
     )
 
@@ -158,9 +157,10 @@ class DocumentFilter(FrozenModel):
             yield _Condition(f"since {since}", lambda entry: entry.dated is not None and entry.dated >= since, _date)
         for tag in self.tags:
             yield _Condition(f"tag {tag}", partial(_has_tag, _folded(tag)), lambda entry: entry.tags)
-        for name, value in self.where.items():
+        for name, wanted in self.where.items():
             stated = partial(_stated, _folded(name))
-            yield _Condition(f"{name}={value}", partial(_has_value, stated, _folded(str(value))), stated, name)
+            for value in wanted if isinstance(wanted, tuple) else (wanted,):
+                yield _Condition(f"{name}={value}", partial(_has_value, stated, _folded(str(value))), stated, name)
 
 
 class Selection(FrozenModel):
@@ -206,10 +206,6 @@ def _is_in(folder: Sequence[str], entry: CatalogueEntry) -> bool:
     return any(parents[at : at + len(folder)] == tuple(folder) for at in range(len(parents)))
 
 
-def _has_tag(tag: str, entry: CatalogueEntry) -> bool:
-    return tag in entry.tags
-
-
 def _stated(name: str, entry: CatalogueEntry) -> tuple[str, ...]:
     value = entry.metadata.get(name, ())
     return value if isinstance(value, tuple) else (str(value),)
@@ -219,6 +215,10 @@ def _has_value(stated: Callable[[CatalogueEntry], Sequence[str]], wanted: str, e
     """Return whether the document has the value, or a date in the year, in the month or on the day."""
     values = [_folded(each) for each in stated(entry)]
     return wanted in values or any(_DATE.match(each) and each.startswith(wanted) for each in values if wanted)
+
+
+def _has_tag(tag: str, entry: CatalogueEntry) -> bool:
+    return tag in entry.tags
 
 
 def _date(entry: CatalogueEntry) -> tuple[str, ...]:

@@ -27,7 +27,6 @@ from ingest.fields import fields_text, given_fields, read_fields
         ("tags", "#Plan, team/A", {"tags": ("plan", "team/a")}),
         ("author", {"name": "Ann"}, {}),
         ("note", " ", {}),
-        (" ", "text", {}),
     ],
 )
 def test_a_value_has_the_type_that_it_looks_like(name: str, written: object, read: dict[str, object]) -> None:
@@ -38,10 +37,11 @@ def test_a_value_has_the_type_that_it_looks_like(name: str, written: object, rea
 
 def test_what_cannot_be_read_is_left_out_with_a_warning() -> None:
     warnings: list[str] = []
-    fields = [("date", "5 March"), ("tags", [f"{'x' * 65}"]), ("project", "Orion")]
+    fields = [("date", "5 March"), (" ", "text"), ("tags", [f"{'x' * 65}"]), ("project", "Orion")]
     assert read_fields(fields, warnings.append) == {"project": "Orion"}
-    assert warnings[0].startswith("The field 'date' is left out. '5 March' is no date. Write it as 2024-01-31")
-    assert "cannot be a tag" in warnings[1]
+    assert warnings[0].startswith("A field is left out. The date '5 March' is none. Write it as 2024-01-31")
+    assert "has no name" in warnings[1]
+    assert "cannot be a tag" in warnings[2]
 
 
 def test_fields_of_a_request_are_refused_instead() -> None:

@@ -55,7 +55,8 @@ def search(
     library = pool.library(selection)
     chunks = _chunk_filter(library.catalogue() if wanted else (), selection, wanted)
     hits = _find(library.retriever, query, limit, chunks, mode, reranker, clock)
-    return Found(hits, _join_notes(pool.words_alone(selection), library.retriever.language_note(query)), clock.laps)
+    notes = pool.words_alone(selection), library.retriever.language_note(query)
+    return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
 class DocumentCount(FrozenModel):
@@ -141,12 +142,8 @@ def timed_search(
         clock.lap("load embedding model")
         retriever = Retriever(opened, embedder)
         hits = _find(retriever, query, limit, chunks, mode, reranker, clock)
-        note = _join_notes(collections.words_alone(name), retriever.language_note(query))
-    return Found(hits, note, clock.laps)
-
-
-def _join_notes(*notes: str) -> str:
-    return " ".join(filter(None, notes))
+        notes = collections.words_alone(name), retriever.language_note(query)
+    return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
 def _find(

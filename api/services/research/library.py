@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Row
 
 from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import IndexedDocument
+from ingest.ledger.records import document_date, file_type, stated_dates
+from ingest.ledger.rows import Own
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
 from vectorstore.models import Chunk, ChunkFilter, Hit
@@ -97,40 +101,32 @@ def list_catalogue(ledger: Ledger, collection: str, *, unread: bool = False) -> 
 
     A failed new version does not hide the indexed one.
     """
-    return [_entry(document) for document in ledger.catalogue(collection, unread=unread)]
+    return [_entry(*each) for each in ledger.catalogue(collection, unread=unread)]
 
 
-def _as_text(value: object) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
-
-
-def _entry(document: IndexedDocument) -> CatalogueEntry:
-    facts = {name: fact["value"] for name, fact in document.facts.items()}
-    known = {**document.metadata, **facts, **document.fields}
+def _entry(row: Row[Any], own: Own) -> CatalogueEntry:
+    facts = {name: fact["value"] for name, fact in row.facts.items()}
+    known = {**row.metadata, **facts, **own.fields}
+    stated = document_date(stated_dates(own.fields, facts), 0.0)
+    changed = document_date((), row.modified)
     return CatalogueEntry(
-        name=document.name,
-        id=document.id,
-        title=_as_text(document.fields.get("title", document.title)),
-        chunks=document.chunks,
-        pages=document.pages,
+        name=row.name,
+        id=row.id,
+        title=str(own.fields.get("title", row.title)),
+        chunks=row.chunks,
+        pages=row.pages,
         facts=tuple(facts[name] for name in _LISTED if name in facts),
-        language=document.metadata.get(LANGUAGE, ""),
-        path=document.path,
-        type=document.type,
-        dated=document.dated,
-        stated=document.stated,
-        changed=document.changed,
-        author=_as_text(known.get("author", known.get("authors", ""))),
-        kind=_as_text(known.get(KIND, "")),
-        issuer=_as_text(known.get(ISSUER, "")),
-        period=_as_text(known.get(PERIOD, "")),
-        sheets=document.metadata.get("sheets"),
-        rows=document.metadata.get("rows"),
-        state=document.state,
-        reason=document.reason,
-        tags=document.tags,
+        language=row.metadata.get(LANGUAGE, ""),
+        path=row.path,
+        type=file_type(row.name, row.mime_type),
+        dated=stated or changed,
+        stated=stated,
+        changed=changed,
+        state=row.state,
+        reason=row.reason,
+        tags=own.tags,
         metadata=known,
-        own=tuple(name for name in document.fields if name not in _OF_FILES),
-        version=document.version[:16],
-        warnings=tuple(document.warnings),
+        own=tuple(name for name in own.fields if name not in _OF_FILES),
+        version=row.version[:16],
+        warnings=tuple(row.warnings),
     )

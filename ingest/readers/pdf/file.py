@@ -66,6 +66,6 @@ def read_metadata(document: PdfDocument) -> dict[str, Scalar]:
 
 
 def read_dates(document: PdfDocument) -> dict[str, str]:
-    """Return the days on which the file was created and changed. They are fields: few programs set them with care."""
+    """Return the days on which the file was created and changed."""
     found = {name: _DAY.match(document.get_metadata_value(key)) for key, name in _DATES.items()}
     return {name: "-".join(day.groups()) for name, day in found.items() if day}

@@ -233,7 +233,7 @@ def test_what_a_note_states_follows_the_note(run: Callable, folder: Path) -> Non
 
 
 def test_metadata_of_a_wrong_form_is_refused(run: Callable, folder: Path) -> None:
-    for written, says, code in (("project", "NAME=VALUE", 2), ("date=soon", "'soon' is no date", 1)):
+    for written, says, code in (("project", "NAME=VALUE", 2), ("date=soon", "The date 'soon' is none", 1)):
         refused = run("ingest", folder, "--meta", written)
         assert (refused.code, says in refused.err) == (code, True)
     run("ingest", folder)

@@ -13,9 +13,11 @@ from multi_agent.records.sql import RecordDatabase
 
 ENTRIES = (
     CatalogueEntry(
-        name="2024/a.xlsx", id="1", title="Prices", chunks=3, type="xlsx", path="/srv/2024/a.xlsx", author="E. Aalto",
-        stated=date(2024, 3, 1), changed=date(2025, 1, 1), sheets=2, rows=40, tags=("draft", "prices"), language="en",
-        metadata={"project": "O'rion, {7}", "room": ("1", "2"), "cost": 80.5},
+        name="2024/a.xlsx", id="1", title="Prices", chunks=3, type="xlsx", path="/srv/2024/a.xlsx",
+        stated=date(2024, 3, 1), changed=date(2025, 1, 1), tags=("draft", "prices"), language="en",
+        metadata={
+            "authors": "E. Aalto", "sheets": 2, "rows": 40, "project": "O'rion, {7}", "room": ("1", "2"), "cost": 80.5,
+        },
     ),
     CatalogueEntry(name="b.pdf", id="2", chunks=1, pages=7, type="pdf", changed=date(2025, 6, 1), path="/srv/b.pdf"),
     CatalogueEntry(

@@ -58,6 +58,7 @@ FIRST, SECOND, NOTES = (entry.id for entry in CATALOGUE)
         ({"where": {"Project": " orion"}}, (FIRST,)),
         ({"where": {"year": 2024}}, (SECOND,)),
         ({"where": {"year": "2024", "room": "k 2"}}, (SECOND,)),
+        ({"where": {"room": ("K 1", "K 2")}}, (SECOND,)),
         ({"where": {"cost": "80.5"}}, (NOTES,)),
         ({"where": {"created_at": "2024-05"}}, (NOTES,)),
         ({"where": {"created_at": "2024-05-20"}}, (NOTES,)),
