@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Protocol
 
-from pydantic import Field
+from pydantic import Field, SkipValidation
 
 from base.models import FrozenModel
 from vectorstore.models import Chunk, FieldValue, Hit
@@ -31,7 +31,7 @@ class CatalogueEntry(FrozenModel):
     state: str = Field(default="indexed", description="as in the list of documents, such as indexed or failed")
     reason: str = Field(default="", description="why it could not be read")
     tags: tuple[str, ...] = ()
-    metadata: dict[str, FieldValue] = Field(
+    metadata: SkipValidation[dict[str, FieldValue]] = Field(
         default_factory=dict, description="its own fields, its facts and the properties of its file, by name"
     )
     own: tuple[str, ...] = Field(default=(), description="names of the fields that people gave it")

@@ -51,14 +51,11 @@ class Stage(StrEnum):
 
 
 class FieldSource(IntEnum):
-    """Who says a field of a document. A later source takes precedence over an earlier one."""
+    """Who says a field: the file, a ``metadata.csv`` or the request. A later source takes precedence."""
 
     FILE = 1
-    """The front matter or the properties of the file."""
     COLUMNS = 2
-    """A ``metadata.csv``."""
     REQUEST = 3
-    """An ingest."""
 
 
 class DocumentRecord(FrozenModel):

@@ -57,7 +57,7 @@ def read_own(connection: Connection, collection: str, documents: Sequence[str] |
         tags[document].add(tag)
     query = _of(FIELDS, (FIELDS.c.id, FIELDS.c.fields), collection, some).order_by(FIELDS.c.source)
     for document, stated in connection.execute(query):
-        fields[document] |= stated
+        fields[document] |= {name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()}
         tags[document].update(fields[document].pop(TAGS_FIELD, ()))
     return {each: Own(tuple(sorted(tags[each])), fields.get(each, {})) for each in tags}
 

@@ -29,6 +29,11 @@ class Columns(NamedTuple):
     files: frozenset[str]
     """The paths of the files that only describe others."""
 
+    def about(self, path: str) -> dict[str, FieldValue]:
+        """Return the fields of a document. A member of an archive also has those of the archive."""
+        places = (*reversed(Path(path).parents), path) if self.fields else ()
+        return {name: value for each in places for name, value in self.fields.get(str(each), {}).items()}
+
 
 def read_columns(files: Sequence[FoundFile], known: Iterable[str], within: Boundary | None) -> Columns:
     """Read the files named ``metadata.csv``. They describe the other files, and documents with the ``known`` paths.

@@ -207,12 +207,11 @@ def plan_ingest(
     left_out = {Path(entry.path) for entry in skipped}
     left = tuple(left_behind(moves, known))
     settled = {each.id for each in (*moves.values(), *left)}
-    ids_by_path = live | {each.file.document: each.file.id for each in planned}
     walked = [root for root in map(_absolute, request.paths) if root.is_dir()]
-    fields: dict[str, dict[str, FieldValue]] = {
-        identity: columns.fields.get(path, {})
-        for path, identity in ids_by_path.items()
-        if path in columns.fields or any(map(Path(path).is_relative_to, walked))
+    fields = {
+        identity: stated
+        for path, identity in (live | {each.file.document: each.file.id for each in planned}).items()
+        if (stated := columns.about(path)) or any(map(Path(path).is_relative_to, walked))
     }
     gone = (each for each in known.values() if each.id not in settled and _is_gone_below(each, roots, left_out))
     return Plan(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -239,3 +240,13 @@ def test_metadata_of_a_wrong_form_is_refused(run: Callable, folder: Path) -> Non
     run("ingest", folder)
     refused = run("ask", "What boils?", "--where", "nope=1")
     assert (refused.code, "The fields are:" in refused.err) == (1, True)
+
+
+def test_members_of_an_archive_follow_its_metadata(run: Callable, folder: Path) -> None:
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        archive.writestr("alto.md", "The Alto 7 is quiet.")
+    for client in ("Acme", "Bora"):
+        (folder / "metadata.csv").write_text(f"file,client\na.zip,{client}\n")
+        run("ingest", folder, "--meta", "project=Orion")
+        found = run("show", "a.zip/alto.md", "--json").json["fields"]
+        assert found == {"client": client, "project": "Orion"}

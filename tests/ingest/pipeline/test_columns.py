@@ -45,6 +45,16 @@ def test_rows_describe_documents_by_name_or_path(folder: Path) -> None:
     )  # fmt: skip
 
 
+def test_a_member_of_an_archive_has_the_fields_of_the_archive(folder: Path) -> None:
+    (folder / "a.zip").write_bytes(b"PK")
+    (folder / "metadata.csv").write_text("file,client,year\na.zip,Acme,2024\na.zip/b.txt,,2025\n")
+    files = [each for each in discover([folder]) if isinstance(each, FoundFile)]
+    found = read_columns(files, [f"{folder}/a.zip/b.txt"], None)
+    assert found.about(f"{folder}/a.zip/b.txt") == {"client": "Acme", "year": 2025}
+    assert found.about(f"{folder}/a.zip/sub/c.txt") == {"client": "Acme", "year": 2024}
+    assert found.about(f"{folder}/a.txt") == {}
+
+
 def test_a_file_that_describes_none_is_data(folder: Path) -> None:
     (folder / "metadata.csv").write_text("id,label\n1,cat\n2,dog\n")
     found = columns(folder)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from multi_agent.agents.catalogue import CatalogueInputs
 from multi_agent.library import CatalogueEntry
 from multi_agent.records.catalogue import COLUMNS, DOCUMENTS, catalogue_columns
 from multi_agent.records.sql import RecordDatabase
@@ -49,6 +50,12 @@ def database() -> RecordDatabase:
 )  # fmt: skip
 def test_documents_are_rows(database: RecordDatabase, sql: str, rows: tuple[Any, ...]) -> None:
     assert database.query(sql, rows=10, seconds=5).rows == rows
+
+
+def test_a_query_over_metadata_is_valid_in_every_collection() -> None:
+    CatalogueInputs(sql="SELECT name FROM documents WHERE metadata['project'] ILIKE 'orion'")
+    with pytest.raises(ValueError, match="project"):
+        CatalogueInputs(sql="SELECT name FROM documents WHERE project = 'Orion'")
 
 
 def test_column_names_need_no_quotes(database: RecordDatabase) -> None:
