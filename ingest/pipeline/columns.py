@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 from base.counts import count
 from ingest.errors import IngestError
@@ -38,21 +39,21 @@ class Columns(NamedTuple):
 def read_columns(files: Sequence[FoundFile], known: Iterable[str], within: Boundary | None) -> Columns:
     """Read the files named ``metadata.csv``. They describe the other files, and documents with the ``known`` paths.
 
-    A file in an inner folder takes precedence. One that names no document is data like any other.
+    A file in an inner folder takes precedence. One that names no document is data. Accents may be stored in any form.
     """
     fields: dict[str, dict[str, FieldValue]] = {}
     notices: list[str] = []
     read: set[str] = set()
     named = [file for file in files if file.path.name == _NAME]
-    paths = {file.document for file in files}.union(known if named else ())
+    paths = {normalize("NFC", each): each for each in (*(file.document for file in files), *(known if named else ()))}
     for file in sorted(named, key=lambda each: len(each.path.parts)):
         described: set[str] = set()
         missing: list[str] = []
         about: list[str] = []
         head, *rows = _rows(file, within, about) or [[]]
         for name, *values in filter(any, rows):
-            path = printable(os.path.normpath(file.path.parent / name.strip()))
-            if path not in paths:
+            path = paths.get(normalize("NFC", printable(os.path.normpath(file.path.parent / name.strip()))))
+            if path is None:
                 missing.append(name)
                 continue
             problems: list[str] = []

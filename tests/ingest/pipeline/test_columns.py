@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -62,6 +63,12 @@ def test_a_file_that_describes_none_is_data(folder: Path) -> None:
     assert found.notices == (
         "metadata.csv: There is no file for 2 rows: 1, 2.", "metadata.csv: It is read as a document."
     )  # fmt: skip
+
+
+def test_accents_are_compared_in_both_forms(folder: Path) -> None:
+    (folder / normalize("NFD", "résumé.txt")).write_text("text")
+    (folder / "metadata.csv").write_text(normalize("NFC", "file,year\nrésumé.txt,2024\n"), encoding="utf-8")
+    assert columns(folder).fields == {normalize("NFD", "résumé.txt"): {"year": 2024}}
 
 
 def test_a_wrong_value_is_named_with_its_row(folder: Path) -> None:
