@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -31,7 +31,7 @@ from multi_agent.values.answer import Answer
 from multi_agent.values.bus import ALL
 from multi_agent.values.events import Body, Event
 from multi_agent.values.request import Request
-from vectorstore.models import Hit
+from vectorstore.models import FieldValue, Hit
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Fields = Mapping[str, FieldValue]
 Listener = Callable[[Event], object]
 """Receives an event. It may be a coroutine function. Its errors are logged and do not end the run."""
 
@@ -68,9 +69,14 @@ class Home:
         self._candor = candor
         self._listeners: list[tuple[str, Listener]] = []
 
-    def ingest(self, paths: Sequence[Path | str], collection: str, *, tags: Sequence[str] = ()) -> IngestReport:
+    def ingest(
+        self, paths: Sequence[Path | str], collection: str, *, tags: Sequence[str] = (), meta: Fields | None = None
+    ) -> IngestReport:
         """Read new and changed files below the paths. The report lists files that cannot be read."""
-        return self._candor.ingest.ingest(IngestRequest(collection, tuple(map(Path, paths)), tags=tuple(tags)))
+        request = IngestRequest(
+            collection=collection, paths=tuple(map(Path, paths)), tags=tuple(tags), meta=dict(meta or {})
+        )
+        return self._candor.ingest.ingest(request)
 
     def search(self, query: str, collection: str | None = None, limit: int = 10) -> list[Hit]:
         """Return the best passages, without a language model. The only collection needs no name."""

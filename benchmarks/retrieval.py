@@ -181,7 +181,7 @@ def ingest(
         settings=IngestSettings(),
     )
     request, known = (
-        IngestRequest(collection.spec.collection, tuple(paths)),
+        IngestRequest(collection=collection.spec.collection, paths=tuple(paths)),
         ledger.snapshot(collection.spec.collection),
     )
     return pipeline.ingest(plan_ingest(request, known, pipeline.index_settings), known)

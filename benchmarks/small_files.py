@@ -114,7 +114,7 @@ def ingest(folder: Path, home: Path, vectors: str) -> None:
     candor = Candor(Settings(home=home))
     if vectors == "random":
         candor.embedder = RandomVectors(candor.embedder)
-    report = candor.ingest.ingest(IngestRequest(COLLECTION, (folder,)))
+    report = candor.ingest.ingest(IngestRequest(collection=COLLECTION, paths=(folder,)))
     print(json.dumps(report.model_dump(mode="json", exclude={"slowest"})))
 
 

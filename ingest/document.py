@@ -7,7 +7,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from base.models import FrozenModel
-from vectorstore.models import PageSpan, Scalar
+from vectorstore.models import FieldValue, PageSpan, Scalar
 
 
 class BlockKind(StrEnum):
@@ -68,6 +68,9 @@ class ParsedDocument(FrozenModel):
     pages: tuple[PageSpan, ...] = Field(default=(), description="ascending; empty for formats without pages")
     title: str = ""
     metadata: dict[str, Scalar] = Field(default_factory=dict)
+    fields: dict[str, FieldValue] = Field(
+        default_factory=dict, description="what its front matter or its own properties say; with its tags"
+    )
     facts: dict[str, Fact] = Field(default_factory=dict, description="by name, such as 'issuer'")
     mime_type: str = ""
     parser: str = Field(description="name and version of the code that parsed it, such as 'pdf/1'")

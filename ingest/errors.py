@@ -7,6 +7,7 @@ IngestError
 ├── SourceFailed            the user corrects the address, or waits until the source can be reached
 ├── UnknownParser           the user names an existing parser, or installs its extra
 ├── InvalidTag              the user writes the tag otherwise
+├── InvalidField            the user writes the metadata otherwise
 ├── DocumentNotFound        the user names a document that was ingested
 ├── AmbiguousDocument       the user names it by its id
 ├── IngestUnderWay          the user waits for the other ingest, or ends it
@@ -66,6 +67,10 @@ class UnknownParser(IngestError):
 
 class InvalidTag(IngestError):
     """A text cannot be a tag of a document."""
+
+
+class InvalidField(IngestError):
+    """A text cannot be metadata of a document."""
 
 
 class DocumentNotFound(IngestError):

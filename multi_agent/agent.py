@@ -3,19 +3,14 @@
 To add an agent, add a file with a class like this to an agents package, and its prompt to the ``prompts`` folder next
 to that package:
 
-    class Translator:
+    class Translator(StepAgent):
         card = AgentCard(name="Translator", description="…", capabilities=("translation",),
                          requires={"chunks"}, writes={"notes"})
-
-        def __init__(self, kit: AgentKit) -> None:
-            self._kit = kit
 
         async def should_activate(self, context: ResearchContext) -> bool:
             return bool(context.chunks)
 
         async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate: …
-
-        def explain_reasoning(self) -> str: …
 
 The card declares in ``outputs`` the fields that later steps can reference as ``@{outputs.STEP.FIELD}``.
 """
@@ -203,6 +198,22 @@ class Agent(Protocol):
     def explain_reasoning(self) -> str:
         """Explain what ``process`` did and why, for other agents and for people."""
         ...
+
+
+class StepAgent:
+    """Implements ``Agent`` except ``process``, which notes its reasoning. Has work to do unless a subclass says no."""
+
+    def __init__(self, kit: AgentKit) -> None:
+        self._kit = kit
+        self._reasoning = ""
+
+    async def should_activate(self, context: ResearchContext) -> bool:
+        """Return whether the agent has work to do."""
+        return True
+
+    def explain_reasoning(self) -> str:
+        """Return what ``process`` has noted."""
+        return self._reasoning
 
 
 AgentClass = Callable[[AgentKit], Agent]

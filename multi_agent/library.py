@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Protocol
 
-from pydantic import Field
+from pydantic import Field, SkipValidation
 
 from base.models import FrozenModel
-from vectorstore.models import Chunk, Hit
+from vectorstore.models import Chunk, FieldValue, Hit
 
 
 class CatalogueEntry(FrozenModel):
@@ -28,15 +28,13 @@ class CatalogueEntry(FrozenModel):
     dated: date | None = Field(default=None, description="stated date or period, otherwise date of last file change")
     stated: date | None = Field(default=None, description="the date or period that it states")
     changed: date | None = Field(default=None, description="date of the last file change")
-    author: str = ""
-    kind: str = ""
-    issuer: str = ""
-    period: str = ""
-    sheets: int | None = Field(default=None, description="None for formats without sheets")
-    rows: int | None = Field(default=None, description="of all tables of a spreadsheet or CSV file")
     state: str = Field(default="indexed", description="as in the list of documents, such as indexed or failed")
     reason: str = Field(default="", description="why it could not be read")
     tags: tuple[str, ...] = ()
+    metadata: SkipValidation[dict[str, FieldValue]] = Field(
+        default_factory=dict, description="its own fields, its facts and the properties of its file, by name"
+    )
+    own: tuple[str, ...] = Field(default=(), description="names of the fields that people gave it")
     version: str = Field(default="", description="hash of the content; empty for passages that the caller gave")
     warnings: tuple[str, ...] = Field(default=(), description="what of it was not read, or read by a guess")
 

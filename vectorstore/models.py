@@ -15,6 +15,8 @@ from base.models import FrozenModel
 from vectorstore.text.wide_rows import narrowed
 
 Scalar = str | int | float | bool
+FieldValue = Scalar | tuple[str, ...]
+"""A value of the metadata of a document."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 """The pattern of collection names."""

@@ -51,6 +51,13 @@ Tags = Annotated[
     typer.Option("--tag", metavar="TAG", help="Read only documents with this tag. Repeatable: all of the tags."),
 ]
 
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where", metavar="NAME=VALUE", help="Read only documents with this metadata. Repeatable: all of it."
+    ),
+]
+
 
 def make_filter(
     documents: list[str] | None,
@@ -58,10 +65,12 @@ def make_filter(
     types: list[str] | None,
     since: datetime | None,
     tags: list[str] | None,
+    where: list[str] | None,
 ) -> DocumentFilter | None:
     """Return the filter for the options, or None without options. Raises UsageError for an invalid value."""
     from pydantic import ValidationError
 
+    from api.services.documents.ingest import named_values
     from multi_agent.values.request import DocumentFilter
 
     try:
@@ -71,6 +80,7 @@ def make_filter(
             type=tuple(types or ()),
             since=since.date() if since else None,
             tags=tuple(tags or ()),
+            where=named_values(where or ()),
         )
     except ValidationError as error:
         raise UsageError(f"Invalid filter: {fault_list(error)}.") from error

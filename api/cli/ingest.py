@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +19,7 @@ import typer
 from api.bootstrap import Candor
 from api.cli.common import INTERRUPTED, print_message
 from base.counts import count
+from ingest.fields import fields_text
 from ingest.ledger.interrupts import INTERRUPTS
 from ingest.pipeline.plan import IngestRequest
 
@@ -48,7 +48,9 @@ def run_ingest(
     progress: bool,
 ) -> IngestReport:
     """Ingest paths as ``run_request`` does."""
-    request = IngestRequest(collection, tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags))
+    request = IngestRequest(
+        collection=collection, paths=tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags)
+    )
     return run_request(candor, request, progress=progress)
 
 
@@ -108,7 +110,7 @@ def run_watch(candor: Candor, request: IngestRequest, *, details: bool = False) 
         for changes in watchfiles.watch(*request.paths, stop_event=stop, rust_timeout=_POLL_MS, yield_on_timeout=True):
             try:
                 if first or changes:
-                    again = replace(request, retry_failed=request.retry_failed and first)
+                    again = request.model_copy(update={"retry_failed": request.retry_failed and first})
                     run_request(candor, again, progress=True, details=details, stop=stop)
             except IngestError as error:  # the next change may resolve it, for example if the folder is still empty
                 print_message(f"candor: {error}")
@@ -224,6 +226,7 @@ def planned(plan: Plan, *, details: bool = False) -> list[str]:
 
     lines = [f"{plan.collection}: {count(len(plan.files), 'file')}; nothing was done.", *plan.notices]
     lines += [f"tags to add: {', '.join(plan.tags)}"] if plan.tags else []
+    lines += [f"metadata to set: {fields_text(plan.meta)}"] if plan.meta else []
     for verdict in Verdict:
         names = [each.file.name for each in plan.files if each.verdict is verdict]
         if names:

@@ -18,10 +18,13 @@ from starlette.requests import ClientDisconnect
 from api.auth.keys import uploads_used_up
 from api.auth.permissions import Limits
 from api.errors import HomeError, UploadTooLarge, UsageError
+from api.services.documents.ingest import named_values
 from api.storage.uploads import safe_name
 from base.models import FrozenModel
+from vectorstore.models import FieldValue
 
 _MB = 1 << 20
+_MOST_META = 100_000  # bytes
 
 
 class UploadLimits(FrozenModel):
@@ -36,8 +39,10 @@ class UploadLimits(FrozenModel):
     """Bytes of files that the key may still upload today."""
 
 
-async def receive_files(request: Request, folder: Path, limits: UploadLimits) -> dict[PurePosixPath, Path]:
-    """Write the files of the form into ``folder`` and return their paths by file name.
+async def receive_files(
+    request: Request, folder: Path, limits: UploadLimits
+) -> tuple[dict[PurePosixPath, Path], dict[str, FieldValue]]:
+    """Write the files of the form into ``folder``. Return their paths by file name, and the fields named ``meta``.
 
     Raises UsageError for a malformed or incomplete form and for invalid names, UploadTooLarge, LimitReached, HomeError.
     """
@@ -52,7 +57,7 @@ async def receive_files(request: Request, folder: Path, limits: UploadLimits) ->
         raise UsageError("The upload is incomplete. Nothing was stored.") from error
     finally:
         form.close()
-    return form.received()
+    return form.received(), named_values(each.decode("utf-8", "replace") for each in form.meta)
 
 
 def _parser(request: Request, form: _Form) -> MultipartParser:
@@ -88,6 +93,9 @@ class _Form:
         self._shown = ""
         self._total = self._written = self._stored = 0
         self._complete = False
+        self._in_meta = False
+        self.meta: list[bytearray] = []
+        """The values of the fields named ``meta``."""
 
     def feed(self, parser: MultipartParser, part: bytes) -> None:
         """Parse the next part of the body. Blocks. Raises UploadTooLarge, HomeError, UsageError."""
@@ -135,6 +143,10 @@ class _Form:
 
     def open(self) -> None:
         _, options = parse_options_header(self._disposition)
+        self._in_meta = b"filename" not in options and options.get(b"name") == b"meta"
+        if self._in_meta:
+            self.meta.append(bytearray())
+            return
         if b"filename" not in options:
             field = options.get(b"name", b"").decode(errors="replace")
             raise UsageError(f"The part {field!r} of the upload has no file name.")
@@ -152,6 +164,11 @@ class _Form:
         self._open = path.open("wb")
 
     def write(self, data: bytes, start: int, end: int) -> None:
+        if self._in_meta:
+            self.meta[-1] += data[start:end]
+            if sum(map(len, self.meta)) > _MOST_META:
+                raise UsageError(f"The fields `meta` of the upload have more than {_MOST_META:,} bytes.")
+            return
         assert self._open is not None
         self._written += end - start
         self._stored += end - start

@@ -15,12 +15,13 @@ from api.errors import JobFailed, JobMustWait, JobNotFound, LimitReached, UsageE
 from api.jobs.models import ActiveJob, Job, JobHandler, JobKind
 from api.jobs.runner import Jobs, free_job_id, new_job_id
 from api.services.documents.collection_pool import CollectionPool
-from api.services.documents.ingest import IngestJobSpec, IngestService, run_ingest_job
+from api.services.documents.ingest import IngestService, run_ingest_job
 from api.services.evaluation.evaluations import Evaluations
 from api.services.tables.tables import FillProgress, FillRequest, Tables
 from api.storage.database import is_away
 from base.models import FrozenModel
 from ingest.errors import IngestError, IngestUnderWay, LedgerUnavailable
+from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.tally import IngestReport, Progress
 from multi_agent.errors import AgentError
 from multi_agent.evaluation.runner import correctness
@@ -47,7 +48,7 @@ class IngestJobs(JobHandler):
 
         Raises JobFailed, and JobMustWait while another process ingests, Postgres is away, or the store rejects the key.
         """
-        spec, stop = IngestJobSpec.model_validate_json(job.spec.content), threading.Event()
+        spec, stop = IngestRequest.model_validate_json(job.spec.content), threading.Event()
 
         def report_progress(progress: Progress) -> None:
             job.progress = progress.model_dump(mode="json")
@@ -85,10 +86,10 @@ class IngestJobs(JobHandler):
 
 async def submit_ingest(
     jobs: Jobs,
-    spec: IngestJobSpec,
+    spec: IngestRequest,
     caller: Caller,
     idempotency_key: str | None = None,
-    expect: Callable[[IngestJobSpec], None] = lambda _: None,
+    expect: Callable[[IngestRequest], None] = lambda _: None,
 ) -> Job:
     """Submit an ingest and return its job. The same idempotency key of the same caller returns the same job.
 

@@ -122,7 +122,7 @@ class _ServiceBackend:
     async def search(
         self, query: str, collection: str, limit: int, wanted: DocumentFilter | None, mode: SearchMode
     ) -> Found:
-        return await asyncio.to_thread(search, self.pool, collection, query, limit, {}, wanted, mode)
+        return await asyncio.to_thread(search, self.pool, collection, query, limit, wanted, mode)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         run_id = await self.runs.start(request, collection, caller)
@@ -145,7 +145,7 @@ class _LocalBackend:
         self, query: str, collection: str, limit: int, wanted: DocumentFilter | None, mode: SearchMode
     ) -> Found:
         async with self._open() as pool:
-            return await asyncio.to_thread(search, pool, collection, query, limit, {}, wanted, mode)
+            return await asyncio.to_thread(search, pool, collection, query, limit, wanted, mode)
 
     async def research(self, request: Request, collection: str, caller: Caller, tell: Subscriber) -> Answer:
         async with self._open() as pool:

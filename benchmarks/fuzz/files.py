@@ -115,7 +115,7 @@ def ingest(candor: Candor, folder: Path, seeds: Sequence[Path], number: int, see
     for name, content in mutants(seeds, number, seed):
         written.append(folder / name)
         written[-1].write_bytes(content)
-    candor.ingest.ingest(IngestRequest("fuzz", (folder,)))
+    candor.ingest.ingest(IngestRequest(collection="fuzz", paths=(folder,)))
     records = (candor.ledger.get("fuzz", document_id(str(path))) for path in written)
     return [record for record in records if record]
 

@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Engine,
+    Row,
     Select,
     Text,
     and_,
@@ -36,6 +36,7 @@ from sqlalchemy import (
 )
 
 from ingest.errors import AmbiguousDocument, DocumentNotFound
+from ingest.fields import DATE
 from ingest.ledger.records import (
     STARTED,
     Count,
@@ -43,7 +44,7 @@ from ingest.ledger.records import (
     DocumentState,
     DocumentSummary,
     DocumentText,
-    IndexedDocument,
+    FieldSource,
     Publication,
     Stage,
     Touched,
@@ -52,15 +53,18 @@ from ingest.ledger.records import (
 )
 from ingest.ledger.rows import (
     BLOCKS,
+    NOTHING,
     PAGES,
+    Own,
+    change_fields,
     change_tags,
-    copy_tags,
+    copy_own,
     delete_rows,
     hide_versions,
     insert_rows,
     is_document,
     is_given,
-    read_tags,
+    read_own,
     remove_documents,
     to_record,
     to_row,
@@ -68,9 +72,13 @@ from ingest.ledger.rows import (
     to_text_row,
     unhide_versions,
 )
-from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, IDENTITY, PASSAGES, SOURCES, TAGS, TEXTS, database
-from vectorstore.text.languages import LANGUAGE
+from ingest.ledger.schema import CHANGES, DOCUMENTS, FIELDS, HIDDEN, IDENTITY, PASSAGES, SOURCES, TAGS, TEXTS, database
+from vectorstore.models import FILE_DATE, FieldValue
 
+_LISTED = (
+    "id", "name", "path", "title", "chunks", "pages", "version", "modified", "mime_type", "metadata", "facts",
+    "warnings", "state", "reason",
+)  # fmt: skip
 _SHOWN = 5
 _REFERENCES = 5_000  # names or ids per query; SQLite allows 32,766 values, and each is used twice
 
@@ -166,8 +174,10 @@ class Ledger:
                 unhide_versions(connection, collection, [each.record.index_version for each in here])
                 replaced = [each for each in here if each.superseded != each.record.index_version]
                 hide_versions(connection, collection, {each.superseded: each.record.id for each in replaced})
+                stated = {each.record.id: each.fields for each in here if each.fields is not None}
+                change_fields(connection, collection, FieldSource.FILE, stated, keep=False)
             for record, former in moved:
-                copy_tags(connection, record.collection, {record.id: former.id})
+                copy_own(connection, record.collection, {record.id: former.id})
                 remove_documents(connection, record.collection, [former], f"moved to {record.path}")
 
     def remove(self, collection: str, documents: Sequence[DocumentRecord | DocumentSummary], reason: str) -> None:
@@ -182,10 +192,21 @@ class Ledger:
         with database(), self._engine.begin() as connection:
             change_tags(connection, collection, documents, add=add, remove=remove)
 
-    def inherit_tags(self, collection: str, containers: Mapping[str, str]) -> None:
-        """Add the tags of containers to their members. ``containers`` maps members to containers."""
+    def describe(
+        self, collection: str, source: FieldSource, fields: Mapping[str, Mapping[str, FieldValue]], *, keep: bool
+    ) -> None:
+        """Set the fields of documents, given by id, from a source. With ``keep``, keep its other fields.
+
+        An empty text removes a field. The documents need no record yet.
+        """
+        if fields:
+            with database(), self._engine.begin() as connection:
+                change_fields(connection, collection, source, fields, keep=keep)
+
+    def inherit(self, collection: str, containers: Mapping[str, str]) -> None:
+        """Add the tags and fields of containers to their members. ``containers`` maps members to containers."""
         with database(), self._engine.begin() as connection:
-            copy_tags(connection, collection, containers)
+            copy_own(connection, collection, containers)
 
     def hide(self, collection: str, versions: Mapping[str, str]) -> None:
         """Hide indexed versions from searches. ``versions`` maps them to documents.
@@ -301,25 +322,22 @@ class Ledger:
             query = query.where(or_(columns.name > name, and_(columns.name == name, columns.id > after)))
         return self._records(query.order_by(columns.name, columns.id).limit(limit))
 
-    def catalogue(self, collection: str, *, unread: bool = False) -> Iterator[IndexedDocument]:
-        """Iterate over the searchable documents of a collection, or those that are not searchable, sorted by name."""
-        columns, metadata = DOCUMENTS.c, DOCUMENTS.c["metadata"]
-        parts: dict[str, ColumnElement[Any]] = {
-            "language": metadata[LANGUAGE].as_string(),
-            "authors": metadata["authors"].as_string(),
-            "sheets": metadata["sheets"].as_integer(),
-            "rows": metadata["rows"].as_integer(),
-        }
+    def catalogue(self, collection: str, *, unread: bool = False) -> Iterator[tuple[Row[Any], Own]]:
+        """Iterate over the searchable documents of a collection, or those that are not searchable, sorted by name.
+
+        Yields rows, because records of many documents would take seconds.
+        """
+        columns = DOCUMENTS.c
         wanted = (columns.chunks == 0, columns.state != DocumentState.REMOVED) if unread else (columns.chunks > 0,)
         query = (
-            select(*(parts[name] if name in parts else columns[name] for name in IndexedDocument._fields[:-1]))
+            select(*(columns[name] for name in _LISTED))
             .where(columns.collection == collection, *wanted)
             .order_by(columns.name, columns.id)
         )
         with database(), self._engine.connect() as connection:
-            tags = read_tags(connection, collection)
+            own = read_own(connection, collection)
             for row in connection.execute(query):
-                yield IndexedDocument._make((*row, tags.get(row.id, ())))
+                yield row, own.get(row.id, NOTHING)
 
     def members(self, collection: str, container: str) -> builtins.list[DocumentRecord]:
         """Return the documents in a container, given by its path, without those that were removed."""
@@ -343,16 +361,20 @@ class Ledger:
                 found.update({row.id: (row.name, row.id) for row in connection.execute(query)})
         return sorted(found, key=found.__getitem__)
 
-    def file_days(self, collections: Sequence[str], documents: Sequence[str]) -> dict[str, str]:
-        """Return the days (UTC, in ISO form) on which the files of these documents were last changed, by id."""
-        columns, found = DOCUMENTS.c, dict[str, str]()
+    def days(self, collections: Sequence[str], documents: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Return the days (in ISO form) of these documents, by id: of the last file change (UTC), and their own."""
+        columns, found = DOCUMENTS.c, defaultdict[str, dict[str, str]](dict)
         with database(), self._engine.connect() as connection:
             for start in range(0, len(documents), _REFERENCES):
                 query = select(columns.id, columns.modified).where(
                     columns.collection.in_(collections), columns.id.in_(documents[start : start + _REFERENCES])
                 )
                 days = ((row.id, document_date((), row.modified)) for row in connection.execute(query))
-                found |= {document: day.isoformat() for document, day in days if day}
+                for document, day in days:
+                    found[document] |= {FILE_DATE: day.isoformat()} if day else {}
+            for collection in collections:
+                for document, own in read_own(connection, collection, documents).items():
+                    found[document] |= {DATE: str(own.fields[DATE])} if DATE in own.fields else {}
         return found
 
     def counts(self) -> dict[str, dict[DocumentState, Count]]:
@@ -394,7 +416,7 @@ class Ledger:
     def forget(self, collection: str) -> None:
         """Delete every row of a collection, after the collection itself was dropped."""
         with database(), self._engine.begin() as connection:
-            for table in (DOCUMENTS, TAGS, TEXTS, HIDDEN, CHANGES, PASSAGES, SOURCES):
+            for table in (DOCUMENTS, TAGS, FIELDS, TEXTS, HIDDEN, CHANGES, PASSAGES, SOURCES):
                 connection.execute(delete(table).where(table.c.collection == collection))
 
     def _update(self, values: dict[str, Any], rows: Sequence[Mapping[str, object]]) -> None:
@@ -406,5 +428,5 @@ class Ledger:
     def _records(self, query: Select[Any]) -> builtins.list[DocumentRecord]:
         with database(), self._engine.connect() as connection:
             rows = connection.execute(query).mappings().all()
-            tags = read_tags(connection, rows[0]["collection"], [row["id"] for row in rows]) if rows else {}
-        return [to_record(row, tags.get(row["id"], ())) for row in rows]
+            own = read_own(connection, rows[0]["collection"], [row["id"] for row in rows]) if rows else {}
+        return [to_record(row, own.get(row["id"], NOTHING)) for row in rows]

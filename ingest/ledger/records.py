@@ -2,9 +2,9 @@
 
 import hashlib
 from calendar import monthrange
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID, uuid5
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from base.models import FrozenModel
 from ingest.document import DATE, PERIOD, Block, Fact, ParsedDocument
-from vectorstore.models import Chunk, PageSpan, Scalar
+from vectorstore.models import Chunk, FieldValue, PageSpan, Scalar
 
 _DOCUMENT_NAMESPACE = UUID("b7d0c5a2-3b7e-5b0e-8d52-1f0c8f0a9e21")
 
@@ -50,6 +50,14 @@ class Stage(StrEnum):
     STORING = "storing"
 
 
+class FieldSource(IntEnum):
+    """Who says a field: the file, a ``metadata.csv`` or the request. A later source takes precedence."""
+
+    FILE = 1
+    COLUMNS = 2
+    REQUEST = 3
+
+
 class DocumentRecord(FrozenModel):
     """One file in one collection. ``stage`` and ``reason`` explain a failed or skipped file."""
 
@@ -78,7 +86,10 @@ class DocumentRecord(FrozenModel):
     attempts: int = Field(default=0, description="attempts since it was last indexed")
     container: str = Field(default="", description="path of the archive or message that contains it")
     read_at: float = Field(default=0.0, description="when its content was read, seconds since 1970")
-    tags: tuple[str, ...] = Field(default=(), description="set by people, sorted; another ingest keeps them")
+    tags: tuple[str, ...] = Field(default=(), description="set by people or stated in the file, sorted")
+    fields: dict[str, FieldValue] = Field(
+        default_factory=dict, description="its own metadata: by --meta, metadata.csv or front matter"
+    )
 
     @property
     def type(self) -> str:
@@ -87,11 +98,13 @@ class DocumentRecord(FrozenModel):
 
     @property
     def dated(self) -> date | None:
-        """The date that the document states, otherwise its period, otherwise the day (UTC) of the last file change.
+        """Its own date, otherwise the one that it states, its period, or the day (UTC) of the last file change.
 
         An incomplete date counts as its last day. None if the file was never read.
         """
-        return document_date([self.facts[name].value for name in (DATE, PERIOD) if name in self.facts], self.modified)
+        return document_date(
+            stated_dates(self.fields, {name: fact.value for name, fact in self.facts.items()}), self.modified
+        )
 
     @property
     def index_version(self) -> str:
@@ -124,49 +137,6 @@ class DocumentSummary(NamedTuple):
         return index_version(self.id, self.version, self.parser, self.chunking) if self.chunks else ""
 
 
-class IndexedDocument(NamedTuple):
-    """A document in a list of all documents: some fields of its ``DocumentRecord``, and of its metadata."""
-
-    id: str
-    name: str
-    path: str
-    title: str
-    chunks: int
-    pages: int
-    version: str
-    modified: float
-    mime_type: str
-    language: str | None
-    authors: str | None
-    sheets: int | None
-    rows: int | None
-    facts: dict[str, dict[str, str]]
-    warnings: tuple[str, ...]
-    state: str
-    reason: str
-    tags: tuple[str, ...]
-
-    @property
-    def type(self) -> str:
-        """The file type, as in ``DocumentRecord``."""
-        return file_type(self.name, self.mime_type)
-
-    @property
-    def dated(self) -> date | None:
-        """The date of the document, as in ``DocumentRecord``."""
-        return self.stated or self.changed
-
-    @property
-    def stated(self) -> date | None:
-        """The date or period that the document states."""
-        return document_date([self.facts[name]["value"] for name in (DATE, PERIOD) if name in self.facts], 0.0)
-
-    @property
-    def changed(self) -> date | None:
-        """The day (UTC) of the last file change."""
-        return document_date((), self.modified)
-
-
 class Publication(NamedTuple):
     """A document with the indexed version to show, and what the version replaces."""
 
@@ -177,6 +147,8 @@ class Publication(NamedTuple):
     moved_from: DocumentSummary | None = None
     """The document with the same content whose file was moved to this path. It is removed."""
     chunks: Sequence[Chunk] = ()
+    fields: Mapping[str, FieldValue] | None = None
+    """What the file says of itself. None if it was not read."""
 
 
 class Touched(NamedTuple):
@@ -207,6 +179,11 @@ def file_type(name: str, mime_type: str) -> str:
     """Return the suffix of a file's name in lower case, else its MIME type."""
     stem, _, suffix = name.rpartition("/")[2].rpartition(".")
     return suffix.casefold() if stem and suffix else mime_type
+
+
+def stated_dates(fields: Mapping[str, FieldValue], facts: Mapping[str, str]) -> list[str]:
+    """Return the document's own date, and the date and the period that it states, as far as known."""
+    return [str(fields.get(DATE, "")), facts.get(DATE, ""), facts.get(PERIOD, "")]
 
 
 def document_date(stated: Sequence[str], modified: float) -> date | None:

@@ -1,24 +1,34 @@
-"""Statements of the ledger on many rows, and on tags, and the conversion of rows to records.
+"""Statements of the ledger on many rows, on tags and fields, and the conversion of rows to records.
 
-Tags are stored by document id, so another ingest keeps them.
+Tags and fields are stored by document id, so another ingest keeps them.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Table, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    RowMapping,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
 
 from ingest.document import Block, ParsedDocument
-from ingest.errors import InvalidTag, LedgerUnavailable
-from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, Stage
-from ingest.ledger.schema import CHANGES, DOCUMENTS, HIDDEN, TAGS, TEXTS
+from ingest.errors import LedgerUnavailable
+from ingest.fields import TAGS as TAGS_FIELD
+from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, FieldSource, Stage
+from ingest.ledger.schema import CHANGES, DOCUMENTS, FIELDS, HIDDEN, TAGS, TEXTS
 from vectorstore.models import PageSpan
-
-LONGEST_TAG = 64
-"""Maximum characters of a tag."""
 
 _FEW = 1_000  # documents; for more, the tags of the whole collection are read
 
@@ -29,26 +39,55 @@ _IS_ONE = (
 )
 
 
-def tag_names(written: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags in lower case with single spaces, each once, sorted. Raises InvalidTag."""
-    names = {" ".join(each.split()).casefold() for each in written}
-    for name in names:
-        if not name or "," in name or len(name) > LONGEST_TAG:
-            raise InvalidTag(f"{name!r} cannot be a tag: use 1 to {LONGEST_TAG} characters and no comma.")
-    return tuple(sorted(names))
+class Own(NamedTuple):
+    """What people say of a document."""
+
+    tags: tuple[str, ...]
+    fields: dict[str, Any]
 
 
-def read_tags(
-    connection: Connection, collection: str, documents: Sequence[str] | None = None
-) -> dict[str, tuple[str, ...]]:
-    """Return the tags of every tagged document, at least of those among ``documents``, by document id."""
-    found: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
-    query = select(TAGS.c.id, TAGS.c.tag).where(TAGS.c.collection == collection).order_by(TAGS.c.id, TAGS.c.tag)
-    if documents is not None and len(documents) <= _FEW:
-        query = query.where(TAGS.c.id.in_(documents))
-    for document, tag in connection.execute(query):
-        found[document] += (tag,)
-    return dict(found)
+NOTHING = Own((), {})
+
+
+def read_own(connection: Connection, collection: str, documents: Sequence[str] | None = None) -> dict[str, Own]:
+    """Return the tags and fields of every document that has some, at least of those among ``documents``, by id."""
+    tags: defaultdict[str, set[str]] = defaultdict(set)
+    fields: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    some = documents if documents is None or len(documents) <= _FEW else None
+    for document, tag in connection.execute(_of(TAGS, (TAGS.c.id, TAGS.c.tag), collection, some)):
+        tags[document].add(tag)
+    query = _of(FIELDS, (FIELDS.c.id, FIELDS.c.fields), collection, some).order_by(FIELDS.c.source)
+    for document, stated in connection.execute(query):
+        fields[document] |= {name: tuple(value) if isinstance(value, list) else value for name, value in stated.items()}
+        tags[document].update(fields[document].pop(TAGS_FIELD, ()))
+    return {each: Own(tuple(sorted(tags[each])), fields.get(each, {})) for each in tags}
+
+
+def _of(table: Table, columns: Sequence[Any], collection: str, documents: Sequence[str] | None) -> Select[Any]:
+    query = select(*columns).where(table.c.collection == collection)
+    return query if documents is None else query.where(table.c.id.in_(documents))
+
+
+def change_fields(
+    connection: Connection, collection: str, source: FieldSource, fields: Mapping[str, Mapping[str, Any]], *, keep: bool
+) -> None:
+    """Replace the fields of documents from a source; with ``keep`` only the named ones. Empty texts remove a field."""
+    query = _of(FIELDS, (FIELDS.c.id, FIELDS.c.fields), collection, list(fields) if len(fields) <= _FEW else None)
+    stored = {each.id: each.fields for each in connection.execute(query.where(FIELDS.c.source == source))}
+    rows = []
+    for document, given in fields.items():
+        before = stored.get(document, {})
+        merged = {name: _plain(value) for name, value in ((before if keep else {}) | dict(given)).items()}
+        if (wanted := {name: value for name, value in merged.items() if value not in ("", [])}) != before:
+            rows.append({"collection": collection, "id": document, "source": source, "fields": wanted})
+    if rows:
+        is_one = FIELDS.c.collection == collection, FIELDS.c.id == bindparam("of"), FIELDS.c.source == source
+        connection.execute(delete(FIELDS).where(*is_one), [{"of": row["id"]} for row in rows])
+        insert_rows(connection, FIELDS, [row for row in rows if row["fields"]])
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def change_tags(
@@ -69,12 +108,21 @@ def change_tags(
         connection.execute(insert(TAGS), added)
 
 
-def copy_tags(connection: Connection, collection: str, sources: Mapping[str, str]) -> None:
-    """Add the tags of documents to others. ``sources`` maps each other document to the one that it gets tags from."""
-    tags = read_tags(connection, collection, list(dict.fromkeys(sources.values())))
-    for target, source in sources.items():
-        if source in tags:
-            change_tags(connection, collection, [target], add=tags[source], remove=())
+def copy_own(connection: Connection, collection: str, sources: Mapping[str, str]) -> None:
+    """Add what people gave documents to others. ``sources`` maps each other document to the one that it gets it from.
+
+    Fields that files state are not copied.
+    """
+    holders = list(dict.fromkeys(sources.values()))
+    tags: defaultdict[str, list[str]] = defaultdict(list)
+    for document, tag in connection.execute(_of(TAGS, (TAGS.c.id, TAGS.c.tag), collection, holders)):
+        tags[document].append(tag)
+    given = connection.execute(_of(FIELDS, (FIELDS.c.id, FIELDS.c.source, FIELDS.c.fields), collection, holders)).all()
+    for target, holder in sources.items():
+        change_tags(connection, collection, [target], add=tags[holder], remove=())
+        for document, source, fields in given:
+            if document == holder and source != FieldSource.FILE:
+                change_fields(connection, collection, FieldSource(source), {target: fields}, keep=True)
 
 
 BLOCKS = TypeAdapter(tuple[Block, ...])
@@ -143,13 +191,13 @@ def remove_documents(
 
 def to_row(record: DocumentRecord) -> dict[str, Any]:
     """Return the row of the table of documents."""
-    return record.model_dump(exclude={"tags"})
+    return record.model_dump(exclude={"tags", "fields"})
 
 
-def to_record(row: RowMapping, tags: tuple[str, ...]) -> DocumentRecord:
-    """Return the record of a row and the document's tags. Raises LedgerUnavailable if the row is damaged."""
+def to_record(row: RowMapping, own: Own) -> DocumentRecord:
+    """Return the record of a row, with what people say of the document. Raises LedgerUnavailable for a damaged row."""
     try:
-        return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"]), "tags": tags})
+        return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"]), **own._asdict()})
     except ValidationError as error:
         fault = error.errors()[0]
         raise LedgerUnavailable(

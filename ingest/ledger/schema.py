@@ -48,6 +48,15 @@ TAGS = Table(
     Column("tag", String(64), primary_key=True),
 )
 
+FIELDS = Table(
+    "document_fields",
+    METADATA,
+    Column("collection", String(64), primary_key=True),
+    Column("id", String(36), primary_key=True),
+    Column("source", Integer, primary_key=True),
+    Column("fields", JSON, nullable=False),
+)
+
 TEXTS = Table(
     "document_texts",
     METADATA,

@@ -125,7 +125,8 @@ class IngestFile:
     def publication(self, collection: str) -> Publication:
         """Return the document with what it replaces."""
         superseded = self.previous.index_version if self.previous else ""
-        return Publication(self.record(collection), self.parsed, superseded, self.moved_from, self.chunks)
+        fields = self.parsed.fields if self.parsed else {}
+        return Publication(self.record(collection), self.parsed, superseded, self.moved_from, self.chunks, fields)
 
 
 class OpenContainer:

@@ -16,7 +16,7 @@ from ingest.chunking.chunker import Chunker
 from ingest.containers.unpack import ContainerLimits, expand
 from ingest.errors import FileError, IngestCancelled
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import STARTED, DocumentState, DocumentSummary, Stage, Touched
+from ingest.ledger.records import STARTED, DocumentState, DocumentSummary, FieldSource, Stage, Touched
 from ingest.ledger.versions import delete_hidden_chunks, remove_documents
 from ingest.parser import Parser
 from ingest.pipeline.discovery import FoundFile, SkippedFile
@@ -144,7 +144,7 @@ class _Run:
         self._moved = {each.id for each in plan.relocated}
 
     def record_discovered(self) -> None:
-        """Record every new file and every skipped entry in the ledger, and tag the documents."""
+        """Record every new file and every skipped entry in the ledger, and tag and describe the documents."""
         files = [
             found_record(self._name, planned.file, size=planned.size)
             for planned in self._plan.files
@@ -158,6 +158,10 @@ class _Run:
         self._ledger.record(*files, *skipped)
         if self._plan.tags:
             self._ledger.tag(self._name, list(self._documents()), add=self._plan.tags)
+        if meta := self._plan.meta:
+            given = dict.fromkeys(self._documents(), meta)
+            self._ledger.describe(self._name, FieldSource.REQUEST, given, keep=True)
+        self._ledger.describe(self._name, FieldSource.COLUMNS, self._plan.fields, keep=False)
 
     def _file_of(self, entry: SkippedFile) -> FoundFile:
         return FoundFile(path=Path(entry.path), document=entry.path, name=entry.name, id=self._ids.of(entry.path))
@@ -320,7 +324,7 @@ class _Run:
         members = [each for each in files if each.holder]
         if new := [each for each in members if each.previous is None or each.previous.state in _ABSENT]:
             self._ledger.record(*(found_record(self._name, each.found) for each in new))
-        self._inherit_tags([each.found for each in members if each.previous is None])
+        self._inherit([each.found for each in members if each.previous is None])
 
     def _record_left_out(self, file: FoundFile, reason: str) -> None:
         """Record the reason why a member was not extracted."""
@@ -328,15 +332,15 @@ class _Run:
         record = found_record(self._name, file, outcome, f"{file.document} was not extracted: {reason}. {_EXTRACT}")
         self._ledger.record(record)
         if record.id not in self._known:
-            self._inherit_tags([file])
+            self._inherit([file])
         if outcome is DocumentState.FAILED:
             self._tally.failed.append(record)
         else:
             self._tally.leave_out(record, HIDDEN)
 
-    def _inherit_tags(self, members: Sequence[FoundFile]) -> None:
+    def _inherit(self, members: Sequence[FoundFile]) -> None:
         if members:
-            self._ledger.inherit_tags(self._name, {each.id: self._ids.of(each.container) for each in members})
+            self._ledger.inherit(self._name, {each.id: self._ids.of(each.container) for each in members})
 
     def _close_finished(self) -> None:
         """Finish the containers whose members are all done, and remove documents that they no longer contain."""

@@ -18,14 +18,16 @@ from base.models import FrozenModel
 from ingest.chunking.chunker import Chunker
 from ingest.document import ParsedDocument
 from ingest.errors import NothingToIngest
+from ingest.fields import given_fields, tag_names
 from ingest.ledger.records import DocumentState, DocumentSummary, Stage
-from ingest.ledger.rows import tag_names
 from ingest.parser import Parser
 from ingest.pipeline.boundary import Boundary
+from ingest.pipeline.columns import DESCRIBES, read_columns
 from ingest.pipeline.discovery import FoundFile, SkippedFile, discover
 from ingest.pipeline.moves import Identities, find_moves, is_missing, left_behind, relocated
 from ingest.reader import OcrMode
 from ingest.settings import IngestSettings
+from vectorstore.models import FieldValue
 
 _RACY_SECONDS = 2.0  # resolution of modification times on some file systems
 _MAY_PASS = (Stage.READING, Stage.ASKING)  # the content does not cause failures here, so a retry may succeed
@@ -46,32 +48,52 @@ class Verdict(StrEnum):
     KNOWN_FAILURE = "unchanged since it failed"
 
 
-@dataclass(frozen=True)
-class IngestRequest:
+class IngestOptions(FrozenModel):
+    """What an ingest reads besides paths, and how."""
+
+    urls: tuple[str, ...] = Field(
+        default=(), max_length=1000, description="Web addresses to fetch. Changed pages replace their documents."
+    )
+    retry_failed: bool = Field(
+        default=False,
+        description="Retry failed files even if they have not changed. Without paths: all failed and unfinished files "
+        "of the collection, and documents that the vector store has lost.",
+    )
+    sync: bool = Field(
+        default=False,
+        description="Remove documents below the paths whose files no longer exist, or are left out by a rule.",
+    )
+    tags: tuple[str, ...] = Field(
+        default=(), max_length=100, description="Tags to add to all documents of the ingest, including unchanged ones."
+    )
+    meta: dict[str, FieldValue] = Field(
+        default_factory=dict,
+        max_length=100,
+        description="Metadata to set for all documents of the ingest, including unchanged ones. An empty text removes "
+        "a field.",
+        examples=[{"project": "Orion", "keywords": ["engine", "launch"]}],
+    )
+    exclude: tuple[str, ...] = Field(
+        default=(), max_length=100, description="What to leave out of folders, in the syntax of .gitignore."
+    )
+    include: tuple[str, ...] = Field(
+        default=(), max_length=100, description="What to read although a rule leaves it out, in the same syntax."
+    )
+    follow_links: bool = Field(default=False, description="Follow links that lead out of their folder.")
+
+
+class IngestRequest(IngestOptions):
     """The files to ingest into a collection, given as paths or as ids of documents in the collection.
 
-    A request without paths and documents selects every document that failed or was left unfinished.
+    A request without paths and documents selects every document that failed or was left unfinished. A job stores its
+    request, with which it can run later or again after a crash. The caller adds the paths of ``urls`` and ``source``.
     """
 
     collection: str
     paths: tuple[Path, ...] = ()
     documents: tuple[str, ...] = ()
-    retry_failed: bool = False
-    """Read files again that failed and have not changed since."""
-    sync: bool = False
-    """Remove documents below the paths whose files no longer exist or are left out."""
-    tags: tuple[str, ...] = ()
-    """Tags to add to every document of the ingest, including unchanged ones."""
-    exclude: tuple[str, ...] = ()
-    """Patterns of entries of folders to leave out, in the syntax of `.gitignore`."""
-    include: tuple[str, ...] = ()
-    """Patterns of entries of folders to read although another rule leaves them out."""
-    follow_links: bool = False
-    """Follow links that lead out of their folder."""
-    urls: tuple[str, ...] = ()
-    """Web addresses to fetch. The caller adds the paths of their files."""
     source: str = ""
-    """The name of a source of the collection to sync. The caller adds the path of its folder."""
+    """The name of a source of the collection to sync."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +151,10 @@ class Plan(FrozenModel):
     )
     notices: tuple[str, ...] = Field(default=(), description="messages to show before it starts")
     tags: tuple[str, ...] = Field(default=(), description="added to every document, including unchanged ones")
+    meta: dict[str, FieldValue] = Field(default_factory=dict, description="set for every document; empty to remove")
+    fields: dict[str, dict[str, FieldValue]] = Field(
+        default_factory=dict, description="what a metadata.csv says of documents, by id", exclude=True
+    )
 
     def count(self, *verdicts: Verdict) -> int:
         """Count the files with one of these verdicts."""
@@ -156,13 +182,22 @@ def plan_ingest(
 ) -> Plan:
     """Walk the paths once and return the plan. ``known`` is the ledger's snapshot of the collection.
 
-    See ``discover`` for ``own``, ``base`` and ``within``. Raises PathNotFound, NothingToIngest, InvalidTag.
+    See ``discover`` for ``own``, ``base`` and ``within``. Raises PathNotFound, NothingToIngest, InvalidTag,
+    InvalidField.
     """
     found = list(_find(request, known, own, base, within))
     ids = Identities(known)
     files = [each.model_copy(update={"id": ids.of(each.document)}) for each in found if isinstance(each, FoundFile)]
+    live = {each.path: each.id for each in known.values() if each.state is not DocumentState.REMOVED}
+    columns = read_columns(files, live, within)
     skipped = [entry for entry in found if isinstance(entry, SkippedFile)]
-    if not files:
+    skipped += [
+        SkippedFile(path=file.document, name=file.name, reason=DESCRIBES)
+        for file in files
+        if file.document in columns.files
+    ]
+    files = [file for file in files if file.document not in columns.files]
+    if not (files or columns.files):
         raise _nothing_to_ingest(request, skipped)
     reread = dict(_reread_containers(known.values(), current, request.retry_failed))
     planned = [_plan_file(file, known, current, reread, request.retry_failed) for file in files]
@@ -172,6 +207,12 @@ def plan_ingest(
     left_out = {Path(entry.path) for entry in skipped}
     left = tuple(left_behind(moves, known))
     settled = {each.id for each in (*moves.values(), *left)}
+    walked = [root for root in map(_absolute, request.paths) if root.is_dir()]
+    fields = {
+        identity: stated
+        for path, identity in (live | {each.file.document: each.file.id for each in planned}).items()
+        if (stated := columns.about(path)) or any(map(Path(path).is_relative_to, walked))
+    }
     gone = (each for each in known.values() if each.id not in settled and _is_gone_below(each, roots, left_out))
     return Plan(
         collection=request.collection,
@@ -180,8 +221,10 @@ def plan_ingest(
         gone=tuple(gone),
         relocated=tuple(relocated(moves, files, known)),
         left_behind=left,
-        notices=tuple(_notices(planned, known, current)),
+        notices=(*_notices(planned, known, current), *columns.notices),
         tags=tag_names(request.tags),
+        meta=given_fields(request.meta.items()),
+        fields=fields,
     )
 
 
@@ -306,7 +349,11 @@ def _is_gone_below(known: DocumentSummary, roots: Sequence[Path], left_out: Cont
 
 
 def _is_below(known: DocumentSummary, roots: Sequence[Path]) -> bool:
-    return any(Path(known.path).is_relative_to(os.path.abspath(root.expanduser())) for root in roots)
+    return any(map(Path(known.path).is_relative_to, map(_absolute, roots)))
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path.expanduser()))
 
 
 def _notices(

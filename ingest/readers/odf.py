@@ -37,7 +37,7 @@ def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
         Body(package, content, into, styles).write(body)
     if styles is not None:
         _write_headers(styles, into)
-    return properties(package)
+    return properties(package, into)
 
 
 def open_package(request: ReadRequest) -> Package:
@@ -56,14 +56,19 @@ def read_content(package: Package) -> tuple[Element, Element | None]:
     return content, styles
 
 
-def properties(package: Package) -> dict[str, Scalar]:
-    """Return the title, authors, dates and language of a document."""
+def properties(package: Package, into: DocumentBuilder) -> dict[str, Scalar]:
+    """Add the properties of people's own to the builder. Return the title, authors, dates, keywords and language."""
     if "meta.xml" not in package:
         return {}
     found: dict[str, Scalar] = {}
-    for element in package.xml("meta.xml").iterfind("{*}meta/*"):
+    entries = package.xml("meta.xml").findall("{*}meta/*")
+    own = [each for each in entries if local_name(each) == "user-defined"]
+    into.describe((attribute(each, "name"), each.text) for each in own)
+    for element in entries:
         key, text = PROPERTIES["opendocument"].get(local_name(element)), (element.text or "").strip()
-        if key and text:
+        if key == "keywords" and text:
+            found[key] = f"{found[key]}, {text}" if key in found else text
+        elif key and text:
             found.setdefault(key, text)
     return found
 
@@ -369,5 +374,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=7, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=8, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

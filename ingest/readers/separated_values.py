@@ -8,9 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.decoding import decode
+from ingest.decoding import Warn, decode
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from vectorstore.models import Scalar
@@ -26,13 +27,18 @@ _MAX_CELL = 2**31 - 1  # characters; the csv module refuses 131,073 unless told 
 
 def read_separated_values(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the table to the builder; its first row is its header."""
-    text = decode(request.data, request.path, into.warn)
+    into.sheet([read_rows(request.data, request.path, into.warn)], sheets=0)
+    return {}
+
+
+def read_rows(data: bytes, path: Path, warn: Warn) -> list[list[str]]:
+    """Return the rows of a file. Raises UnsupportedFormat for binary files."""
+    text = decode(data, path, warn)
     declared = _DECLARED.match(text)
     if declared:
         text = text[declared.end() :]
     csv.field_size_limit(_MAX_CELL)
-    into.sheet([list(_rows(text, declared[1] if declared else _delimiter(text), into))], sheets=0)
-    return {}
+    return list(_rows(text, declared[1] if declared else _delimiter(text), warn))
 
 
 def _delimiter(text: str) -> str:
@@ -59,7 +65,7 @@ def _reader(lines: Iterable[str], delimiter: str, *, strict: bool = False) -> Cs
     return csv.reader(lines, delimiter=delimiter, strict=strict, skipinitialspace=delimiter != "\t")
 
 
-def _rows(text: str, delimiter: str, into: DocumentBuilder) -> Iterator[list[str]]:
+def _rows(text: str, delimiter: str, warn: Warn) -> Iterator[list[str]]:
     """Yield the rows. A quote that is opened and never closed is a character of its cell, as the warning says."""
     lines = list(io.StringIO(text, newline=""))
     start = 0
@@ -69,7 +75,7 @@ def _rows(text: str, delimiter: str, into: DocumentBuilder) -> Iterator[list[str
         for row in reader:
             first, last = start + before, start + reader.line_num
             if last == len(lines) and last - first > 1 and _is_open(lines[first:last], delimiter):
-                into.warn(f"Line {first + 1} opens a quote that is never closed. It was read as a character.")
+                warn(f"Line {first + 1} opens a quote that is never closed. It was read as a character.")
                 yield lines[first].rstrip("\r\n").split(delimiter)
                 start = first + 1
                 break

@@ -46,7 +46,7 @@ def read_presentation(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
         into.page(page)
         _Slide(package, relation.target, into).write(authors)
         shared.write(relation.target)
-    return package.properties()
+    return package.properties(into)
 
 
 def _comment_authors(package: Package, main: str) -> Iterator[tuple[str, str]]:
@@ -309,4 +309,4 @@ def _cells(row: Element) -> list[Cell]:
     return cells
 
 
-READER = Reader(name="slides", version=5, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))
+READER = Reader(name="slides", version=6, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))

@@ -7,6 +7,7 @@ import re
 from ingest.decoding import decode
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
+from ingest.readers.shared.front_matter import read_front_matter
 from vectorstore.models import Scalar
 
 _BLANK_LINES = re.compile(r"\n[ \t]*\n+")
@@ -14,9 +15,10 @@ _BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]")
 
 
 def read_text(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the text's paragraphs and lists to the builder."""
-    write_text(decode(request.data, request.path, into.warn), into)
-    return {}
+    """Add the text's paragraphs and lists, and the fields of its front matter, to the builder; return its title."""
+    text = decode(request.data, request.path, into.warn)
+    write_text(text, into)
+    return {"title": read_front_matter(text, into)}
 
 
 def write_text(text: str, into: DocumentBuilder) -> None:
@@ -29,4 +31,4 @@ def write_text(text: str, into: DocumentBuilder) -> None:
             into.prose(paragraph)
 
 
-READER = Reader(name="text", version=3, read=read_text, mime_types=("text/plain",))
+READER = Reader(name="text", version=4, read=read_text, mime_types=("text/plain",))

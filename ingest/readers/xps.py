@@ -37,7 +37,7 @@ def read_xps(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         for page in _sources(package, document, "PageContent")
     ]
     write_pages([[*_lines(package.xml(page), number)] for number, page in enumerate(pages, start=1)], into)
-    return package.properties()
+    return package.properties(into)
 
 
 def _sources(package: Package, part: str, name: str) -> list[str]:
@@ -111,4 +111,4 @@ def _points(text: str | None) -> float:
     return _number(text) * _POINTS
 
 
-READER = Reader(name="xps", version=1, read=read_xps, mime_types=("application/vnd.ms-xpsdocument", "application/oxps"))
+READER = Reader(name="xps", version=2, read=read_xps, mime_types=("application/vnd.ms-xpsdocument", "application/oxps"))

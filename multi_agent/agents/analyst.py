@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from base.counts import count
-from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, StepAgent, StepOutput
 from multi_agent.errors import QueryRefused
 from multi_agent.prompts.show_passages import bullets, pick_evenly
 from multi_agent.records.sql import RecordDatabase, Result
@@ -60,7 +60,7 @@ class AnalystOutput(StepOutput):
         return cls(result="; ".join(", ".join(row) for row in rows), first=rows[0][0] if rows else "")
 
 
-class Analyst:
+class Analyst(StepAgent):
     """Ranks, counts, adds up and compares records. The model may correct invalid queries."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -73,10 +73,6 @@ class Analyst:
         writes=frozenset({"computations"}),
         outputs=AnalystOutput,
     )
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
         return bool(current_records(context))
@@ -105,9 +101,6 @@ class Analyst:
             f"The model wrote no usable SQL in {count(self._kit.settings.sql_retries + 1, 'attempt')}: "
             f"{' '.join(faults)} Use a more capable model."
         )
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
     async def _calculate(
         self, calculation: Calculation, table: RecordTable, database: RecordDatabase

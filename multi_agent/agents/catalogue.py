@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, StepAgent, StepOutput
 from multi_agent.errors import QueryRefused
 from multi_agent.prompt import Prompt
 from multi_agent.records.catalogue import COLUMNS, DOCUMENTS, catalogue_columns
@@ -47,7 +47,7 @@ class CatalogueOutput(StepOutput):
         return cls(first=next(values, ""))
 
 
-class Catalogue:
+class Catalogue(StepAgent):
     """Runs one query over the documents of the collection. Needs no model."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -60,13 +60,6 @@ class Catalogue:
         searches=frozenset({"documents"}),
         lookup=Prompt.part("lookup_catalogue"),
     )
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
-
-    async def should_activate(self, context: ResearchContext) -> bool:
-        return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         sql = CatalogueInputs.model_validate(task.inputs.model_dump()).sql
@@ -96,9 +89,6 @@ class Catalogue:
                 ),
             )
         )
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
 
 def on_day(context: ResearchContext) -> str:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from base.models import FrozenModel
-from multi_agent.agent import AgentCard, AgentKit
+from multi_agent.agent import AgentCard, StepAgent
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
 from multi_agent.values.context import ContextUpdate, Inspection, ResearchContext
@@ -40,7 +40,7 @@ class DataInspectorInputs(FrozenModel):
     )
 
 
-class DataInspector:
+class DataInspector(StepAgent):
     """Describes a sample of the unread passages.
 
     After a search, the sample contains the best passages. After a scan, it contains evenly spaced passages.
@@ -56,10 +56,6 @@ class DataInspector:
         inputs=DataInspectorInputs,
         planned_inputs=False,
     )
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
         """Return whether there are unread passages. Passages that were read need no inspection."""
@@ -83,9 +79,6 @@ class DataInspector:
             await self._kit.publish(MissingReported(agent=self.card.name, missing=tuple(response.missing)))
         self._reasoning = f"{response.format.rstrip('.')}. {response.reasoning}"
         return ContextUpdate(inspection=Inspection(**response.model_dump(exclude={"reasoning"})))
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
 
 def _instruction(task: TaskData) -> str:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, create_model
 
 from base.counts import count
-from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, StepAgent, StepOutput
 from multi_agent.errors import BudgetReached
 from multi_agent.grounding.citations import cite, publish_unknown
 from multi_agent.model import Message
@@ -68,7 +68,7 @@ class _Found(NamedTuple):
     values: dict[str, Scalar | None] | None
 
 
-class Extractor:
+class Extractor(StepAgent):
     """Reads passages in groups that fit the token budget, in parallel.
 
     With the same strategies and record fields, each passage is read only once. The results of each group are merged at
@@ -90,10 +90,6 @@ class Extractor:
         listens_to=frozenset({"evidence_rejected:Extractor"}),
     )
 
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
-
     async def should_activate(self, context: ResearchContext) -> bool:
         return bool(self._rejected(context) if self._kit.wake else _unread(context))
 
@@ -113,9 +109,6 @@ class Extractor:
             f"{count(len(update.evidence), 'quote')}, {count(len(update.records), 'record')}."
         )
         return update
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
     def _rejected(self, context: ResearchContext) -> tuple[Chunk, ...]:
         """Return the passages of the calls whose quotes were rejected."""

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, StepAgent, StepOutput
 from multi_agent.errors import AgentError
 from multi_agent.grounding.confidence import SHARE_RIGHT, describe_basis, signal_of
 from multi_agent.grounding.judged import Judged, Statement
@@ -68,7 +68,7 @@ def is_conflict(text: str) -> bool:
     return text.startswith("Conflict: ")
 
 
-class FindingsAnalyst:
+class FindingsAnalyst(StepAgent):
     """Compares findings. Keeps an agreement or conflict only with a quote on each side that supports it."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -83,10 +83,6 @@ class FindingsAnalyst:
         inputs=FindingsAnalystInputs,
         outputs=FindingsAnalystOutput,
     )
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
         return bool(context.evidence)
@@ -111,9 +107,6 @@ class FindingsAnalyst:
         finding = Finding(step=task.step, question=inputs.focus, synthesis=synthesis)
         notes = tuple(Note(agent=self.card.name, text=f"Gap: {gap}") for gap in gaps)
         return ContextUpdate(findings=(finding,), notes=notes)
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
     async def _judge(self, points: Sequence[Point], context: ResearchContext) -> list[Judged]:
         """Return the points that have quotes on both sides and stand. Publish the conflicts and what was rejected."""

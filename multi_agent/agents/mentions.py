@@ -9,7 +9,7 @@ from pydantic import Field
 
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
+from multi_agent.agent import AgentCard, DocumentNames, StepAgent, StepOutput
 from multi_agent.agents.catalogue import on_day
 from multi_agent.grounding.citations import cite
 from multi_agent.library import CatalogueEntry, Library
@@ -65,7 +65,7 @@ class _Found(NamedTuple):
         return Counter({name: number or self.passages[name] for name, number in counted.items()})
 
 
-class Mentions:
+class Mentions(StepAgent):
     """Counts words in all passages, by document, and quotes some of the sentences. Needs no model."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -78,13 +78,6 @@ class Mentions:
         searches=frozenset({"documents"}),
         lookup=Prompt.part("lookup_mentions"),
     )
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
-
-    async def should_activate(self, context: ResearchContext) -> bool:
-        return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = MentionsInputs.model_validate(task.inputs.model_dump())
@@ -106,9 +99,6 @@ class Mentions:
             computations=computations,
             searched=tuple(Wording(words=word, documents=inputs.documents) for word in inputs.words),
         )
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
 
 def _in_units(units: tuple[Unit, ...], wanted: WantedWords, passages: Counter[str]) -> _Found:

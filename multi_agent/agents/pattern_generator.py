@@ -4,7 +4,7 @@ from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, StepAgent, StepOutput
 from multi_agent.prompts.show_passages import bullets, sample_passages, show_passages, unread_passages
 from multi_agent.values.context import ContextUpdate, Inspection, RecordField, ResearchContext, Strategy
 from multi_agent.values.tasks import TaskData
@@ -40,7 +40,7 @@ class PatternGeneratorOutput(StepOutput):
         return cls(fields=tuple(field.name for field in update.record_fields))
 
 
-class PatternGenerator:
+class PatternGenerator(StepAgent):
     """Describes how to find what the question needs, from the same sample as the DataInspector."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -53,10 +53,6 @@ class PatternGenerator:
         writes=frozenset({"strategies", "record_fields"}),
         outputs=PatternGeneratorOutput,
     )
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
         return context.inspection is not None
@@ -79,9 +75,6 @@ class PatternGenerator:
         names = ", ".join(field.name for field in response.record_fields)
         self._reasoning = response.reasoning + (f" Record fields: {names}." if names else "")
         return ContextUpdate(strategies=tuple(response.strategies), record_fields=tuple(response.record_fields))
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
 
 def _show(inspection: Inspection | None) -> str:

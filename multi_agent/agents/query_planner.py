@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from base.models import FrozenModel
-from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, StepAgent, StepOutput
 from multi_agent.errors import AgentError
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import bullets
@@ -43,7 +43,7 @@ class QueryPlannerOutput(StepOutput):
         return cls(queries=update.queries)
 
 
-class QueryPlanner:
+class QueryPlanner(StepAgent):
     """Rewords the question as documents might answer it."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -57,10 +57,6 @@ class QueryPlanner:
         outputs=QueryPlannerOutput,
         listens_to=frozenset({"missing_reported:DataInspector"}),
     )
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
         """Return whether to react. Reacts once per attempt, and only after a search because a scan misses nothing."""
@@ -83,9 +79,6 @@ class QueryPlanner:
             raise AgentError("The model wrote only queries that were written before; they would find the same again.")
         self._reasoning = f"Searching for {'; '.join(new)}. {response.reasoning}"
         return ContextUpdate(queries=new)
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
 
 def _new(queries: Sequence[str], before: Sequence[str]) -> tuple[str, ...]:

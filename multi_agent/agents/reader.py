@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, Self
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from base.models import FrozenModel
-from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
+from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepAgent, StepOutput
 from multi_agent.grounding.asked import without_instruction
 from multi_agent.grounding.asking_back import UNCLEAR, CitedAskBack, ask_back, cited_names
 from multi_agent.grounding.citations import Cited, cite, publish_unknown
@@ -150,7 +150,7 @@ class _Reading(NamedTuple):
     read: tuple[Chunk, ...]
 
 
-class Reader:
+class Reader(StepAgent):
     """Searches, reads the best passages and answers. Checks that the cited sentences support the claims."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -167,13 +167,9 @@ class Reader:
     )
 
     def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
+        super().__init__(kit)
         self._missing: tuple[str, ...] = ()  # searches for what the last answer lacked
         self._hopeless = ""  # why no other plan can help, if the last answer says so
-
-    async def should_activate(self, context: ResearchContext) -> bool:
-        return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = ReaderInputs.model_validate(task.inputs.model_dump())
@@ -206,9 +202,6 @@ class Reader:
             evidence=synthesis.evidence,
             findings=(Finding(step=task.step, synthesis=synthesis, **inputs.model_dump()),),
         )
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
     async def _unknown_names(self, inputs: ReaderInputs, own: Sequence[str], hits: Sequence[Hit]) -> str:
         """Return the names of the question if no passage has one of them, after a search for the names alone.

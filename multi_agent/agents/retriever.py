@@ -7,7 +7,7 @@ from pydantic import Field
 
 from base.counts import count
 from base.models import FrozenModel
-from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
+from multi_agent.agent import AgentCard, DocumentNames, StepAgent, StepOutput
 from multi_agent.errors import AgentError
 from multi_agent.grounding.asked import without_instruction
 from multi_agent.library import within
@@ -41,7 +41,7 @@ class RetrieverOutput(StepOutput):
         return cls(documents=tuple(names), passages=len(update.chunks))
 
 
-class Retriever:
+class Retriever(StepAgent):
     """Searches with every new query and fuses the rankings, or scans documents."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -59,10 +59,6 @@ class Retriever:
         listens_to=frozenset({"reasoning_shared:QueryPlanner"}),
     )
 
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
-
     async def should_activate(self, context: ResearchContext) -> bool:
         """Return whether to react. Reacts only to queries of a reaction, because other queries belong to a step."""
         return self._kit.wake is None or self._kit.wake.is_chained
@@ -74,9 +70,6 @@ class Retriever:
         if inputs.method == "scan":
             return await self._scan(inputs.documents, context.question)
         return await self._search(_new_queries(context, inputs), inputs.documents)
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
     async def _search(self, queries: tuple[str, ...], documents: tuple[str, ...]) -> ContextUpdate:
         settings = self._kit.settings

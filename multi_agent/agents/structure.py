@@ -9,7 +9,7 @@ from pydantic import Field
 from base.counts import count
 from base.models import FrozenModel
 from base.tokens import estimate_tokens
-from multi_agent.agent import AgentCard, AgentKit, DocumentNames, StepOutput
+from multi_agent.agent import AgentCard, DocumentNames, StepAgent, StepOutput
 from multi_agent.grounding.citations import cite
 from multi_agent.library import CatalogueEntry
 from multi_agent.prompt import Prompt
@@ -30,7 +30,7 @@ class StructureInputs(FrozenModel):
     pages: tuple[int, ...] = Field(max_length=20, description="numbers; [] for the headings")
 
 
-class Structure:
+class Structure(StepAgent):
     """Reads pages of documents, or lists their headings. Calls no model."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -43,13 +43,6 @@ class Structure:
         searches=frozenset({"documents"}),
         lookup=Prompt.part("lookup_structure"),
     )
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
-
-    async def should_activate(self, context: ResearchContext) -> bool:
-        return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         inputs = StructureInputs.model_validate(task.inputs.model_dump())
@@ -71,9 +64,6 @@ class Structure:
             evidence=evidence,
             computations=(_page_table(inputs.pages, found, entries, left),),
         )
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
 
 def _pages(unit: Unit) -> tuple[int, ...]:

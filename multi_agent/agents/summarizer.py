@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from base.counts import count
 from base.tokens import estimate_tokens
-from multi_agent.agent import AgentCard, AgentKit
+from multi_agent.agent import AgentCard, StepAgent
 from multi_agent.agents.extractor import gather_calls
 from multi_agent.grounding.citations import cite, publish_unknown
 from multi_agent.prompt import Prompt
@@ -42,7 +42,7 @@ class ChosenNotes(BaseModel):
     numbers: list[int] = Field(description="numbers of the notes to keep, the most important first")
 
 
-class Summarizer:
+class Summarizer(StepAgent):
     """Takes notes with quotes of every piece, which is as many passages of a document as fit into a call.
 
     The notes do not depend on the question, and each document begins with a new piece. So another question, or a new
@@ -59,13 +59,6 @@ class Summarizer:
         closing=Prompt.part("whole_summary"),
     )
 
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
-
-    async def should_activate(self, context: ResearchContext) -> bool:
-        return True
-
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         chunks = await asyncio.to_thread(self._kit.library.scan)
         await self._kit.publish(Searched.of_scan((), chunks))
@@ -80,9 +73,6 @@ class Summarizer:
             f"and kept {len(kept)}.{f' Could not be read: {unread}.' if unread else ''}"
         )
         return ContextUpdate(chunks=tuple(chunks), evidence=tuple(kept), scanned=names)
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
     async def _read(self, piece: Sequence[Chunk]) -> list[Evidence]:
         units, first = number_units(piece), piece[0]

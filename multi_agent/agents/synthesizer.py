@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, TypeVar
 from pydantic import ConfigDict, Field
 
 from base.models import FrozenModel
-from multi_agent.agent import AgentCard, AgentKit
+from multi_agent.agent import AgentCard, StepAgent
 from multi_agent.grounding.draft_claims import CheckedClaim, draft_callback
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.reading_order import ReadingOrder
@@ -76,7 +76,7 @@ class SynthesizerInputs(FrozenModel):
     )
 
 
-class Synthesizer:
+class Synthesizer(StepAgent):
     """Answers from evidence and computations only. Checks that they support the claims."""
 
     card: ClassVar[AgentCard] = AgentCard(
@@ -91,10 +91,6 @@ class Synthesizer:
         planned_inputs=False,
         listens_to=frozenset({"contradiction_found"}),
     )
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
         """Return whether anything was searched or found. An answer may state that the search found nothing.
@@ -151,9 +147,6 @@ class Synthesizer:
         check = SupportCheck(rules, question, self.card.name, kit.llm, kit.publish, ask=ask)
         claims = () if answers_absence(response, question) else response.claims
         return await check.judge(sources.statement(claim) for claim in claims)
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
 
 class _Sources:

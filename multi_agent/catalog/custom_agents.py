@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, AgentKit, StepAgent, StepOutput
 from multi_agent.agents.reader import Reader, ReaderInputs
 from multi_agent.agents.tool_findings import find_with_tools
 from multi_agent.catalog.entries import CustomAgent, Skill
@@ -46,27 +46,16 @@ def render_prompt(kit: AgentKit, context: ResearchContext, instruction: str) -> 
     return prompt.render(**shown)
 
 
-class NotesAgent:
+class NotesAgent(StepAgent):
     """Writes notes for the agent that writes the answer. The prompt defines the inputs. Each agent has a subclass."""
 
     card: ClassVar[AgentCard]
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
-
-    async def should_activate(self, context: ResearchContext) -> bool:
-        """Return True, because a person or the planner chose the agent and only its prompt defines its inputs."""
-        return True
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
         messages = render_prompt(self._kit, context, task.instruction)
         response = (await self._kit.llm.complete(messages, Remarks)).value
         self._reasoning = response.reasoning
         return ContextUpdate(notes=tuple(Note(agent=self.card.name, text=text) for text in response.notes))
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
 
 FINDINGS = frozenset({"chunks", "evidence", "findings", "notes"})

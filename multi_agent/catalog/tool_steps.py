@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, cast
 
 from pydantic import Field
 
-from multi_agent.agent import AgentCard, AgentKit, StepOutput
+from multi_agent.agent import AgentCard, StepAgent, StepOutput
 from multi_agent.catalog.registry import RegisteredAgent
 from multi_agent.errors import StepError
 from multi_agent.grounding.citations import cite
@@ -47,14 +47,10 @@ class ToolStepOutput(StepOutput):
         return "gave none."
 
 
-class ToolStep:
+class ToolStep(StepAgent):
     """Calls its tool once. Each tool has a subclass."""
 
     card: ClassVar[AgentCard]
-
-    def __init__(self, kit: AgentKit) -> None:
-        self._kit = kit
-        self._reasoning = ""
 
     async def should_activate(self, context: ResearchContext) -> bool:
         return bool(self.card.tools)
@@ -69,9 +65,6 @@ class ToolStep:
         units = number_units(result.passages)
         quotes = cite((unit.number for unit in units), units).evidence if len(units) <= _QUOTED else ()
         return ContextUpdate(chunks=result.passages, evidence=quotes)
-
-    def explain_reasoning(self) -> str:
-        return self._reasoning
 
     async def _tool(self) -> OfferedTool:
         """Return the tool. Raises StepError if it is unavailable."""

@@ -12,18 +12,11 @@ from vectorstore.mentions import WantedWords
 from vectorstore.models import Chunk, Hit
 
 
-class FilteredLibrary:
-    """The documents of a library that match a filter. Implements ``Library``.
+class _Wrapper:
+    """Has the name, the settings and the page pictures of another library."""
 
-    The documents are selected once, so that every search of a run uses the same ones. Raises NoDocumentMatches.
-    """
-
-    def __init__(self, library: Library, wanted: DocumentFilter) -> None:
+    def __init__(self, library: Library) -> None:
         self._library = library
-        catalogue = library.catalogue()
-        self._documents = wanted.choose(catalogue, library.collection)
-        self._unread = wanted.matching(library.unread())
-        self.selection = Selection(filter=wanted, documents=len(self._documents), total=len(catalogue))
 
     @property
     def collection(self) -> str:
@@ -31,6 +24,23 @@ class FilteredLibrary:
 
     def index(self) -> Mapping[str, str]:
         return self._library.index()
+
+    def page_picture(self, chunk: Chunk, page: int) -> bytes:
+        return self._library.page_picture(chunk, page)
+
+
+class FilteredLibrary(_Wrapper):
+    """The documents of a library that match a filter. Implements ``Library``.
+
+    The documents are selected once, so that every search of a run uses the same ones. Raises NoDocumentMatches.
+    """
+
+    def __init__(self, library: Library, wanted: DocumentFilter) -> None:
+        super().__init__(library)
+        catalogue = library.catalogue()
+        self._documents = wanted.choose(catalogue, library.collection)
+        self._unread = wanted.matching(library.unread())
+        self.selection = Selection(filter=wanted, documents=len(self._documents), total=len(catalogue))
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
         return self._documents
@@ -53,9 +63,6 @@ class FilteredLibrary:
         ids = self._ids(documents)
         return self._library.mentions(words, ids) if ids else []
 
-    def page_picture(self, chunk: Chunk, page: int) -> bytes:
-        return self._library.page_picture(chunk, page)
-
     def _ids(self, documents: Sequence[str]) -> tuple[str, ...]:
         """Return the ids of the selected documents. With ``documents``, only those with these names or ids."""
         return tuple(
@@ -68,7 +75,7 @@ _CANDIDATES = 4  # results per given passage
 _GIVEN = "given with the question"
 
 
-class GivenLibrary:
+class GivenLibrary(_Wrapper):
     """Adds the caller's passages to a library. Implements ``Library``.
 
     The given passages come first in every search. Unless ``search`` is False, results of the collection follow. A given
@@ -76,14 +83,8 @@ class GivenLibrary:
     """
 
     def __init__(self, library: Library, results: Sequence[RagResult], *, search: bool) -> None:
-        self._library, self._results, self._searches = library, results, search
-
-    @property
-    def collection(self) -> str:
-        return self._library.collection
-
-    def index(self) -> Mapping[str, str]:
-        return self._library.index()
+        super().__init__(library)
+        self._results, self._searches = results, search
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
         """Return the given documents and the documents of the collection, sorted by name.
@@ -135,9 +136,6 @@ class GivenLibrary:
         """Return the given passages, followed by the other ones of the collection if it may be searched."""
         known = {chunk.id for chunk in given}
         return [*given, *(chunk for chunk in (read() if self._searches else ()) if chunk.id not in known)]
-
-    def page_picture(self, chunk: Chunk, page: int) -> bytes:
-        return self._library.page_picture(chunk, page)
 
     @cached_property
     def _documents(self) -> Sequence[CatalogueEntry]:

@@ -3,6 +3,7 @@
 ``memory`` stores the entries, and ``prompts/show_remembered.py`` renders them.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
@@ -20,6 +21,7 @@ from multi_agent.library import CatalogueEntry
 from multi_agent.settings.research import Budget, Source
 from multi_agent.values.plan import Plan
 from multi_agent.values.report import ReportOptions
+from vectorstore.models import FieldValue
 
 EXCHANGES = 6
 """Number of earlier exchanges of a conversation that a run reads."""
@@ -76,6 +78,7 @@ def words_to_look_up(question: str, conversation: Sequence[Exchange]) -> str:
 
 _MOST_WANTED = 100  # names, types or tags in a filter
 _LISTED = 12  # known values that an error names
+_DATE = re.compile(r"\d{4}-\d\d")
 
 Text = Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"\S")]
 
@@ -101,6 +104,12 @@ class DocumentFilter(FrozenModel):
     )
     tags: tuple[Text, ...] = Field(
         default=(), max_length=_MOST_WANTED, description="tags, all of which the document has"
+    )
+    where: dict[Text, FieldValue] = Field(
+        default_factory=dict,
+        max_length=_MOST_WANTED,
+        description="metadata and facts, all of which the document has; `2024-05` selects all days of the month",
+        examples=[{"project": "Orion", "issuer": "Apple Inc."}],
     )
 
     def __str__(self) -> str:
@@ -148,6 +157,10 @@ class DocumentFilter(FrozenModel):
             yield _Condition(f"since {since}", lambda entry: entry.dated is not None and entry.dated >= since, _date)
         for tag in self.tags:
             yield _Condition(f"tag {tag}", partial(_has_tag, _folded(tag)), lambda entry: entry.tags)
+        for name, wanted in self.where.items():
+            stated = partial(_stated, _folded(name))
+            for value in wanted if isinstance(wanted, tuple) else (wanted,):
+                yield _Condition(f"{name}={value}", partial(_has_value, stated, _folded(str(value))), stated, name)
 
 
 class Selection(FrozenModel):
@@ -167,10 +180,15 @@ class _Condition(NamedTuple):
     text: str
     is_met: Callable[[CatalogueEntry], bool]
     value: Callable[[CatalogueEntry], Sequence[str]]
+    field: str = ""
+    """The field of the metadata that is compared."""
 
     def known(self, catalogue: Sequence[CatalogueEntry]) -> str:
-        """Return a sentence with the values that the documents have."""
+        """Return a sentence with the values that the documents have, or with their fields."""
         values = sorted({value for entry in catalogue for value in self.value(entry)})
+        if self.field and not values:
+            fields = sorted({name for entry in catalogue for name in entry.metadata})
+            return f" No document has the field {self.field!r}. The fields are: {', '.join(fields) or 'none'}."
         more = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
         return f" Values in the collection: {', '.join(values[:_LISTED])}{more}." if values else " There are no values."
 
@@ -186,6 +204,17 @@ def _is_in(folder: Sequence[str], entry: CatalogueEntry) -> bool:
     """Return whether the path contains the parts of the folder consecutively, from the root if it is absolute."""
     parents = PurePath(_folded(entry.path)).parts[:-1]
     return any(parents[at : at + len(folder)] == tuple(folder) for at in range(len(parents)))
+
+
+def _stated(name: str, entry: CatalogueEntry) -> tuple[str, ...]:
+    value = entry.metadata.get(name, ())
+    return value if isinstance(value, tuple) else (str(value),)
+
+
+def _has_value(stated: Callable[[CatalogueEntry], Sequence[str]], wanted: str, entry: CatalogueEntry) -> bool:
+    """Return whether the document has the value, or a date in the year, in the month or on the day."""
+    values = [_folded(each) for each in stated(entry)]
+    return wanted in values or any(_DATE.match(each) and each.startswith(wanted) for each in values if wanted)
 
 
 def _has_tag(tag: str, entry: CatalogueEntry) -> bool:

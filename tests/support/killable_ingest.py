@@ -79,7 +79,7 @@ def ingest(embedder: Embedder, home: Path, documents: Path) -> None:
             settings=IngestSettings(embed_batch=4),
             parse_threads=WORKERS,
         )
-        ingest_with(pipeline, ledger, IngestRequest(NAME, (documents,), sync=True))
+        ingest_with(pipeline, ledger, IngestRequest(collection=NAME, paths=(documents,), sync=True))
 
 
 def fork(embedder: Embedder, home: Path, documents: Path, kill_after: float | None) -> dict[str, object]:

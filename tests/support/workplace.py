@@ -72,7 +72,9 @@ class Workplace:
                 ledger=self.ledger,
                 settings=IngestSettings(**settings),
             )
-            request = IngestRequest("papers", paths or (self.documents,), retry_failed=retry_failed, sync=sync)
+            request = IngestRequest(
+                collection="papers", paths=paths or (self.documents,), retry_failed=retry_failed, sync=sync
+            )
             return ingest_with(pipeline, self.ledger, request, progress, on_plan)
 
     def searched(self, query: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
+from ingest.ledger.records import FieldSource
 from support.viewer import QUESTION, OpenPage, Site, ask
 
 
@@ -69,3 +70,29 @@ def test_uploaded_files_get_tags(open_page: OpenPage, site: Site) -> None:
     )
     expect(page.locator(".tag")).to_have_text(["2024×", "new×"])
     site.candor.documents.tag("alto.md", "tagged", remove=["new", "2024"])
+
+
+def test_a_document_shows_its_metadata_and_a_question_is_limited_by_it(open_page: OpenPage, site: Site) -> None:
+    report = site.candor.documents.find("pump.md", "pumps")
+    site.candor.ledger.describe(
+        "pumps", FieldSource.REQUEST, {report.id: {"project": "Orion", "room": ("K 1",)}}, keep=False
+    )
+    page = open_page("documents/pumps")
+    row = page.locator("tr").filter(has_text="pump.md")
+    expect(row).to_contain_text("project: Orion · room: K 1")
+    page.get_by_label("Find documents").fill("orion")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    row.get_by_role("link", name="pump.md").click()
+    page.get_by_text("Facts and file").click()
+    expect(page.locator(".fields")).to_contain_text("K 1")
+    page.goto(f"{site.url}#/search")
+    set_filter(page, Metadata="project=orion, room=K 1")
+    expect(page.locator(".filters summary")).to_have_text("Only documents with project=orion, room=K 1")
+    page.get_by_label("Search the passages").fill("pump")
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.get_by_role("region", name="Found")).to_contain_text("pump.md")
+    set_filter(page, Metadata="nope")
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("No document has the field 'nope'. The fields are: ")
+    set_filter(page, Metadata="")
+    site.candor.ledger.describe("pumps", FieldSource.REQUEST, {report.id: {}}, keep=False)

@@ -37,6 +37,7 @@ def summarize(
     types: filters.Types = None,
     since: filters.Since = None,
     tags: filters.Tags = None,
+    where: filters.Where = None,
     model: ModelOption = "",
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
@@ -58,7 +59,7 @@ def summarize(
         "mode": "direct",
         "agent": "Summarizer",
         "model": model,
-        "filter": filters.make_filter(documents, folder, types, since, tags),
+        "filter": filters.make_filter(documents, folder, types, since, tags, where),
         "sources": ["documents"],
     }
     limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}

@@ -23,7 +23,7 @@ from api.cli.common import (
     selection,
     write_file,
 )
-from api.cli.filters import Documents, Folder, Since, Tags, Types, make_filter
+from api.cli.filters import Documents, Folder, Since, Tags, Types, Where, make_filter
 from api.errors import UsageError, fault_list
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def create(
     kind: Types = None,
     since: Since = None,
     tag: Tags = None,
+    where: Where = None,
     fill: Annotated[bool, typer.Option("--fill", help="Fill the table at once.")] = False,
     model: Model = "",
     as_json: Json = False,
@@ -83,7 +84,7 @@ def create(
     from api.services.tables.tables import FillRequest
 
     candor = make_candor(home)
-    columns, wanted = _read_columns(column), make_filter(document, folder, kind, since, tag)
+    columns, wanted = _read_columns(column), make_filter(document, folder, kind, since, tag, where)
     selected = candor.collections.resolve(selection(collection))
     made = candor.tables.create({"name": name, "columns": columns, "filter": wanted}, selected)
     if fill:

@@ -15,6 +15,7 @@ from api.services.documents.search import WordCounts
 from api.services.tables.export import headings
 from api.services.tables.tables import FillProgress
 from base.counts import count
+from ingest.fields import fields_text
 from ingest.ledger.records import DocumentRecord
 from multi_agent.prompts.show_passages import show_location, show_pages
 from multi_agent.tables.values import Cell, CellStatus, Grid, TableRow
@@ -69,16 +70,25 @@ def show_differences(console: Console, found: Differences) -> None:
 
 
 def show_documents(console: Console, documents: Sequence[DocumentRecord], *, with_warnings: bool = False) -> None:
-    """Print a table of documents, then the reasons for failures. Adds a column of tags if a document has tags."""
-    tagged = any(each.tags for each in documents)
+    """Print a table of documents, then the reasons for failures. Adds columns of tags and fields if one has them."""
+    tagged, described = any(each.tags for each in documents), any(each.fields for each in documents)
     rows = [
         (
             each.id[:8], each.state.value, each.type, each.pages or "", each.chunks, each.name,
-            *((", ".join(each.tags),) if tagged else ()),
+            *((", ".join(each.tags),) if tagged else ()), *((fields_text(each.fields),) if described else ()),
         )
         for each in documents
     ]  # fmt: skip
-    columns = ("id", "state", "type", "pages", "chunks", "document", *(("tags",) if tagged else ()))
+    columns = (
+        "id",
+        "state",
+        "type",
+        "pages",
+        "chunks",
+        "document",
+        *(("tags",) if tagged else ()),
+        *(("fields",) if described else ()),
+    )
     show_table(console, columns, rows)
     for each in documents:
         if each.reason:
@@ -96,6 +106,7 @@ def show_document(console: Console, document: DocumentRecord) -> None:
     fields |= {name: _date(getattr(document, name)) for name in _TIMES if fields[name]}
     fields["seconds"] = ", ".join(f"{stage} {seconds:.2f}" for stage, seconds in document.seconds.items())
     fields |= {"tags": ", ".join(document.tags), "type": document.type, "dated": str(document.dated or "")}
+    fields["fields"] = fields_text(document.fields)
     for name, value in fields.items():
         if value not in ("", {}, [], None):
             console.print(Text(f"{name:>12}  ", style="bold") + Text(str(value)), soft_wrap=True)

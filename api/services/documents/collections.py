@@ -195,7 +195,7 @@ class Collections:
             Retriever(opened, self.load_embedder()),
             lambda chunk, page: self.draw_page(part_of(selection, chunk.name), chunk, page),
             None if SEPARATOR in selection else partial(self.ledger.searchable, selection),
-            partial(self.ledger.file_days, names_in(selection)),
+            partial(self.ledger.days, names_in(selection)),
             lambda: self.catalogue(selection, unread=True),
             self.reranker,
         )

@@ -67,7 +67,7 @@ class Documents:
 
         Raises UsageError, for example if a tag to remove does not exist, CollectionNotFound and IngestError.
         """
-        from ingest.ledger.rows import tag_names
+        from ingest.fields import tag_names
 
         found, added, removed = self.find(reference, collection), tag_names(add), tag_names(remove)
         if not (added or removed):
@@ -78,7 +78,10 @@ class Documents:
         if both := [tag for tag in removed if tag in added]:
             raise UsageError(f"The tag {both[0]!r} is both added and removed. Nothing was changed.")
         self._ledger.tag(found.collection, [found.id], add=added, remove=removed)
-        return self._ledger.find(found.collection, found.id)
+        changed = self._ledger.find(found.collection, found.id)
+        if stated := [tag for tag in removed if tag in changed.tags]:
+            raise UsageError(f"{found.name!r} or its metadata states the tag {stated[0]!r}. Change it there.")
+        return changed
 
     def remove(self, reference: str, collection: str | None) -> DocumentRecord:
         """Remove a document and return its last record. Raises UsageError, IngestError, StoreError."""

@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
 from api.errors import SettingsError, UsageError
 from api.services.documents.sources import Sources, require_web_addresses
 from api.settings import Settings
-from base.models import FrozenModel
 from ingest.errors import NothingToIngest
 from ingest.ledger.records import DocumentState, Stage
 from ingest.pipeline.plan import IngestRequest, Plan, index_settings, plan_ingest, require_files
 from ingest.pipeline.tally import IngestReport, Progress
 from vectorstore.errors import CollectionLocked
-from vectorstore.models import NAME, CollectionSpec
+from vectorstore.models import NAME, CollectionSpec, FieldValue
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -52,27 +49,6 @@ if TYPE_CHECKING:
 _REBUILD_DROPPED = (
     "The embedding model matches the collection again. Vectors of another model from an unfinished ingest are dropped."
 )
-
-
-class IngestJobSpec(FrozenModel):
-    """The stored specification of an ingest job, with which it can run later or again after a crash."""
-
-    collection: str
-    paths: tuple[str, ...] = Field(default=(), description="absolute paths of files and folders")
-    documents: tuple[str, ...] = Field(default=(), description="ids of documents in the collection")
-    retry_failed: bool = Field(default=False, description="retry failed files even if they have not changed")
-    sync: bool = Field(default=False, description="remove documents below the paths whose files no longer exist")
-    tags: tuple[str, ...] = Field(default=(), description="tags to add to every document")
-    exclude: tuple[str, ...] = Field(default=(), description="patterns of what to leave out of folders")
-    include: tuple[str, ...] = Field(default=(), description="patterns of what to read although a rule leaves it out")
-    follow_links: bool = Field(default=False, description="follow links that lead out of their folder")
-    urls: tuple[str, ...] = Field(default=(), description="web addresses to fetch")
-    source: str = Field(default="", description="name of a source of the collection to sync")
-
-    @property
-    def request(self) -> IngestRequest:
-        """The request to the pipeline."""
-        return IngestRequest(**{**dict(self), "paths": tuple(map(Path, self.paths))})
 
 
 @dataclass(frozen=True)
@@ -129,11 +105,12 @@ class IngestService:
 
     def check(self, request: IngestRequest, within: Boundary | None = None) -> None:
         """Raise IngestError, StoreError or UsageError if the ingest cannot start. Checks no individual file."""
-        from ingest.ledger.rows import tag_names
+        from ingest.fields import given_fields, tag_names
         from ingest.parser import load_parser
         from ingest.pipeline.lost_passages import find_difference
 
         tag_names(request.tags)
+        given_fields(request.meta.items())
         self._new_spec(request.collection, self._create_chunker())
         self._with_models(load_parser(self._settings.parser))
         require_web_addresses(request.urls)
@@ -151,7 +128,7 @@ class IngestService:
             if request.paths or not find_difference(self.store, stored, self.ledger, known):
                 raise
 
-    def expect(self, spec: IngestJobSpec) -> None:
+    def expect(self, spec: IngestRequest) -> None:
         """List the uploaded files of a job as documents that wait for it, so that they are known if it never runs.
 
         What is indexed stays searchable. Raises LedgerUnavailable.
@@ -161,7 +138,7 @@ class IngestService:
         from ingest.pipeline.outcomes import found_record
 
         name = spec.collection
-        entries = discover(spec.request.paths, self._home, self.uploads.folder(name), self.boundary(name))
+        entries = discover(spec.paths, self._home, self.uploads.folder(name), self.boundary(name))
         found = [each for each in entries if isinstance(each, FoundFile)]
         known = self.ledger.snapshot(name, [each.document for each in found])
         ids = Identities(known)
@@ -398,24 +375,38 @@ class IngestService:
         )
 
 
+def named_values(written: Iterable[str]) -> dict[str, FieldValue]:
+    """Return the values of texts such as ``project=Orion``, by name. Several values of a name are a list.
+
+    Raises UsageError.
+    """
+    found: dict[str, list[str]] = {}
+    for each in written:
+        name, equals, value = each.partition("=")
+        if not name.strip() or not equals:
+            raise UsageError(f"Metadata must be NAME=VALUE, such as project=Orion, not {each!r}.")
+        found.setdefault(name.strip(), []).append(value)
+    return {name: tuple(values) if len(values) > 1 else values[0] for name, values in found.items()}
+
+
 def run_ingest_job(
     ingest: IngestService,
     pool: CollectionPool,
-    spec: IngestJobSpec,
+    spec: IngestRequest,
     progress: Callable[[Progress], None],
     cancelled: Callable[[], bool],
 ) -> IngestReport:
     """Ingest into a collection that the service keeps open. Raises IngestError, StoreError, UsageError."""
     return ingest.ingest(
-        spec.request, progress, cancelled=cancelled, open_collection=pool.open_or_create,
+        spec, progress, cancelled=cancelled, open_collection=pool.open_or_create,
         within=ingest.boundary(spec.collection),
     )  # fmt: skip
 
 
-def require_readable(settings: Settings, paths: Sequence[str]) -> None:
+def require_readable(settings: Settings, paths: Sequence[Path]) -> None:
     """Raise UsageError unless the service may read all these paths. Resolves links."""
     roots = [root.expanduser().resolve() for root in settings.service.ingest_roots]
-    for path in map(Path, paths):
+    for path in paths:
         if not path.is_absolute():
             raise UsageError(f"{str(path)!r} is not an absolute path.")
         try:

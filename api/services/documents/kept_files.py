@@ -6,9 +6,9 @@ from api.auth.keys import Keys
 from api.auth.permissions import Caller, Right
 from api.errors import UsageError
 from api.services.catalog.tools import find_file
-from api.services.documents.ingest import IngestJobSpec
 from api.services.research.runs import find_run
 from api.storage.uploads import Uploads, safe_name
+from ingest.pipeline.plan import IngestRequest
 from multi_agent.storage.trace import Trace
 from multi_agent.toolbox.toolbox import Toolbox
 from vectorstore.models import SEPARATOR
@@ -16,7 +16,7 @@ from vectorstore.models import SEPARATOR
 
 def keep_file(
     toolbox: Toolbox, trace: Trace, uploads: Uploads, keys: Keys, run_id: str, name: str, caller: Caller
-) -> IngestJobSpec:
+) -> IngestRequest:
     """Store a copy of the file as an upload, with its URL. Return the ingest job for it.
 
     Raises RunNotFound, CollectionNotFound, Forbidden, FileNotThere, LimitReached, UsageError, HomeError.
@@ -29,4 +29,4 @@ def keep_file(
     origin = toolbox.sandbox(run.run_id).origin(name)
     keys.count_upload(caller, file.stat().st_size)
     path = uploads.add_copy(run.collection, safe_name(name), file, origin.url if origin else "")
-    return IngestJobSpec(collection=run.collection, paths=(str(path),))
+    return IngestRequest(collection=run.collection, paths=(path,))

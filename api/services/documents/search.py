@@ -18,7 +18,7 @@ from ingest.ledger.records import DocumentRecord
 from multi_agent.library import CatalogueEntry
 from multi_agent.values.request import DocumentFilter
 from vectorstore.mentions import WantedWords
-from vectorstore.models import ChunkFilter, Hit, Scalar, SearchMode, names_in
+from vectorstore.models import ChunkFilter, Hit, SearchMode, names_in
 from vectorstore.qdrant_schema import chunk_language
 from vectorstore.restrictions import normal, parse
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from api.services.research.library import CollectionLibrary
     from vectorstore.reranking import Reranker
     from vectorstore.retrieval import Retriever
-
-_ANY: Mapping[str, Scalar] = {}
 
 
 class Found(NamedTuple):
@@ -45,20 +43,20 @@ def search(
     selection: str,
     query: str,
     limit: int,
-    where: Mapping[str, Scalar] = _ANY,
     wanted: DocumentFilter | None = None,
     mode: SearchMode = SearchMode.HYBRID,
     reranker: Reranker | None = None,
 ) -> Found:
-    """Search collections of the pool. Hits are best first. ``where`` filters by metadata and facts.
+    """Search collections of the pool. Hits are best first.
 
     Raises StoreError, NoDocumentMatches, ServiceEnding.
     """
     clock = _Clock()
     library = pool.library(selection)
-    chunks = _chunk_filter(library.catalogue() if wanted else (), selection, where, wanted)
+    chunks = _chunk_filter(library.catalogue() if wanted else (), selection, wanted)
     hits = _find(library.retriever, query, limit, chunks, mode, reranker, clock)
-    return Found(hits, _join_notes(pool.words_alone(selection), library.retriever.language_note(query)), clock.laps)
+    notes = pool.words_alone(selection), library.retriever.language_note(query)
+    return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
 class DocumentCount(FrozenModel):
@@ -79,9 +77,7 @@ class WordCounts(FrozenModel):
     documents: tuple[DocumentCount, ...] = Field(description="Most mentions first.")
 
 
-def count_words(
-    library: CollectionLibrary, texts: Documents, query: str, where: Mapping[str, Scalar], wanted: DocumentFilter | None
-) -> WordCounts:
+def count_words(library: CollectionLibrary, texts: Documents, query: str, wanted: DocumentFilter | None) -> WordCounts:
     """Count a word with its inflections, or exact phrases, in the full text of each document. Uses no model.
 
     The words are the phrases in quotes, or else the query as one phrase. Raises UsageError, NoDocumentMatches,
@@ -94,7 +90,7 @@ def count_words(
     if not all(any(map(str.isalnum, word)) for word in words):
         raise UsageError(f"{query!r} has no word to count.")
     selection, catalogue = library.collection, library.catalogue()
-    chosen = _chunk_filter(catalogue, selection, where, wanted)
+    chosen = _chunk_filter(catalogue, selection, wanted)
     found = {(chunk.name, chunk.document_id): chunk for chunk in library.retriever.mentions(words, chosen)}
     rows = []
     for (name, document), chunk in found.items():
@@ -127,14 +123,13 @@ def timed_search(
     collection: str | None,
     query: str,
     limit: int,
-    where: Mapping[str, Scalar] = _ANY,
     wanted: DocumentFilter | None = None,
     mode: SearchMode = SearchMode.HYBRID,
     reranker: Reranker | None = None,
 ) -> Found:
     """Open collections, search them and close them. Hits are best first.
 
-    ``where`` filters by metadata and facts. Raises UsageError, NoDocumentMatches, StoreError.
+    Raises UsageError, NoDocumentMatches, StoreError.
     """
     clock = _Clock()
     name = collections.resolve(collection)
@@ -142,23 +137,13 @@ def timed_search(
         from vectorstore.retrieval import Retriever
 
         clock.lap("open collections")
-        chunks = _chunk_filter(collections.catalogue(name) if wanted else (), name, where, wanted)
+        chunks = _chunk_filter(collections.catalogue(name) if wanted else (), name, wanted)
         embedder = None if mode is SearchMode.WORDS else collections.load_embedder()
         clock.lap("load embedding model")
         retriever = Retriever(opened, embedder)
         hits = _find(retriever, query, limit, chunks, mode, reranker, clock)
-        if where and not hits:
-            records = (record for each in names_in(name) for record in collections.ledger.list(each))
-            known = {field for record in records for field in (*record.metadata, *record.facts)}
-            if unknown := sorted(where.keys() - known):
-                fields = f"The fields of its documents: {', '.join(sorted(known)) or 'none'}."
-                raise UsageError(f"No document of {name!r} has the field {unknown[0]!r}. {fields}")
-        note = _join_notes(collections.words_alone(name), retriever.language_note(query))
-    return Found(hits, note, clock.laps)
-
-
-def _join_notes(*notes: str) -> str:
-    return " ".join(filter(None, notes))
+        notes = collections.words_alone(name), retriever.language_note(query)
+    return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
 def _find(
@@ -190,13 +175,9 @@ def require_reranker(reranker: Reranker | None) -> Reranker:
     return reranker
 
 
-def _chunk_filter(
-    catalogue: Sequence[CatalogueEntry], collection: str, where: Mapping[str, Scalar], wanted: DocumentFilter | None
-) -> ChunkFilter:
+def _chunk_filter(catalogue: Sequence[CatalogueEntry], collection: str, wanted: DocumentFilter | None) -> ChunkFilter:
     chosen = wanted.choose(catalogue, collection) if wanted else ()
-    if wrong := [name for name, value in where.items() if isinstance(value, int | float) and not abs(value) < 2**63]:
-        raise UsageError(f"The value of {wrong[0]!r} in `where` is no number that documents can have. Use another one.")
-    return ChunkFilter(metadata=dict(where), documents=tuple(entry.id for entry in chosen))
+    return ChunkFilter(documents=tuple(entry.id for entry in chosen))
 
 
 class _Clock:

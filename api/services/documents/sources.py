@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -146,7 +146,7 @@ class Sources:
                 fetched.fail(url, str(error))
         if fetched.failed and not (fetched.paths or request.paths):
             raise SourceFailed(" ".join(each.reason for each in fetched.failed))
-        fetched.request = replace(request, paths=(*request.paths, *fetched.paths))
+        fetched.request = request.model_copy(update={"paths": (*request.paths, *fetched.paths)})
         return fetched
 
     def _sync(
@@ -169,7 +169,8 @@ class Sources:
             self.uploads.remove(path)
         unread = f"{count(len(fetched.failed), 'document')} could not be read. " if fetched.failed else ""
         self.table.note(source, len(fetched.paths), unread + (fetched.failed[0].reason if unread else ""))
-        fetched.request = replace(request, paths=(folder,), sync=True, exclude=source.exclude, include=source.include)
+        options = {"paths": (folder,), "sync": True, "exclude": source.exclude, "include": source.include}
+        fetched.request = request.model_copy(update=options)
         return fetched
 
     def _store(

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Row
 
 from ingest.document import CURRENCY, ISSUER, KIND, PERIOD
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import IndexedDocument
+from ingest.ledger.records import document_date, file_type, stated_dates
+from ingest.ledger.rows import Own
 from multi_agent.errors import PictureUnavailable
 from multi_agent.library import CatalogueEntry
-from vectorstore.models import FILE_DATE, Chunk, ChunkFilter, Hit
+from vectorstore.models import Chunk, ChunkFilter, Hit
 from vectorstore.reranking import Reranker
 from vectorstore.retrieval import Retriever
 from vectorstore.store import EVERYTHING
+from vectorstore.text.languages import LANGUAGE
 
+_OF_FILES = ("created_at", "modified_at")  # fields that programs write
 _LISTED = (KIND, ISSUER, PERIOD, CURRENCY)  # shown without names, so a DATE could be mistaken for the period
 
 
@@ -34,8 +40,8 @@ class CollectionLibrary:
     """Returns a page of the chunk's document as PNG."""
     find_ids: Callable[[Sequence[str]], Sequence[str]] | None = None
     """Returns the ids of the searchable documents with these names or ids. None looks through the catalogue."""
-    file_days: Callable[[Sequence[str]], Mapping[str, str]] = field(default=lambda _: {})
-    """Returns the days of the last changes of the documents' files, by id."""
+    days: Callable[[Sequence[str]], Mapping[str, Mapping[str, str]]] = field(default=lambda _: {})
+    """Returns the days of the documents that the store does not know, as metadata of their chunks, by id."""
     unread: Callable[[], Sequence[CatalogueEntry]] = tuple
     """Returns the files that could not be read."""
     reranker: Reranker | None = None
@@ -67,10 +73,10 @@ class CollectionLibrary:
         return self.draw(chunk, page)
 
     def _with_days(self, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Return the chunks with the days of their files, which the store does not know."""
-        days = self.file_days(list(dict.fromkeys(chunk.document_id for chunk in chunks)))
+        """Return the chunks with the days of their documents, which the store does not know."""
+        days = self.days(list(dict.fromkeys(chunk.document_id for chunk in chunks)))
         return [
-            chunk.model_copy(update={"metadata": {**chunk.metadata, FILE_DATE: days[chunk.document_id]}})
+            chunk.model_copy(update={"metadata": {**chunk.metadata, **days[chunk.document_id]}})
             if chunk.document_id in days
             else chunk
             for chunk in chunks
@@ -95,33 +101,32 @@ def list_catalogue(ledger: Ledger, collection: str, *, unread: bool = False) -> 
 
     A failed new version does not hide the indexed one.
     """
-    return [_entry(document) for document in ledger.catalogue(collection, unread=unread)]
+    return [_entry(*each) for each in ledger.catalogue(collection, unread=unread)]
 
 
-def _entry(document: IndexedDocument) -> CatalogueEntry:
-    facts = {name: fact["value"] for name, fact in document.facts.items()}
+def _entry(row: Row[Any], own: Own) -> CatalogueEntry:
+    facts = {name: fact["value"] for name, fact in row.facts.items()}
+    known = {**row.metadata, **facts, **own.fields}
+    stated = document_date(stated_dates(own.fields, facts), 0.0)
+    changed = document_date((), row.modified)
     return CatalogueEntry(
-        name=document.name,
-        id=document.id,
-        title=document.title,
-        chunks=document.chunks,
-        pages=document.pages,
+        name=row.name,
+        id=row.id,
+        title=str(own.fields.get("title", row.title)),
+        chunks=row.chunks,
+        pages=row.pages,
         facts=tuple(facts[name] for name in _LISTED if name in facts),
-        language=document.language or "",
-        path=document.path,
-        type=document.type,
-        dated=document.dated,
-        stated=document.stated,
-        changed=document.changed,
-        author=document.authors or "",
-        kind=facts.get(KIND, ""),
-        issuer=facts.get(ISSUER, ""),
-        period=facts.get(PERIOD, ""),
-        sheets=document.sheets,
-        rows=document.rows,
-        state=document.state,
-        reason=document.reason,
-        tags=document.tags,
-        version=document.version[:16],
-        warnings=tuple(document.warnings),
+        language=row.metadata.get(LANGUAGE, ""),
+        path=row.path,
+        type=file_type(row.name, row.mime_type),
+        dated=stated or changed,
+        stated=stated,
+        changed=changed,
+        state=row.state,
+        reason=row.reason,
+        tags=own.tags,
+        metadata=known,
+        own=tuple(name for name in own.fields if name not in _OF_FILES),
+        version=row.version[:16],
+        warnings=tuple(row.warnings),
     )

@@ -93,6 +93,7 @@ class DocumentView {
 function fields(record) {
   return [
     ...Object.entries(record.facts).map(([name, fact]) => [name, fact.page ? `${fact.value} (page ${fact.page})` : fact.value, fact.quote]),
+    ...Object.entries(record.fields).map(([name, value]) => [name, [value].flat().join(", "), "own metadata"]),
     ["path", record.path], ["type", record.mime_type], ["size", plural(record.size, "byte")],
     ["parser", record.parser], ["version", record.version],
     ...Object.entries(record.metadata),

@@ -3,16 +3,27 @@
 import {plural} from "../lib/format.js";
 
 /** Return a filter in words, such as "type pdf, tag taxes". */
-export function inWords({documents = [], folder, type = [], since, tags = []}) {
+export function inWords({documents = [], folder, type = [], since, tags = [], where = {}}) {
   return [
     documents.length > 0 && `document ${documents.join(" or ")}`, folder && `folder ${folder}`,
     type.length > 0 && `type ${type.join(" or ")}`, since && `since ${since}`, ...tags.map((tag) => `tag ${tag}`),
+    ...Object.entries(where).map(([name, value]) => `${name}=${value}`),
   ].filter(Boolean).join(", ");
 }
 
 /** Describe the documents that a run could read, such as "3 of 12 documents (tag taxes)". */
 export function searchedInWords({filter, documents, total}) {
   return `${documents.toLocaleString("en")} of ${plural(total, "document")} (${inWords(filter)})`;
+}
+
+/** Return the metadata of a document in words. */
+export function fieldsInWords(fields) {
+  return Object.entries(fields).map(([name, value]) => `${name}: ${[value].flat().join(", ")}`).join(" · ");
+}
+
+/** Return the metadata in a text such as "project=Orion, year=2024". A part without a value gets an empty one. */
+export function pairs(text) {
+  return Object.fromEntries(commaList(text).map((part) => part.split(/=(.*)/s).map((each) => each.trim())).map(([name, value = ""]) => [name, value]));
 }
 
 /** Return the parts of a list that commas separate. */

@@ -37,7 +37,7 @@ def read_legacy_slides(request: ReadRequest, into: DocumentBuilder) -> dict[str,
 
 READER = Reader(
     name="legacy_slides",
-    version=1,
+    version=2,
     read=read_legacy_slides,
     mime_types=("application/vnd.ms-powerpoint",),
     library=LIBRARY,

@@ -12,18 +12,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ingest.decoding import decode, without_escapes
+from ingest.fields import LONGEST_TAG
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import APART, is_html, write_html_fragment
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import is_useful_link, linked, lowered, raised, struck
+from ingest.readers.shared.front_matter import FRONT_MATTER, read_front_matter
 from vectorstore.models import Scalar
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.tree import SyntaxTreeNode
 
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
-_FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_NOTE_TAG = re.compile(r"(?<!\S)#([\w/-]*[^\W\d][\w/-]*)")
+"""A tag in a note: `#project/orion`. It has a letter, so `#1` is none."""
+_ESCAPED = re.compile(r"\\#([\w/-]+)")
 _TAG = re.compile(r"<[^>]*>")
 _HTML_TAG = re.compile(
     r"""<(?P<closing>/?)(?P<name>[A-Za-z][\w-]*)(?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+))*\s*(?P<empty>/?)>"""
@@ -38,24 +41,35 @@ _FORMS = {"sup": raised, "sub": lowered, "s": struck, "del": struck, "strike": s
 
 
 def read_markdown(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
-    """Add the document's blocks to the builder; return the title of its front matter."""
-    return {"title": write_markdown(decode(request.data, request.path, into.warn), into)}
+    """Add the document's blocks, tags and fields to the builder; return the title of its front matter."""
+    source = decode(request.data, request.path, into.warn)
+    tree = write_markdown(source, into)
+    title = read_front_matter(source, into)
+    into.tag(_tags(tree, source))
+    return {"title": title}
 
 
-def write_markdown(source: str, into: DocumentBuilder) -> str:
-    """Add the blocks of Markdown source to the builder; return the title of its front matter, or ``""``."""
+def write_markdown(source: str, into: DocumentBuilder) -> SyntaxTreeNode:
+    """Add the blocks of Markdown source to the builder; return its tree."""
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 
-    front = _FRONT_MATTER.match(source)
-    if front:
-        into.prose(header := without_escapes(front[1]))
+    if front := FRONT_MATTER.match(source):
+        into.prose(without_escapes(front[1]))
         source = source[front.end() :]
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.block.ruler.at("reference", _reference, {"alt": []})
-    _add_children(SyntaxTreeNode(parser.parse(source)).children, into)
-    title = _FRONT_MATTER_TITLE.search(header) if front else None
-    return title[1].strip("\"'") if title else ""
+    tree = SyntaxTreeNode(parser.parse(source))
+    _add_children(tree.children, into)
+    return tree
+
+
+def _tags(tree: SyntaxTreeNode, source: str) -> list[str]:
+    """Return the tags in the text. Code and addresses have none, and a backslash makes text of one."""
+    texts = (node.content for node in tree.walk() if node.type == "text")
+    found = (tag.rstrip("/-") for text in texts for tag in _NOTE_TAG.findall(text))
+    escaped = _ESCAPED.findall(source)
+    return [tag for tag in found if tag not in escaped and len(tag) <= LONGEST_TAG]
 
 
 def _reference(state: StateBlock, line: int, last_line: int, silent: bool) -> bool:

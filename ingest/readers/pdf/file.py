@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
 _METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
+_DATES = {"CreationDate": "created_at", "ModDate": "modified_at"}
+_DAY = re.compile(r"(?:D:)?(\d{4})(\d\d)(\d\d)")
 _PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
 
 
@@ -60,3 +63,9 @@ def read_metadata(document: PdfDocument) -> dict[str, Scalar]:
         for key, name in _METADATA.items()
         if found.get(key) and found[key].strip("()").lower() not in _PLACEHOLDERS
     }
+
+
+def read_dates(document: PdfDocument) -> dict[str, str]:
+    """Return the days on which the file was created and changed."""
+    found = {name: _DAY.match(document.get_metadata_value(key)) for key, name in _DATES.items()}
+    return {name: "-".join(day.groups()) for name, day in found.items() if day}

@@ -33,7 +33,7 @@ from ingest.readers.pdf.drawing import (
     read_drawing,
     rotate_box,
 )
-from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_metadata
+from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_dates, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
 from ingest.readers.pdf.shifts import ends_with_small_digit, joined_with_shifted, may_be_shifted, rejoined, with_shifts
@@ -103,6 +103,7 @@ class Document:
 
     pages: list[list[Line]]
     metadata: dict[str, Scalar]
+    dates: dict[str, str]
     bookmarks: Sequence[Bookmark]
     is_xfa: bool
     """Whether a form in XFA replaces the pages."""
@@ -137,7 +138,9 @@ def read_lines(data: bytes, path: Path, recognise: Recognise, inspect: Inspect =
         pages = (open_page(document, number, path) for number in range(1, len(document) + 1))
         hidden: dict[int, int] = {}
         lines = [_lines(page, number, recognise, inspect, hidden) for number, page in enumerate(pages, start=1)]
-        return Document(lines, read_metadata(document), read_bookmarks(document), is_xfa(document), hidden)
+        return Document(
+            lines, read_metadata(document), read_dates(document), read_bookmarks(document), is_xfa(document), hidden
+        )
     finally:
         document.close()
 

@@ -116,6 +116,7 @@ def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         into.warn(
             f"{words:,} words on {spans(pages)} are not shown (hidden layer, white or tiny print). They were left out."
         )
+    into.describe(document.dates.items())
     return document.metadata | scans.report(into) | list_pictured((*figures, *scans.recognised))
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from ingest.document import Block, BlockKind, ParsedDocument
+from ingest.fields import TAGS, read_fields
 from ingest.readers.shared.header_rows import fill_heads, is_title, merge_headers, merged_height, record_starts
-from vectorstore.models import PageSpan, Scalar
+from vectorstore.models import FieldValue, PageSpan, Scalar
 
 PageBreaks = Sequence[tuple[int, int]]
 """Page breaks inside a block: the index of the first line or row of a page, and the page's number."""
@@ -41,6 +42,7 @@ class DocumentBuilder:
         self._labels: dict[int, str] = {}
         self._warnings: list[str] = []
         self._counts: Counter[str] = Counter()
+        self._fields: dict[str, FieldValue] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -58,6 +60,15 @@ class DocumentBuilder:
             self.table(table)
         rows = sum(max(sum(any(map(str.strip, row)) for row in table) - 1, 0) for table in tables)
         self._counts.update({"sheets": sheets, "rows": rows} if sheets else {"rows": rows})
+
+    def describe(self, fields: Iterable[tuple[object, object]]) -> None:
+        """Add fields that the file states, and warn about those that are left out."""
+        self._fields |= read_fields(fields, self.warn)
+
+    def tag(self, tags: Iterable[str]) -> None:
+        """Add tags to those of the fields."""
+        stated = self._fields.get(TAGS, ())
+        self.describe([(TAGS, (*(stated if isinstance(stated, tuple) else ()), *tags))])
 
     def warn(self, warning: str) -> None:
         """Add a warning for the user about how the document was read."""
@@ -178,6 +189,7 @@ class DocumentBuilder:
             pages=self._pages(),
             title=" ".join(title.split()),
             metadata={**(metadata or {}), **self._counts},
+            fields=self._fields,
             mime_type=mime_type,
             parser=parser,
             warnings=(*warnings, *self._warnings),

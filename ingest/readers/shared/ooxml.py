@@ -146,8 +146,10 @@ class Package:
         """Return the names of the parts that this part has a relation of these kinds to."""
         return [relation.target for relation in self.relations(name).values() if relation.kind in kinds]
 
-    def properties(self) -> dict[str, Scalar]:
-        """Return the document properties: title, authors, dates and others."""
+    def properties(self, into: DocumentBuilder) -> dict[str, Scalar]:
+        """Add the properties of people's own to the builder. Return the others: title, authors, dates and keywords."""
+        if "docProps/custom.xml" in self:
+            into.describe((each.get("name"), "".join(each.itertext())) for each in self.xml("docProps/custom.xml"))
         if "docProps/core.xml" not in self:
             return {}
         found = {local_name(element): (element.text or "").strip() for element in self.xml("docProps/core.xml")}

@@ -53,7 +53,7 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
     if data.startswith(b"PK") and b"opendocument.spreadsheet" in data[:200]:
         package = open_package(request)
         _write_sheets(read_open_sheets(package), into)
-        return properties(package)
+        return properties(package, into)
     if not (data.startswith(b"PK") and b"xl/workbook.xml" in data):  # .xlsx stores its workbook as XML parts
         require_unencrypted(data, path)
         if not (data.startswith(_OLD) and _write_old_sheets(data, into)):
@@ -65,7 +65,7 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
     extras = dict(_extras(package, main))
     _write_sheets(read_sheets(package, main, Computed(data)), into, extras)
     _write_headers(package, main, into)
-    return package.properties()
+    return package.properties(into)
 
 
 def _write_sheets(found: Iterable[Sheet], into: DocumentBuilder, extras: _Extras = _NO_EXTRAS) -> None:
@@ -262,7 +262,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=10,
+    version=11,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

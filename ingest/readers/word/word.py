@@ -47,7 +47,7 @@ def read_word(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         write_headers(package, main, body, writer.reader, into)
         if writer.reader.hidden_words:
             into.warn(f"{writer.reader.hidden_words:,} words of hidden text were left out.")
-    return package.properties()
+    return package.properties(into)
 
 
 # The body
@@ -240,4 +240,4 @@ def _remarks(package: Package, main: str, relation: str, kind: str, reader: Text
                 )
 
 
-READER = Reader(name="word", version=6, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))
+READER = Reader(name="word", version=7, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

@@ -17,6 +17,7 @@ from vectorstore.models import Chunk
 from vectorstore.text.languages import detect_query, detect_surely, name_languages
 
 _BEGINNING = 80  # characters of a passage
+_FIELDS, _VALUES, _VALUE = 20, 4, 40  # fields of the documents, values of one, characters of a value
 
 
 class DocumentList:
@@ -72,6 +73,7 @@ def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], questi
     asked_in = detect_surely(question) or detect_query(question, languages)
     other = languages and asked_in not in languages
     hint = [f"They are in {name_languages(languages)}: write queries in that language."] if other else []
+    hint += _own_fields(catalogue)
     is_long = len(catalogue) > most
     passages = _best_passages(library, question, most) if is_long or any(map(_is_untitled, catalogue)) else {}
     if not is_long:
@@ -80,9 +82,25 @@ def list_documents(library: Library, catalogue: Sequence[CatalogueEntry], questi
     entries = {entry.id: entry for entry in catalogue if entry.id in passages}
     nearest = [_describe(entries[each], asked_in, passages) for each in passages if each in entries]
     if not nearest:
-        return f"{len(catalogue)} documents, which are not listed here."
+        return "\n".join([f"{len(catalogue)} documents, which are not listed here.", *_own_fields(catalogue)])
     others = f"and {len(catalogue) - len(nearest)} others, which are searched as well"
     return "\n".join([*nearest, others, *hint])
+
+
+def _own_fields(catalogue: Sequence[CatalogueEntry]) -> list[str]:
+    """Return a line with the fields that people gave documents, as SQL names them, with some of their values."""
+    found: dict[str, Counter[str]] = {}
+    for entry in catalogue:
+        for name in entry.own:
+            value = entry.metadata[name]
+            found.setdefault(name, Counter()).update(value if isinstance(value, tuple) else [str(value)])
+    names = sorted(found)[:_FIELDS]
+    shown = ", ".join(
+        f"metadata['{shorten(name, _VALUE)}'] ({', '.join(shorten(each, _VALUE) for each in values)})"
+        for name in names
+        for values in [[value for value, _ in found[name].most_common(_VALUES)]]
+    )
+    return [f"In SQL, the table of documents also has {shown}."] if shown else []
 
 
 def _best_passages(library: Library, question: str, passages: int) -> dict[str, Chunk]:

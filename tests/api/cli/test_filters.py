@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -185,3 +186,67 @@ def test_names_are_found_in_both_forms_of_accents(run: Callable, folder: Path) -
     run("ingest", folder)
     assert "Umsatz" in run("show", typed, "--text").out
     assert names(run("search", "Umsatz", "--document", typed, "--json").json) == {stored}
+
+
+def test_metadata_is_set_changed_and_removed_without_reading_files_again(run: Callable, folder: Path) -> None:
+    (folder / "note.md").write_text("---\nproject: Lyra\nstatus: open\ntags: [idea]\n---\nThe pump is quiet.\n")
+    (folder / "metadata.csv").write_text("file,project,year\nnote.md,Vega,2024\nsoup.txt,Vega,2023\ngone.pdf,Vega,\n")
+    planned = run("ingest", folder, "--meta", "room=1", "--meta", "room=2", "--dry-run")
+    assert "metadata to set: room=1; 2" in planned.err
+    first = run("ingest", folder, "--meta", "room=1", "--meta", "room=2")
+    assert "metadata.csv: There is no file for 1 row: gone.pdf." in first.err
+
+    def fields(name: str) -> dict[str, object]:
+        return dict(run("show", name, "--json").json["fields"])
+
+    assert fields("note.md") == {"project": "Vega", "status": "open", "year": 2024, "room": ["1", "2"]}
+    assert fields("pumps.md") == {"room": ["1", "2"]}
+    assert "project=Vega, status=open, year=2024, room=1; 2" in run("show", "note.md").out
+    assert names(run("search", "pump", "--where", "Project=vega", "--json").json) == {"note.md", "soup.txt"}
+    assert names(run("search", "pump", "--tag", "idea", "--json").json) == {"note.md"}
+
+    (folder / "metadata.csv").write_text("file,year\nnote.md,2025\n")
+    again = run("ingest", folder, "--meta", "project=Orion", "--meta", "room=", "--json").json
+    assert (again["indexed"], again["unchanged"], again["embedded"], len(again["failed"])) == (0, 3, 0, 0)
+    assert fields("note.md") == {"project": "Orion", "status": "open", "year": 2025}
+    assert fields("soup.txt") == {"project": "Orion"}
+    (folder / "metadata.csv").unlink()
+    run("ingest", folder / "note.md", "-c", "papers")
+    assert fields("note.md")["year"] == 2025, "an ingest of a file does not read the metadata of its folder"
+    run("ingest", folder)
+    assert "year" not in fields("note.md")
+
+
+def test_what_a_note_states_follows_the_note(run: Callable, folder: Path) -> None:
+    (folder / "note.md").write_text("---\ndate: 2001-05-06\n---\nThe pump is quiet. #idea\n")
+    run("ingest", folder, "--tag", "mine")
+    shown = run("show", "note.md", "--json").json
+    assert (shown["tags"], shown["fields"]) == (["idea", "mine"], {"date": "2001-05-06"})
+    assert names(run("search", "pump", "--since", "2002", "--json").json) == {"pumps.md", "soup.txt"}
+    refused = run("documents", "tag", "note.md", "--remove", "idea")
+    assert (refused.code, "states the tag 'idea'" in refused.err) == (2, True)
+    run("ingest", folder, "--meta", "date=2003-01-01", "--meta", "tags=later")
+    assert "note.md" in names(run("search", "pump", "--since", "2002", "--json").json)
+    (folder / "note.md").write_text("The pump is quiet.\n")
+    run("ingest", folder)
+    shown = run("show", "note.md", "--json").json
+    assert (shown["tags"], shown["fields"]) == (["later", "mine"], {"date": "2003-01-01"})
+
+
+def test_metadata_of_a_wrong_form_is_refused(run: Callable, folder: Path) -> None:
+    for written, says, code in (("project", "NAME=VALUE", 2), ("date=soon", "The date 'soon' is none", 1)):
+        refused = run("ingest", folder, "--meta", written)
+        assert (refused.code, says in refused.err) == (code, True)
+    run("ingest", folder)
+    refused = run("ask", "What boils?", "--where", "nope=1")
+    assert (refused.code, "The fields are:" in refused.err) == (1, True)
+
+
+def test_members_of_an_archive_follow_its_metadata(run: Callable, folder: Path) -> None:
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        archive.writestr("alto.md", "The Alto 7 is quiet.")
+    for client in ("Acme", "Bora"):
+        (folder / "metadata.csv").write_text(f"file,client\na.zip,{client}\n")
+        run("ingest", folder, "--meta", "project=Orion")
+        found = run("show", "a.zip/alto.md", "--json").json["fields"]
+        assert found == {"client": client, "project": "Orion"}

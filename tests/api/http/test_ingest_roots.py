@@ -164,7 +164,7 @@ def test_a_path_with_dots_after_a_link_does_not_lead_out(shared: Shared) -> None
 def test_a_document_of_the_command_line_is_read_again_unless_it_became_a_link(shared: Shared, tmp_path: Path) -> None:
     outside = tmp_path / "own.txt"
     outside.write_text("Knead the dough for ten minutes.")
-    shared.candor.ingest.ingest(IngestRequest("papers", (outside,)))
+    shared.candor.ingest.ingest(IngestRequest(collection="papers", paths=(outside,)))
     assert shared.again("own.txt")["result"]["failed"] == []
     outside.unlink()
     outside.symlink_to(shared.secret)

@@ -160,9 +160,9 @@ def test_search_finds_passages_while_a_run_has_the_collection_open(http: httpx.C
     assert found[0]["name"] == "pumps.md"
     assert len(found) == 2
     assert found[0]["score"] > found[1]["score"]
-    where = {"language": "de"}
-    german = http.post("/v1/search", json={"query": "cold weather operation", "collection": "papers", "where": where})
-    assert german.json() == []
+    where = {"filter": {"where": {"language": "de"}}}
+    german = http.post("/v1/search", json={"query": "cold weather operation", "collection": "papers", **where})
+    assert (german.status_code, "Values in the collection: en." in german.text) == (422, True)
 
 
 def test_a_search_by_words_keeps_phrases_and_excludes_words(http: httpx.Client) -> None:

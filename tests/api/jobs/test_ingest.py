@@ -18,9 +18,10 @@ from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
 from api.jobs.runner import Jobs
 from api.services.documents.collection_pool import CollectionPool
-from api.services.documents.ingest import IngestJobSpec, run_ingest_job
+from api.services.documents.ingest import run_ingest_job
 from ingest.ledger.lock import STALE_S, ingest_lock
 from ingest.ledger.schema import UNDER_WAY
+from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.tally import IngestReport, Progress
 from support.jobs import running, wait_until_ended
 from support.waiting import until, wait_for
@@ -73,8 +74,8 @@ def many(tmp_path: Path) -> Path:
     return folder
 
 
-def ingest_of(folder: Path) -> IngestJobSpec:
-    return IngestJobSpec(collection="papers", paths=(str(folder),))
+def ingest_of(folder: Path) -> IngestRequest:
+    return IngestRequest(collection="papers", paths=(str(folder),))
 
 
 async def test_an_ingest_is_a_job(candor: Candor, jobs: Jobs, folder: Path) -> None:

@@ -20,11 +20,11 @@ from api.jobs.assembly import JobParts, start_jobs, start_service
 from api.jobs.handlers import submit_ingest
 from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
-from api.services.documents.ingest import IngestJobSpec
 from api.settings import ServiceSettings, Settings
 from ingest.errors import IngestUnderWay
 from ingest.ledger import lock
 from ingest.ledger.lock import ingest_lock
+from ingest.pipeline.plan import IngestRequest
 from support.jobs import wait_until_ended
 from support.postgres import PostgresServer
 from support.qdrant import needs_qdrant, running_qdrant
@@ -64,7 +64,7 @@ async def submit(candor: Candor, parts: JobParts, name: str) -> str:
     folder = candor.uploads.folder("papers")
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.md").write_text(f"# Note\n\nPump {name} is blue.\n")
-    spec = IngestJobSpec(collection="papers", paths=(str(folder / f"{name}.md"),))
+    spec = IngestRequest(collection="papers", paths=(str(folder / f"{name}.md"),))
     return (await submit_ingest(parts.jobs, spec, LOCAL_CALLER)).id
 
 

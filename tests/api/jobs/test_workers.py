@@ -21,10 +21,10 @@ from api.jobs.assembly import JobParts, start_jobs
 from api.jobs.handlers import submit_ingest
 from api.jobs.models import JobStatus
 from api.jobs.queue import JobQueue
-from api.services.documents.ingest import IngestJobSpec
 from api.settings import ServiceSettings, Settings
 from api.storage.live_processes import live_processes
 from ingest.ledger.lock import ingest_lock
+from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.tally import IngestReport
 from multi_agent.values.events import RunFinished, RunResumed
 from multi_agent.values.request import Request
@@ -217,7 +217,7 @@ async def test_an_ingest_of_a_frozen_worker_is_continued_and_each_file_is_done_o
     paths = [folder / f"{number}.md" for number in range(FILES)]
     for path in paths:
         path.write_text(f"# Note\n\nPump {path.stem} is blue.\n")
-    spec = IngestJobSpec(collection="notes", paths=tuple(map(str, paths)))
+    spec = IngestRequest(collection="notes", paths=tuple(map(str, paths)))
     job = await submit_ingest(front.jobs, spec, LOCAL_CALLER)
 
     worker = await runner_of(front, job.id, workers)
@@ -243,7 +243,7 @@ async def test_an_ingest_of_a_worker_says_in_all_processes_what_it_waits_for(
     folder.mkdir()
     (folder / "note.md").write_text("# Note\n\nThe pump is blue.\n")
     with ingest_lock(candor.engine, "waiting"):
-        spec = IngestJobSpec(collection="waiting", paths=(str(folder / "note.md"),))
+        spec = IngestRequest(collection="waiting", paths=(str(folder / "note.md"),))
         job = await submit_ingest(front.jobs, spec, LOCAL_CALLER)
         async with asyncio.timeout(LIMIT_S):
             while not (waiting := await front.jobs.get(job.id)).waits_for:  # noqa: ASYNC110 (a worker stores it)

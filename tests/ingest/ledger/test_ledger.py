@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
+from api.services.research.library import list_catalogue
 from ingest.document import PERIOD, Fact, FactSource
 from ingest.errors import AmbiguousDocument, DocumentNotFound, LedgerUnavailable
 from ingest.ledger.ledger import Ledger
-from ingest.ledger.records import DocumentRecord, DocumentState, Publication, Stage, document_id
+from ingest.ledger.records import DocumentRecord, DocumentState, FieldSource, Publication, Stage, document_id
 from ingest.readers.shared.document_builder import DocumentBuilder
 from support.database import make_engine
 
@@ -163,15 +164,15 @@ def test_the_catalogue_describes_searchable_documents_as_their_records_do(ledger
     ledger.record(*documents)
     ledger.tag("papers", [documents[0].id], add=["taxes"])
     records = [each for each in ledger.list("papers") if each.chunks]
-    described = list(ledger.catalogue("papers"))
-    fields = ("id", "name", "path", "title", "chunks", "pages", "version", "tags", "type", "dated")
+    described = list_catalogue(ledger, "papers")
+    fields = ("id", "name", "path", "title", "chunks", "pages", "tags", "type", "dated")
     assert [[getattr(each, name) for name in fields] for each in described] == [
         [getattr(each, name) for name in fields] for each in records
     ]
     assert [(each.type, str(each.dated), each.tags, each.language) for each in described] == [
-        ("text/plain", "2023-11-14", (), None), ("pdf", "2024-06-30", ("taxes",), "de"),
+        ("text/plain", "2023-11-14", (), ""), ("pdf", "2024-06-30", ("taxes",), "de"),
     ]  # fmt: skip
-    assert described[1].facts[PERIOD]["value"] == "2024-06"
+    assert (described[1].metadata[PERIOD], described[1].version) == ("2024-06", "a" * 16)
 
 
 def test_many_documents_are_published_in_one_transaction(ledger: Ledger) -> None:
@@ -184,3 +185,38 @@ def test_many_documents_are_published_in_one_transaction(ledger: Ledger) -> None
     assert ledger.hidden("papers") == {old.index_version: old.id for old in olds}
     assert ledger.changes("papers") > before
     assert {each.version for each in ledger.list("papers")} == {"b" * 64}
+
+
+def test_later_sources_of_fields_take_precedence(ledger: Ledger) -> None:
+    one, other = record("a.md"), record("b.md")
+    for each in (one, other):
+        ledger.publish([Publication(each, fields={"project": "file", "status": "open", "tags": ["note"]})])
+    ledger.describe("papers", FieldSource.REQUEST, {one.id: {"project": "request", "date": "2024"}}, keep=True)
+    ledger.describe("papers", FieldSource.COLUMNS, {one.id: {"project": "columns", "room": ("1",)}}, keep=False)
+    ledger.tag("papers", [one.id], add=["mine"])
+    found = ledger.find("papers", one.id)
+    assert found.fields == {"project": "request", "status": "open", "room": ("1",), "date": "2024"}
+    assert (found.tags, str(found.dated)) == (("mine", "note"), "2024-12-31")
+    assert ledger.days(["papers"], [one.id, other.id])[one.id]["date"] == "2024"
+    listed = {each.id: (each.tags, each.metadata["project"]) for each in list_catalogue(ledger, "papers")}
+    assert listed == {one.id: (("mine", "note"), "request"), other.id: (("note",), "file")}
+
+    ledger.publish([Publication(one)])
+    assert ledger.find("papers", one.id) == found, "a new index of the stored text keeps what the file says"
+    ledger.publish([Publication(one, fields={})])
+    ledger.describe("papers", FieldSource.COLUMNS, {one.id: {}}, keep=False)
+    ledger.describe("papers", FieldSource.REQUEST, {one.id: {"project": ""}}, keep=True)
+    assert ledger.find("papers", one.id).fields == {"date": "2024"}
+
+
+def test_members_inherit_what_people_gave_their_archive(ledger: Ledger) -> None:
+    archive, member = record("a.zip"), record("a.zip/b.md", fields={})
+    ledger.publish([Publication(archive, fields={"project": "file"}), Publication(member, fields={"status": "open"})])
+    ledger.describe("papers", FieldSource.REQUEST, {archive.id: {"client": "Acme"}}, keep=True)
+    ledger.tag("papers", [archive.id], add=["mine"])
+    ledger.inherit("papers", {member.id: archive.id})
+    found = ledger.find("papers", member.id)
+    assert (found.fields, found.tags) == ({"status": "open", "client": "Acme"}, ("mine",))
+    ledger.forget("papers")
+    ledger.record(member)
+    assert ledger.find("papers", member.id).fields == {}

@@ -80,7 +80,7 @@ def test_a_search_during_an_ingest_sees_one_version(workplace: Workplace) -> Non
         searching.start()
         for number in range(1, 5):
             path.write_text(content(number))
-            ingest_with(pipeline, workplace.ledger, IngestRequest("papers", (workplace.documents,)))
+            ingest_with(pipeline, workplace.ledger, IngestRequest(collection="papers", paths=(workplace.documents,)))
             enough = len(seen) + 3  # at least one whole search of the new version
             until(lambda enough=enough: len(seen) >= enough)
         stop.set()
@@ -151,7 +151,7 @@ def test_changed_settings_are_announced_before_the_ingest(workplace: Workplace) 
             parser=load_parser("default"), chunker=workplace.chunker, embedder=workplace.embedder,
             collection=collection, ledger=workplace.ledger, settings=IngestSettings(),
         )  # fmt: skip
-        request = IngestRequest("papers", (workplace.documents,))
+        request = IngestRequest(collection="papers", paths=(workplace.documents,))
         ingest_with(pipeline, workplace.ledger, request, on_plan=plans.append)
         after = {chunk.id for chunk in collection.scan()}
     assert plans[0].count(Verdict.SETTINGS) == 1

@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
+from multi_agent.agents.catalogue import CatalogueInputs
 from multi_agent.library import CatalogueEntry
 from multi_agent.records.catalogue import COLUMNS, DOCUMENTS, catalogue_columns
 from multi_agent.records.sql import RecordDatabase
 
 ENTRIES = (
     CatalogueEntry(
-        name="2024/a.xlsx", id="1", title="Prices", chunks=3, type="xlsx", path="/srv/2024/a.xlsx", author="E. Aalto",
-        stated=date(2024, 3, 1), changed=date(2025, 1, 1), sheets=2, rows=40, tags=("draft", "prices"), language="en",
+        name="2024/a.xlsx", id="1", title="Prices", chunks=3, type="xlsx", path="/srv/2024/a.xlsx",
+        stated=date(2024, 3, 1), changed=date(2025, 1, 1), tags=("draft", "prices"), language="en",
+        metadata={
+            "authors": "E. Aalto", "sheets": 2, "rows": 40, "project": "O'rion, {7}", "room": ("1", "2"), "cost": 80.5,
+        },
     ),
     CatalogueEntry(name="b.pdf", id="2", chunks=1, pages=7, type="pdf", changed=date(2025, 6, 1), path="/srv/b.pdf"),
     CatalogueEntry(
@@ -38,11 +42,20 @@ def database() -> RecordDatabase:
         ("SELECT folder, author, sheets, rows, tags FROM documents WHERE sheets = 2",
          (("/srv/2024", "E. Aalto", 2, 40, "draft, prices"),)),
         ("SELECT state, warnings FROM documents WHERE state <> 'indexed'", (("failed", "no text; half"),)),
+        ("SELECT metadata['project'], metadata['room'] FROM documents WHERE CAST(metadata['cost'] AS DOUBLE) > 80",
+         (("O'rion, {7}", "1, 2"),)),
+        ("SELECT name FROM documents WHERE metadata['nope'] IS NULL AND type = 'pdf'", (("b.pdf",),)),
         ("SELECT count(title), count(language), count(date) FROM documents", ((1, 1, 1),)),
     ],
 )  # fmt: skip
 def test_documents_are_rows(database: RecordDatabase, sql: str, rows: tuple[Any, ...]) -> None:
     assert database.query(sql, rows=10, seconds=5).rows == rows
+
+
+def test_a_query_over_metadata_is_valid_in_every_collection() -> None:
+    CatalogueInputs(sql="SELECT name FROM documents WHERE metadata['project'] ILIKE 'orion'")
+    with pytest.raises(ValueError, match="project"):
+        CatalogueInputs(sql="SELECT name FROM documents WHERE project = 'Orion'")
 
 
 def test_column_names_need_no_quotes(database: RecordDatabase) -> None:

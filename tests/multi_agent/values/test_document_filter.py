@@ -10,19 +10,30 @@ import pytest
 from multi_agent.errors import NoDocumentMatches
 from multi_agent.library import CatalogueEntry
 from multi_agent.values.request import DocumentFilter, Selection
+from vectorstore.models import FieldValue
 
 
-def document(path: str, name: str, dated: str, *tags: str) -> CatalogueEntry:
+def document(path: str, name: str, dated: str, *tags: str, **metadata: FieldValue) -> CatalogueEntry:
     return CatalogueEntry(
         name=name, id=path, chunks=1, path=path, type=name.rpartition(".")[2].lower(), tags=tags,
-        dated=date.fromisoformat(dated),
+        dated=date.fromisoformat(dated), metadata=metadata,
     )  # fmt: skip
 
 
 CATALOGUE = (
-    document("/srv/Tax Papers/2023/return.pdf", "2023/return.pdf", "2023-12-31", "taxes", "done"),
-    document("/srv/Tax Papers/2024/return.PDF", "2024/return.PDF", "2024-12-31", "taxes"),
-    document("/home/me/notes/[draft] pumps.md", "[draft] pumps.md", "2024-06-01"),
+    document(
+        "/srv/Tax Papers/2023/return.pdf", "2023/return.pdf", "2023-12-31", "taxes", "done", year=2023, project="Orion"
+    ),
+    document(
+        "/srv/Tax Papers/2024/return.PDF", "2024/return.PDF", "2024-12-31", "taxes", year=2024, room=("K 1", "K 2")
+    ),
+    document(
+        "/home/me/notes/[draft] pumps.md",
+        "[draft] pumps.md",
+        "2024-06-01",
+        created_at="2024-05-20T10:00:00Z",
+        cost=80.5,
+    ),
 )
 FIRST, SECOND, NOTES = (entry.id for entry in CATALOGUE)
 
@@ -44,6 +55,13 @@ FIRST, SECOND, NOTES = (entry.id for entry in CATALOGUE)
         ({"tags": ("Taxes",)}, (FIRST, SECOND)),
         ({"tags": ("taxes", "done")}, (FIRST,)),
         ({"type": ("pdf",), "since": "2024-01-01"}, (SECOND,)),
+        ({"where": {"Project": " orion"}}, (FIRST,)),
+        ({"where": {"year": 2024}}, (SECOND,)),
+        ({"where": {"year": "2024", "room": "k 2"}}, (SECOND,)),
+        ({"where": {"room": ("K 1", "K 2")}}, (SECOND,)),
+        ({"where": {"cost": "80.5"}}, (NOTES,)),
+        ({"where": {"created_at": "2024-05"}}, (NOTES,)),
+        ({"where": {"created_at": "2024-05-20"}}, (NOTES,)),
     ],
 )
 def test_a_document_meets_every_condition(wanted: dict[str, Any], chosen: tuple[str, ...]) -> None:
@@ -56,6 +74,12 @@ def test_a_document_meets_every_condition(wanted: dict[str, Any], chosen: tuple[
         (
             {"documents": ("bill*",)},
             "'document bill*'. Values in the collection: 2023/return.pdf, 2024/return.PDF, [draft] pumps.md.",
+        ),
+        ({"where": {"project": "Vega"}}, "'project=Vega'. Values in the collection: Orion."),
+        ({"where": {"project": "Ori"}}, "'project=Ori'. Values in the collection: Orion."),
+        (
+            {"where": {"nope": 1}},
+            "'nope=1'. No document has the field 'nope'. The fields are: cost, created_at, project, room, year.",
         ),
         ({"folder": "/srv/Tax"}, "'folder /srv/Tax'. Values in the collection: 2023, 2024, notes."),
         ({"type": ("docx", "odt")}, "'type docx or odt'. Values in the collection: md, pdf."),

@@ -44,6 +44,10 @@ def ingest(
         list[str] | None,
         typer.Option("--tag", help="Add this tag to all documents, including unchanged ones. Repeatable."),
     ] = None,
+    meta: Annotated[
+        list[str] | None,
+        typer.Option("--meta", metavar="NAME=VALUE", help="Set this metadata for all documents. No value: remove it."),
+    ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", help="Leave out what matches (syntax of .gitignore). Repeatable.")
     ] = None,
@@ -70,12 +74,16 @@ def ingest(
     Leaves out hidden files, folders of package managers and caches, keys and secrets, links that lead out of a folder,
     and what a `.candorignore` or, in a Git repository, a `.gitignore` names. --dry-run shows what each rule leaves out.
 
+    A file `metadata.csv` in a folder describes the others: the first column names the file, the other columns are
+    metadata. Metadata is also read from the front matter of notes and from properties of files.
+
     A web address is fetched again only if the page has changed. `candor sources` reads whole sites, feeds and others.
 
         Example: candor ingest ~/papers https://example.org/a.html --collection papers
     """
     from api.cli.ask.folder import choose_collection
     from api.cli.ingest import exit_code, planned, run_request, run_watch
+    from api.services.documents.ingest import named_values
     from api.services.documents.sources import is_web_address
     from ingest.pipeline.plan import IngestRequest
 
@@ -91,9 +99,9 @@ def ingest(
     candor = make_candor(home, **({"ingest": {"ocr": ocr}} if ocr else {}))
     files = [path for path in paths or () if path not in urls]
     request = IngestRequest(
-        collection or choose_collection(candor, [Path(path) for path in files or urls]),
-        tuple(map(Path, files)),
-        retry_failed=retry_failed, sync=sync, tags=tuple(tags or ()), urls=urls,
+        collection=collection or choose_collection(candor, [Path(path) for path in files or urls]),
+        paths=tuple(map(Path, files)),
+        retry_failed=retry_failed, sync=sync, tags=tuple(tags or ()), meta=named_values(meta or ()), urls=urls,
         exclude=tuple(exclude or ()), include=tuple(include or ()), follow_links=follow_links,
     )  # fmt: skip
     if watch:

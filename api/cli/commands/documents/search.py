@@ -22,7 +22,6 @@ from api.cli.common import (
     require_text,
     selection,
 )
-from api.errors import UsageError
 
 if TYPE_CHECKING:
     from api.bootstrap import Candor
@@ -37,15 +36,12 @@ def search(
     query: Annotated[str, typer.Argument(help="Search words, or a question.")],
     collection: CollectionsOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="Number of passages.")] = 10,
-    where: Annotated[
-        list[str] | None,
-        typer.Option("--where", metavar="NAME=VALUE", help="Search only documents with this fact or metadata value."),
-    ] = None,
     documents: filters.Documents = None,
     folder: filters.Folder = None,
     types: filters.Types = None,
     since: filters.Since = None,
     tags: filters.Tags = None,
+    where: filters.Where = None,
     mode: Annotated[
         Literal["words", "meaning", "hybrid"],
         typer.Option("--mode", help="Search by words, by meaning, or by both (hybrid)."),
@@ -76,13 +72,12 @@ def search(
     from api.services.documents.search import count_words, require_reranker, timed_search
     from vectorstore.models import SearchMode
 
-    given = dict(_named_value(each) for each in where or ())
-    wanted = filters.make_filter(documents, folder, types, since, tags)
+    wanted = filters.make_filter(documents, folder, types, since, tags, where)
     candor = make_candor(home)
     if counted:
         name = candor.collections.resolve(selection(collection))
         with candor.collections.open_library(name) as library:
-            counts = count_words(library, candor.documents, require_text(query, "query"), given, wanted)
+            counts = count_words(library, candor.documents, require_text(query, "query"), wanted)
         if as_json:
             print_json(counts)
         else:
@@ -95,7 +90,6 @@ def search(
         selection(collection),
         require_text(query, "query"),
         limit,
-        given,
         wanted,
         SearchMode(mode),
         require_reranker(candor.reranker) if rerank else None,
@@ -112,14 +106,6 @@ def search(
         print_message(found.note)
     if timings or rerank:
         print_message(" · ".join(f"{name} {seconds:.2f} s" for name, seconds in found.seconds.items()))
-
-
-def _named_value(written: str) -> tuple[str, str]:
-    """Split a ``--where`` value into name and value. Raises UsageError."""
-    name, equals, value = written.partition("=")
-    if not name or not equals:
-        raise UsageError(f"--where must be NAME=VALUE, such as period=2023-07-01, not {written!r}.")
-    return name, value
 
 
 @app.command()

@@ -120,7 +120,7 @@ def sync(
     candor, reports, code = make_candor(home), [], 0
     for name in names or [each.name for each in candor.sources.table.list(collection)]:
         try:
-            request = IngestRequest(collection, source=name)
+            request = IngestRequest(collection=collection, source=name)
             reports.append(run_request(candor, request, progress=not as_json, details=details))
             code = max(code, exit_code(reports[-1]))
             if reports[-1].cancelled:

@@ -70,6 +70,7 @@ def ask(
     types: filters.Types = None,
     since: filters.Since = None,
     tags: filters.Tags = None,
+    where: filters.Where = None,
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, max=32, help="Generate N answers and vote.")
     ] = None,
@@ -134,7 +135,7 @@ def ask(
         "inputs": parse_inputs(inputs or []),
         "samples": samples,
         "strict": strict,
-        "filter": filters.make_filter(documents, folder, types, since, tags),
+        "filter": filters.make_filter(documents, folder, types, since, tags, where),
         **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
         "rag_results": read_passages(passages) if passages else (),
         "search": search,
@@ -184,6 +185,7 @@ def chat(
     types: filters.Types = None,
     since: filters.Since = None,
     tags: filters.Tags = None,
+    where: filters.Where = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print each answer as one line of JSON.")] = False,
     home: Home = None,
 ) -> None:
@@ -198,6 +200,6 @@ def chat(
     from api.cli.chat import Chat
 
     options: dict[str, Any] = {"mode": mode, "agent": agent, "model": model, "session": session}
-    options["filter"] = filters.make_filter(documents, folder, types, since, tags)
+    options["filter"] = filters.make_filter(documents, folder, types, since, tags, where)
     options |= {"sources": [each.strip() for each in sources.split(",")]} if sources else {}
     Chat(make_candor(home), selection(collection), options, home, as_json=as_json).run()

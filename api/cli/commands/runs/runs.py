@@ -112,12 +112,12 @@ def keep(
     Example: candor runs keep run_3f2a report.pdf
     """
     from api.auth.permissions import LOCAL_CALLER
-    from api.cli.ingest import exit_code, run_ingest
+    from api.cli.ingest import exit_code, run_request
     from api.services.documents.kept_files import keep_file
 
     candor = make_candor(home)
     spec = keep_file(candor.tools, candor.trace, candor.uploads, candor.keys, run, name, LOCAL_CALLER)
-    report = run_ingest(candor, [Path(path) for path in spec.paths], spec.collection, progress=not as_json)
+    report = run_request(candor, spec, progress=not as_json)
     if as_json:
         print_json(report)
     if code := exit_code(report):

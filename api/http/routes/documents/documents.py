@@ -18,7 +18,7 @@ from api.services.documents.search import search as search_pool
 from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord, DocumentState
 from multi_agent.values.request import LONGEST, DocumentFilter
-from vectorstore.models import Chunk, CollectionSpec, Hit, Scalar, SearchMode, UnreadableCollection
+from vectorstore.models import Chunk, CollectionSpec, Hit, SearchMode, UnreadableCollection
 
 router = make_router(prefix="/v1", tags=["documents"])
 
@@ -73,11 +73,6 @@ class CountRequest(FrozenModel):
         "count takes one word or phrase, or several in quotes.",
     )
     collection: CollectionsField
-    where: dict[str, Scalar] = Field(
-        default_factory=dict,
-        description="Metadata and facts that a document must have. All must match.",
-        examples=[{"issuer": "Apple Inc.", "period": "2023-07-01"}, {"kind": "quarterly report"}],
-    )
     filter: DocumentFilter | None = Field(default=None, description="Filter for documents. Null: all documents.")
 
 
@@ -220,7 +215,7 @@ def search(
     """
     name = candor.collections.resolve_for(caller, Right.READ, body.collection)
     reranker = require_reranker(candor.reranker) if body.rerank else None
-    found = search_pool(parts.pool, name, body.query, body.limit, body.where, body.filter, body.mode, reranker)
+    found = search_pool(parts.pool, name, body.query, body.limit, body.filter, body.mode, reranker)
     response = respond(found.hits, found.note)
     if reranker:
         response.headers["Server-Timing"] = f"rerank;dur={1000 * found.seconds['rerank']:.0f}"
@@ -239,4 +234,4 @@ def count(
     To count several, put each of them in quotes.
     """
     library = parts.pool.library(candor.collections.resolve_for(caller, Right.READ, body.collection))
-    return count_words(library, candor.documents, body.query, body.where, body.filter)
+    return count_words(library, candor.documents, body.query, body.filter)

@@ -25,10 +25,12 @@ from api.http.uploads import UploadLimits, receive_files
 from api.jobs.handlers import submit_ingest
 from api.jobs.models import Job
 from api.jobs.runner import Jobs
-from api.services.documents.ingest import IngestJobSpec, require_readable
+from api.services.documents.ingest import require_readable
 from api.services.documents.kept_files import keep_file
 from base.models import FrozenModel
-from ingest.ledger.rows import tag_names
+from ingest.fields import given_fields, tag_names
+from ingest.pipeline.plan import IngestOptions
+from ingest.pipeline.plan import IngestRequest as PipelineRequest
 from vectorstore.models import NAME
 
 router = make_router(prefix="/v1", tags=["documents"])
@@ -45,7 +47,14 @@ _UPLOAD = {
                 "schema": {
                     "type": "object",
                     "required": ["files"],
-                    "properties": {"files": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+                    "properties": {
+                        "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+                        "meta": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "description": "Metadata for all files, each as `project=Orion`.",
+                        },
+                    },
                 }
             }
         },
@@ -56,34 +65,12 @@ _UPLOAD = {
 _INGESTS = [{"paths": ["/srv/papers"]}, {"urls": ["https://example.org/a.html"]}, {"retry_failed": True}]
 
 
-class IngestRequest(FrozenModel):
+class IngestRequest(IngestOptions):
     """Files and folders on the service's machine to ingest, or failed files to retry."""
 
     paths: tuple[str, ...] = Field(
-        default=(), description="Absolute paths inside the folders of the setting service.ingest_roots."
-    )
-    urls: tuple[str, ...] = Field(
-        default=(), max_length=1000, description="Web addresses to fetch. Changed pages replace their documents."
-    )
-    retry_failed: bool = Field(
-        default=False,
-        description="Retry failed files even if they have not changed. Without paths: all failed and unfinished files "
-        "of the collection, and documents that the vector store has lost.",
-    )
-    sync: bool = Field(
-        default=False, description="Remove documents from the collection if their files no longer exist in the paths."
-    )
-    tags: tuple[str, ...] = Field(
-        default=(), max_length=100, description="Tags to add to all documents of the ingest, including unchanged ones."
-    )
-    exclude: tuple[str, ...] = Field(
-        default=(), max_length=100, description="What to leave out of folders, in the syntax of .gitignore."
-    )
-    include: tuple[str, ...] = Field(
-        default=(), max_length=100, description="What to read although a rule leaves it out, in the same syntax."
-    )
-    follow_links: bool = Field(
-        default=False, description="Follow links that lead out of their folder, to other folders of the setting."
+        default=(),
+        description="Absolute paths inside the folders of the setting service.ingest_roots. Links lead only to them.",
     )
 
 
@@ -125,11 +112,12 @@ async def upload(
         left_today=await asyncio.to_thread(candor.keys.uploads_left, caller),
     )
     with candor.uploads.incoming() as folder:
-        received = await receive_files(request, folder, limits)
+        received, meta = await receive_files(request, folder, limits)
+        given_fields(meta.items())
         size = sum(file.stat().st_size for file in received.values())
         await asyncio.to_thread(candor.keys.count_upload, caller, size)
         paths = await asyncio.to_thread(candor.uploads.accept, collection, received)
-    spec = IngestJobSpec(collection=collection, paths=tuple(map(str, paths)), tags=names)
+    spec = PipelineRequest(collection=collection, paths=tuple(paths), tags=names, meta=meta)
     return await _submit(parts.jobs, caller, spec, idempotency_key, response, candor.ingest.expect)
 
 
@@ -149,7 +137,7 @@ async def ingest(
         raise UsageError("Nothing to ingest. Give paths or URLs, or set retry_failed.")
     if body.sync and not body.paths:
         raise UsageError("`sync` needs `paths`.")
-    spec = IngestJobSpec(collection=collection, **body.model_dump())
+    spec = PipelineRequest(collection=collection, **body.model_dump())
     await asyncio.to_thread(require_readable, candor.settings, spec.paths)
     return await submit(candor, parts.jobs, caller, spec, idempotency_key, response)
 
@@ -166,7 +154,7 @@ async def ingest_again(
 
     An archive is ingested again with all its members.
     """
-    spec = IngestJobSpec(collection=document.collection, documents=(document.id,), retry_failed=True)
+    spec = PipelineRequest(collection=document.collection, documents=(document.id,), retry_failed=True)
     return await _submit(parts.jobs, caller, spec, idempotency_key, response)
 
 
@@ -205,20 +193,20 @@ def drop(parts: PartsDep, caller: CurrentCaller, collection: CollectionName) -> 
 
 
 async def submit(
-    candor: Candor, jobs: Jobs, caller: Caller, spec: IngestJobSpec, idempotency_key: str | None, response: Response
+    candor: Candor, jobs: Jobs, caller: Caller, spec: PipelineRequest, idempotency_key: str | None, response: Response
 ) -> Job:
     """Submit an ingest that can start. Raises errors now instead of in the job."""
-    await asyncio.to_thread(candor.ingest.check, spec.request, candor.ingest.boundary(spec.collection))
+    await asyncio.to_thread(candor.ingest.check, spec, candor.ingest.boundary(spec.collection))
     return await _submit(jobs, caller, spec, idempotency_key, response)
 
 
 async def _submit(
     jobs: Jobs,
     caller: Caller,
-    spec: IngestJobSpec,
+    spec: PipelineRequest,
     idempotency_key: str | None,
     response: Response,
-    expect: Callable[[IngestJobSpec], None] = lambda _: None,
+    expect: Callable[[PipelineRequest], None] = lambda _: None,
 ) -> Job:
     job = await submit_ingest(jobs, spec, caller, idempotency_key, expect)
     response.headers["Location"] = f"/v1/jobs/{job.id}"

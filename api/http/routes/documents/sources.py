@@ -13,10 +13,10 @@ from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.http.routes.documents.ingest import CollectionName, submit
 from api.jobs.models import Job
-from api.services.documents.ingest import IngestJobSpec
 from api.services.documents.sources import is_web_address
 from base.models import FrozenModel
 from ingest.ledger.sources import SourceRecord
+from ingest.pipeline.plan import IngestRequest
 from ingest.sources.web import WebOptions
 from vectorstore.errors import CollectionNotFound
 
@@ -85,7 +85,7 @@ async def sync(
 ) -> Job:
     """Read what is new or has changed in a source, and remove what it no longer has."""
     caller.require(Right.WRITE, collection)
-    spec = IngestJobSpec(collection=collection, source=name)
+    spec = IngestRequest(collection=collection, source=name)
     return await submit(candor, parts.jobs, caller, spec, idempotency_key, response)
 
 

@@ -1,9 +1,10 @@
 /* The option of the ask form that chooses the documents to read. */
 
 import {h} from "../../lib/dom.js";
-import {commaList, inWords} from "../filters.js";
+import {commaList, inWords, pairs} from "../filters.js";
 import {field} from "../forms.js";
 
+const asText = (value) => (typeof value === "object" ? Object.entries(value).map((pair) => pair.join("=")).join(", ") : value);
 const trimmed = (text) => text.trim();
 /** @type {[string, (text: string) => any, string, object, string][]} */
 const FIELDS = [
@@ -12,12 +13,13 @@ const FIELDS = [
   ["type", commaList, "Types", {placeholder: "pdf, docx"}, "Any of them, separated by commas."],
   ["since", trimmed, "Since", {type: "date"}, "The date or period that the document states, otherwise the day of the last file change."],
   ["tags", commaList, "Tags", {placeholder: "taxes, 2024"}, "All of them, separated by commas."],
+  ["where", pairs, "Metadata", {placeholder: "project=Orion"}, "All of them, separated by commas. A document shows its metadata."],
 ];
 const given = {}; // the last texts of the fields, kept between visits of the page
 
 /** Choose the documents that an earlier request had. */
 export function chooseFilter({filter}) {
-  for (const [name] of FIELDS) given[name] = [filter?.[name] ?? ""].flat().join(", ");
+  for (const [name] of FIELDS) given[name] = [filter?.[name] ?? ""].flat().map(asText).join(", ");
 }
 
 /** The folded fields with a summary of their values, and the part of a request that they set. See `options.js`. */
@@ -37,6 +39,6 @@ export function filterOption() {
 
 /** Return the filter from the texts, or null if all are empty. */
 function filterOf(texts) {
-  const filled = FIELDS.map(([name, read]) => [name, read(texts[name])]).filter(([, value]) => value.length);
+  const filled = FIELDS.map(([name, read]) => [name, read(texts[name])]).filter(([, value]) => (value.length ?? Object.keys(value).length));
   return filled.length ? Object.fromEntries(filled) : null;
 }

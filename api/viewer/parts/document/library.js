@@ -2,7 +2,7 @@
 
 import {badge, h, replace} from "../../lib/dom.js";
 import {documentAddress, formatTime, plural} from "../../lib/format.js";
-import {commaList} from "../filters.js";
+import {commaList, fieldsInWords} from "../filters.js";
 import {actionsHead, confirmButton} from "../forms.js";
 import {pagerBar} from "../pager.js";
 import {tagList} from "../tags.js";
@@ -58,7 +58,7 @@ export class Library {
   found() {
     const {words, by, sign} = this;
     const compare = (one, other) => (typeof one === "string" ? one.localeCompare(other) : one - other);
-    return this.documents.filter((each) => this.isIn(each, this.state) && (!words || [each.name, each.title, ...each.tags].join("\n").toLowerCase().includes(words)))
+    return this.documents.filter((each) => this.isIn(each, this.state) && (!words || [each.name, each.title, ...each.tags, ...Object.values(each.fields).flat()].join("\n").toLowerCase().includes(words)))
       .sort((one, other) => sign * compare(one[by], other[by]) || one.name.localeCompare(other.name));
   }
 
@@ -100,6 +100,7 @@ export class Library {
         document.reason && (document.state === "removed"
           ? h("span", {class: "note"}, document.reason)
           : h("span", {class: "reason"}, `While ${document.stage}: ${document.reason}`)),
+        Object.keys(document.fields).length > 0 && h("span", {class: "note"}, fieldsInWords(document.fields)),
         tagList(document, open ? (tags) => change.tag([document.id], tags) : null),
         document.warnings.map((warning) => h("span", {class: "note"}, warning))),
       h("td", {}, badge(document.state)),

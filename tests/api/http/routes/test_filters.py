@@ -64,7 +64,7 @@ def test_a_filter_of_wrong_form_is_refused(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "1e300", "9" * 30])
 def test_a_number_that_no_document_can_have_is_refused(http: httpx.Client, number: str) -> None:
-    body = f'{{"query": "loud", "collection": "papers", "where": {{"page": {number}}}}}'
+    body = f'{{"query": "loud", "collection": "papers", "filter": {{"where": {{"page": {number}}}}}}}'
     refused = http.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
     assert (refused.status_code, "page" in refused.text) == (422, True), refused.text
     assert http.post("/v1/search", json={**PAPERS, "query": "loud"}).status_code == 200
@@ -89,6 +89,29 @@ def test_files_are_tagged_while_they_are_uploaded(http: httpx.Client) -> None:
     until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] == "done")
     [document] = http.get("/v1/documents", params={"collection": "leaflets"}).json()
     assert document["tags"] == ["2024", "new"]
+
+
+def test_metadata_comes_with_an_upload_and_with_an_ingest(http: httpx.Client) -> None:
+    at = "/v1/collections/metadata/documents"
+    alto, columns = ("alto.md", b"The Alto 7 is quiet."), ("metadata.csv", b"file,year\nalto.md,2024\n")
+    for wrong in ("project", "date=soon"):
+        refused = http.post(at, files=[("files", alto)], data={"meta": wrong})
+        assert refused.status_code == 422, refused.text
+    job = http.post(at, files=[("files", alto), ("files", columns)], data={"meta": ["project=Orion", "room=é"]}).json()
+    until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] == "done")
+    named = {"collection": "metadata"}
+    document = http.get("/v1/documents/alto.md", params=named).json()
+    assert document["fields"] == {"project": "Orion", "room": "é", "year": 2024}
+    asked = {**named, "query": "quiet", "filter": {"where": {"project": "Orion"}}}
+    assert [hit["name"] for hit in http.post("/v1/search", json=asked).json()] == ["alto.md"]
+    refused = http.post("/v1/search", json=asked | {"filter": {"where": {"nope": 1}}})
+    assert (refused.status_code, "The fields are: " in refused.json()["detail"]) == (422, True)
+
+    job = http.post(at, files=[("files", ("metadata.csv", b"file,year\nalto.md,2025\n"))]).json()
+    until(lambda: http.get(f"/v1/jobs/{job['id']}").json()["status"] == "done")
+    assert http.get("/v1/documents/alto.md", params=named).json()["fields"]["year"] == 2025, "the document is known"
+    wrong = http.post("/v1/collections/metadata/ingest", json={"retry_failed": True, "meta": {"date": "soon"}})
+    assert wrong.status_code == 422
 
 
 def test_a_wrong_tag_is_refused(tagged: None, http: httpx.Client) -> None:

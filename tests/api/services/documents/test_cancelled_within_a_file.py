@@ -34,7 +34,7 @@ def ingest(candor: Candor, file: Path, until: Stage | None = None) -> IngestRepo
         if progress.stage is until:
             cancelled.set()
 
-    return candor.ingest.ingest(IngestRequest("papers", (file,)), watch, cancelled=cancelled.is_set)
+    return candor.ingest.ingest(IngestRequest(collection="papers", paths=(file,)), watch, cancelled=cancelled.is_set)
 
 
 @pytest.mark.parametrize("stage", [Stage.READING, Stage.CHUNKING, Stage.EMBEDDING])

@@ -81,7 +81,7 @@ def test_another_database_cannot_change_a_collection(
         ingest(second, other)
     assert "candor adopt papers" in raised.value.command
     with pytest.raises(ForeignCollection):
-        second.ingest.plan(IngestRequest("papers", (other,)))
+        second.ingest.plan(IngestRequest(collection="papers", paths=(other,)))
     with pytest.raises(ForeignCollection):
         second.collections.drop("papers")
     with pytest.raises(ForeignCollection):
@@ -131,7 +131,9 @@ def test_a_takeover_stops_an_ingest_of_the_former_owner(make: Callable[..., Cand
     ingest(first, folder)
     (folder / "tea.md").write_text("# Tea\n\nPour boiling water over the leaves.\n")
     with pytest.raises(ForeignCollection):
-        first.ingest.ingest(IngestRequest("papers", (folder,)), lambda _: second.collections.adopt("papers"))
+        first.ingest.ingest(
+            IngestRequest(collection="papers", paths=(folder,)), lambda _: second.collections.adopt("papers")
+        )
     assert first.ledger.find("papers", "tea.md").chunks == 0
 
 

@@ -63,7 +63,7 @@ def candor(make_candor: Callable[..., Candor], endpoint: ScriptedEndpoint) -> Ca
 
 
 def ingest(candor: Candor, folder: Path) -> IngestReport:
-    return candor.ingest.ingest(IngestRequest("reports", (folder,)))
+    return candor.ingest.ingest(IngestRequest(collection="reports", paths=(folder,)))
 
 
 def passages(candor: Candor) -> list[Chunk]:

@@ -17,7 +17,7 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
 from api.errors import SettingsError
 from api.services.documents.collection_pool import CollectionPool
-from api.services.documents.ingest import IngestJobSpec, run_ingest_job
+from api.services.documents.ingest import run_ingest_job
 from ingest.errors import IngestUnderWay, NothingToIngest
 from ingest.ledger.lock import ingest_lock
 from ingest.pipeline.plan import IngestRequest
@@ -104,7 +104,7 @@ def test_an_ingest_plans_once(candor: Candor, deep: Path) -> None:
 
 def test_an_ingest_job_plans_once(candor: Candor, deep: Path) -> None:
     pool = CollectionPool(candor.collections)
-    spec = IngestJobSpec(collection="papers", paths=(str(deep),))
+    spec = IngestRequest(collection="papers", paths=(str(deep),))
     try:
         with listed_folders() as listed, executed_statements(candor) as executed:
             assert run_ingest_job(candor.ingest, pool, spec, lambda _: None, lambda: False).indexed == 3
@@ -118,7 +118,7 @@ def test_a_check_stops_at_the_first_file(candor: Candor, deep: Path) -> None:
     (deep / "a.md").write_text("# First\n")
     (deep / "deep").rename(deep / "z")
     with listed_folders() as listed:
-        candor.ingest.check(IngestRequest("papers", (deep,)))
+        candor.ingest.check(IngestRequest(collection="papers", paths=(deep,)))
     assert [path for path in listed if Path(path).is_relative_to(deep)] == [str(deep)]
     assert candor.collections.list() == []
 
@@ -132,7 +132,7 @@ def test_a_retry_without_failures_creates_no_collection(candor: Candor) -> None:
 def test_nothing_is_planned_without_the_lock(candor: Candor, folder: Path) -> None:
     plans: list[object] = []
     with ingest_lock(candor.engine, "papers"), pytest.raises(IngestUnderWay):
-        candor.ingest.ingest(IngestRequest("papers", (folder,)), on_plan=plans.append)
+        candor.ingest.ingest(IngestRequest(collection="papers", paths=(folder,)), on_plan=plans.append)
     assert plans == []
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from api.bootstrap import Candor
 from api.services.documents.collection_pool import CollectionPool
-from api.services.documents.ingest import IngestJobSpec, run_ingest_job
+from api.services.documents.ingest import run_ingest_job
 from ingest.errors import IngestUnderWay, NothingToIngest
 from ingest.ledger.records import DocumentState
+from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.tally import IngestReport, Progress
 from support.models import write_model
 from support.waiting import until
@@ -48,7 +49,7 @@ def ingest(
 ) -> IngestReport:
     """Run an ingest job for the collection `papers`."""
     strings = tuple(map(str, paths))
-    spec = IngestJobSpec(collection="papers", paths=strings, documents=documents, retry_failed=retry_failed)
+    spec = IngestRequest(collection="papers", paths=strings, documents=documents, retry_failed=retry_failed)
     return run_ingest_job(candor.ingest, pool, spec, progress, cancelled)
 
 

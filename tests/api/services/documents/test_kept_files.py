@@ -68,7 +68,7 @@ def test_a_kept_file_is_a_document_with_its_address_and_its_original(http: httpx
     assert "url" not in kept["notes.txt"]["metadata"], "a tool wrote it"
     original = http.get(f"/v1/documents/{kept['heat/pumps.md']['id']}/original", params={"collection": "papers"})
     assert original.content == PUMPS
-    [hit] = http.post("/v1/search", json={"query": "cold", "where": {"url": URL}}).json()
+    [hit] = http.post("/v1/search", json={"query": "cold", "filter": {"where": {"url": URL}}}).json()
     assert hit["name"] == "heat/pumps.md"
     assert candor.tools.sandbox(RUN).read("heat/pumps.md") == PUMPS, "the run keeps it, too"
     assert keep(http)["unchanged"] == 1, "once more changes nothing"

@@ -71,7 +71,7 @@ def ingest(candor: Candor, *paths: Path, retry_failed: bool = False) -> IngestRe
 
 
 def notices(candor: Candor, *paths: Path) -> tuple[str, ...]:
-    plan = candor.ingest.plan(IngestRequest("papers", paths, retry_failed=not paths))
+    plan = candor.ingest.plan(IngestRequest(collection="papers", paths=paths, retry_failed=not paths))
     return plan.notices
 
 

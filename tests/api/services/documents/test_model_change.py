@@ -111,7 +111,7 @@ def test_all_documents_come_along_and_it_is_said_before(
 
 
 def test_a_dry_run_says_it_and_does_nothing(old: Candor, new: Candor, folder: Path) -> None:
-    plan = new.ingest.plan(IngestRequest("papers", (folder,)))
+    plan = new.ingest.plan(IngestRequest(collection="papers", paths=(folder,)))
     assert "embedded again" in plan.notices[0]
     assert len(plan.notices) == 1, "no file is read again because passages are cut otherwise"
     assert new.embedder.embedded == []

@@ -52,6 +52,19 @@ def test_a_line_has_facts_and_a_language_that_differs_from_the_question(library:
     ]  # fmt: skip
 
 
+def test_a_last_line_names_fields_that_people_gave_the_documents(library: CollectionLibrary) -> None:
+    entries = [
+        CatalogueEntry(
+            name=f"{number}.pdf", id=str(number), chunks=1, own=("project",),
+            metadata={"project": project, "authors": "Ann"},
+        )
+        for number, project in enumerate(("Vega", "Orion", "Orion"))
+    ]  # fmt: skip
+    for most in (5, 0):
+        last = list_documents(library, entries, QUESTION, most).splitlines()[-1]
+        assert last == "In SQL, the table of documents also has metadata['project'] (Orion, Vega)."
+
+
 @pytest.mark.parametrize(
     ("written", "name"),
     [
