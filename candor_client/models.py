@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field, constr
 
 
 class AgentMessage(BaseModel):
@@ -173,6 +173,8 @@ class DocumentFilter(BaseModel):
     """the earliest date of the document: the date or period that it states, else the day on which its file was changed"""
     tags: list[str] = []
     """tags, all of which the document has"""
+    where: dict[constr(pattern=r"\S"), str | int | float | bool | list[str]] = {}
+    """metadata and facts, all of which the document has; `2024-05` selects all days of the month"""
 
 
 class DraftWithdrawn(BaseModel):
@@ -1148,7 +1150,9 @@ class DocumentRecord(BaseModel):
     read_at: float = 0.0
     """when its content was read, seconds since 1970"""
     tags: list[str] = []
-    """set by people, sorted; another ingest keeps them"""
+    """set by people or stated in the file, sorted"""
+    fields: dict[str, str | int | float | bool | list[str]] = {}
+    """its own metadata: by --meta, metadata.csv or front matter"""
 
 
 class Fork(BaseModel):

@@ -35,6 +35,8 @@ class DocumentFilter(TypedDict):
     """the earliest date of the document: the date or period that it states, else the day on which its file was changed"""
     tags: NotRequired[list[str]]
     """tags, all of which the document has"""
+    where: NotRequired[dict[str, str | int | float | bool | list[str]]]
+    """metadata and facts, all of which the document has; `2024-05` selects all days of the month"""
 
 
 class Exchange(TypedDict):
@@ -120,8 +122,6 @@ SearchMode: TypeAlias = Literal["hybrid", "meaning", "words"]
 class SearchRequest(TypedDict):
     """A search query."""
 
-    where: NotRequired[dict[str, str | int | float | bool]]
-    """Metadata and facts that a document must have. All must match."""
     filter: NotRequired[DocumentFilter | None]
     """Filter for documents. Null: all documents."""
     limit: NotRequired[int]
