@@ -28,7 +28,16 @@ from multi_agent.prompts.show_passages import number_units
 from vectorstore.models import Chunk, ChunkKind
 
 _FOLDER = Path(__file__).parent
-_HALVES = ("tuning", "untouched", "joined", "joined untouched", "third", "third untouched", "clauses untouched", "answers")
+_HALVES = (
+    "tuning",
+    "untouched",
+    "joined",
+    "joined untouched",
+    "third",
+    "third untouched",
+    "clauses untouched",
+    "answers",
+)
 _NOT_CITED = "not cited"
 _LONG = 10_000  # characters between the places of two quotes
 
