@@ -7,6 +7,7 @@ The pairs of a claim and its quote are in ``support_pairs.jsonl`` (made by ``ben
 Pairs by hand that the rules were written with are marked and belong to the first half. ``support_two_quotes.tsv`` holds
 claims that join two sentences of different pages, in two halves of their own, and ``support_third.tsv`` claims of five
 subjects in four languages that were written before their authors looked at the rules, in two halves by their quotes.
+``support_clauses.tsv`` holds claims over appositions, relative clauses, participles and pronouns, all only counted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,16 @@ from multi_agent.prompts.show_passages import number_units
 from vectorstore.models import Chunk, ChunkKind
 
 _FOLDER = Path(__file__).parent
-_HALVES = ("tuning", "untouched", "joined", "joined untouched", "third", "third untouched", "answers")
+_HALVES = (
+    "tuning",
+    "untouched",
+    "joined",
+    "joined untouched",
+    "third",
+    "third untouched",
+    "clauses untouched",
+    "answers",
+)
 _NOT_CITED = "not cited"
 _LONG = 10_000  # characters between the places of two quotes
 
@@ -74,6 +84,11 @@ def third() -> Iterator[Pair]:
     """Yield the claims whose authors had not seen the rules."""
     for pair in _tabular("support_third.tsv"):
         yield pair._replace(tuned=hashlib.sha256(" @ ".join(pair.quotes).encode()).digest()[0] % 2 == 1)
+
+
+def clauses() -> Iterator[Pair]:
+    """Yield claims over clauses, none of which the rules were tuned with."""
+    return (pair._replace(tuned=False) for pair in _tabular("support_clauses.tsv"))
 
 
 def answers() -> Iterator[Pair]:
@@ -124,7 +139,7 @@ def main() -> None:
     given = options.parse_args()
     for half in given.half or _HALVES:
         chosen = [pair for pair in pairs() if pair.untouched == (half == "untouched")]
-        for name, source in (("joined", joined), ("third", third), ("answers", answers)):
+        for name, source in (("joined", joined), ("third", third), ("clauses", clauses), ("answers", answers)):
             if half.startswith(name):
                 chosen = [pair for pair in source() if pair.tuned == (half == name)]
         _report(half, chosen, show=given.show)

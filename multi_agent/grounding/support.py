@@ -31,7 +31,6 @@ from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
 _COMMON = 3  # passages; a word in this many passages proves little about one claim
-_MIN_COMPARISON = 4  # minimum letters of a word in a comparison, such as "more" or "less"
 _MIN_COPIED = 6  # minimum words of a claim to search for as a copy of the text
 _MOST_COPIED = 4  # maximum sentences of a copy
 _NEAR = 2  # sentences to search before and after each cited one
@@ -153,9 +152,9 @@ class SupportRules:
             return Judged(statement, True, "Its quotes state each of its clauses.", shown=shown)
         if missing:
             return Judged(statement, None, f"Not in its evidence: {', '.join(missing)}.", missing=telling)
-        if doubt := self._doubt(statement, found):
-            return Judged(statement, None, doubt)
-        if found.sentences > 1 and _joins(statement):
+        if doubts := found.doubts if found.says_more else ("It says nothing beyond the question",):
+            return Judged(statement, None, f"{doubts[0]}.")
+        if found.sentences > 1 and not statement.computations:
             return Judged(statement, None, "No quote states one of its clauses.")
         shown = WORD_FOR_WORD if verbatim else _follows(statement, found)
         return Judged(statement, True, "Its evidence contains what it says.", shown=shown)
@@ -169,24 +168,6 @@ class SupportRules:
         missing = tuple(term.text for term in terms)
         reason = f"Not in its evidence: {', '.join(missing)}." if missing else "The rules cannot read it."
         return Judged(statement, None, reason, missing=missing)
-
-    def _doubt(self, statement: Statement, found: Comparison) -> str:
-        if not found.says_more:
-            return "It says nothing beyond the question."
-        evidence = self._evidence_index(statement)
-        said = [term for term in find_terms(statement.text) if term in evidence and term not in self._asked]
-        words = find_terms(statement.text, _MIN_COMPARISON)
-        if self._compares(statement, said) and any(term not in evidence for term in words):
-            return "It compares figures."
-        return f"{found.doubts[0]}." if found.doubts else ""
-
-    def _compares(self, statement: Statement, found: Sequence[Term]) -> bool:
-        """Return whether a statement combines figures of several sentences or rows. A row has those of its head."""
-        figures = {term.text: term for term in found if term.kind == "figure"}
-        heads = [(self._header(item), item.quote.splitlines()) for item in statement.evidence]
-        lines = [TermIndex(f"{head}\n{line}") for head, quoted in heads for line in quoted]
-        together = any(all(each in line for each in figures.values()) for line in lines)
-        return len(figures) > 1 and len(lines) > 1 and not together
 
     def _follows_by_clauses(self, statement: Statement) -> bool:
         """Return whether the quotes of one document state each clause of the statement."""
@@ -361,7 +342,7 @@ def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
 
 def _joins(statement: Statement) -> bool:
     """Return whether a statement joins quotes."""
-    return len(statement.evidence) > 1 and not statement.computations
+    return bool(statement.evidence) and not statement.computations
 
 
 def _follows(statement: Statement, found: Comparison) -> str:

@@ -68,12 +68,14 @@ def follows_by_clauses(claim: str, documents: Sequence[tuple[Sequence[str], str]
 
 def _states(clause: Sequence[Token], quote: Sequence[Token], context: Sequence[Token], lexicon: Lexicon) -> bool:
     """Return whether the quote states the clause. The heading may name what the quote is about, but no other name."""
-    found = (compare(clause, each, context, lambda _: False, lexicon) for each in readings(quote, lexicon))
-    if all(each.conflicts or each.doubts or each.missing for each in found):
+    in_clause = Matcher(lexicon, clause).in_context
+    read_so = readings(quote, lexicon, in_clause)
+    found = (compare(clause, each, context, lambda _: False, lexicon) for each in read_so)
+    if all(each.conflicts or each.doubts or each.missing or each.sentences > 1 for each in found):
         return False
     if all(map(Matcher(lexicon, quote).in_context, clause)):
         return True
-    known, in_clause = Matcher(lexicon, [*clause, *context]).in_context, Matcher(lexicon, clause).in_context
+    known = Matcher(lexicon, [*clause, *context]).in_context
     before = takewhile(lambda token: token.kind != "word" or not in_clause(token), quote)
     other = list(takewhile(_is_named, dropwhile(lambda token: not _is_named(token) or token.marker, before)))
     return not other or any(map(known, other))

@@ -6,10 +6,11 @@ contradicted if one sentence has an incompatible token or operator in the same p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, groupby, pairwise
 from typing import NamedTuple
 
+from multi_agent.grounding.meaning.clauses import predicates
 from multi_agent.grounding.meaning.lexicon import Lexicon
 from multi_agent.grounding.meaning.matching import Matcher, is_rounded, same_country
 from multi_agent.grounding.meaning.operators import Doubt, governed_differently
@@ -59,7 +60,7 @@ class _Comparing:
         lexicon: Lexicon,
     ) -> None:  # fmt: skip
         self._claim, self._matcher, self._is_known, self._lexicon = claim, matcher, is_known, lexicon
-        self._quotes = _joined_names(quotes)
+        self._read, self._quotes = quotes, _joined_names(quotes)
         self._pairs = self._align()
         agents = {(pair.claim.marker in lexicon.agents) - (pair.quote.marker in lexicon.agents) for pair in self._pairs}
         self._voice_changed = len(agents - {0}) == 1
@@ -79,6 +80,9 @@ class _Comparing:
             for pair in self._pairs
             if not (pair.quote.in_row and self._matcher.in_context(pair.claim))
         }
+        said = {token.text for token in self._quotes if token.sentence in sentences} - {t.text for t in self._claim}
+        if said & self._lexicon.pairing:  # "5 and 7, respectively"
+            replaced, differences = [], [Doubt("the quote pairs two lists", conflict=False)]
         decides = len(own or sentences) == 1 and (replaced or not missing)
         decided = [each.reason for each in differences if each.conflict and decides]
         doubts = [each.reason for each in differences if each.reason not in decided]
@@ -92,10 +96,9 @@ class _Comparing:
             if one.quote.sentence == other.quote.sentence and not one.quote.in_row:
                 yield from self._exchanged(one, other)
                 yield from self._misbound(*sorted((one, other), key=lambda pair: pair.place))
-        for one, other in pairwise(self._pairs):
-            if one.at + 1 == other.at and not one.quote.in_row:
-                yield from self._displaced(one, other)
-        yield from self._scattered()
+        yield from self._outranked()
+        yield from self._misattributed()
+        yield from self._rows()
         yield from self._columns()
 
     # Alignment
@@ -183,14 +186,13 @@ class _Comparing:
         kinds = {one.claim.kind, other.claim.kind}
         opposed = self._matcher.opposed(one.claim, other.claim)
         compound = kinds == {"word"} and abs(one.place - other.place) == 1  # "directed the film" for "film director"
-        swapped = kinds == {"word"} and not compound and self._is_swap(one, other)
+        kept = {one.claim.marker, other.claim.marker} == {one.quote.marker, other.quote.marker}
+        swapped = kinds == {"word"} and kept and not compound and self._is_swap(one, other)
         alike = self._matcher.rivals(one.claim, other.claim) or swapped
-        repeated = kinds == {"date"} and any(map(self._is_repeated, (one, other)))  # "May (April to May)"
-        conflict = (opposed or (len(kinds) == 1 and alike)) and not repeated
+        # "the governor, Sol" says that "Sol is the governor"
+        titled = other.claim.linked and not (one.claim.linked or one.quote.linked)
+        conflict = opposed or (len(kinds) == 1 and alike and not titled)
         yield Doubt(f"“{one.claim.text}” and “{other.claim.text}” have exchanged their places", conflict)
-
-    def _is_repeated(self, pair: Aligned) -> bool:
-        return sum(each.claim.dates == pair.claim.dates for each in self._pairs) > 1
 
     def _is_rearranged(self, one: Aligned, other: Aligned) -> bool:
         """Return whether the order of two tokens does not matter: the phrase of one was moved, or the voice changed."""
@@ -227,7 +229,8 @@ class _Comparing:
         """Return whether the pair is a verb in the passive on one side only: "delivered", "was delivered"."""
         is_participle = pair.claim.text.endswith("ed") or pair.claim.text in self._lexicon.forms
         is_active = pair.quote.text.endswith("ing") and not pair.claim.text.endswith("ing")  # "is qualifying"
-        return is_participle and (is_active or pair.claim.predicate != pair.quote.predicate)
+        passive = pair.quote.predicate and not is_active
+        return is_participle and pair.claim.predicate != passive
 
     def _is_reduced(self, one: Aligned, other: Aligned) -> bool:
         """Return whether the quote's verb is a participle without "was", and has no object: "a film made by Ann"."""
@@ -258,13 +261,36 @@ class _Comparing:
                 kinds = {first.claim.kind, later.claim.kind}
                 conflict |= kinds == {"date", "figure"} or self._matcher.opposed(later.quote, crossed)
             yield Doubt(f"“{first.claim.text}” and “{later.claim.text}” belong to different clauses", conflict)
-        elif later.quote.kind in _TIMES and later.quote.leads and self._leads_rival(first, later):
-            yield Doubt(f"“{later.claim.text}” stands before something else", conflict=False)
-        elif first.quote.is_name and any(
-            each.is_name and each is not first.quote and not self._uses(each)
-            for each in self._in_segment(first.quote)[: self._in_segment(first.quote).index(first.quote)]
-        ):
-            yield Doubt(f"“{first.claim.text}” may not be what “{later.claim.text}” is about", conflict=False)
+
+    def _misattributed(self) -> Iterator[Doubt]:
+        """Yield a doubt if a segment of the quote says of something else what the claim says of its subject."""
+        stated = {id(pair.claim): self._read[pair.place] for pair in self._pairs}
+        segments = list(predicates(self._read, self._lexicon))
+        for said, (about, _) in predicates(self._claim, self._lexicon):
+            lead = next((token for token in said if token.linked or not (token.marker or token.dates)), said[0])
+            told = [stated[id(token)] for token in about if id(token) in stated]
+            unclear = id(lead) not in stated or not told or (lead.marker and not lead.linked)
+            if unclear or told[-1].in_row or about[-1].kind == "figure":
+                continue
+            predicate = stated[id(lead)]
+            holding = [each for each in segments if any(token is predicate for token in each[0])]
+            for segment, subjects in holding:
+                whole = all(self._names([token], segment) for token in about)
+                if not (whole or any(self._are_alike(about, each) for each in subjects)):
+                    yield Doubt(f"“{predicate.written}” may not be about “{about[-1].written}”", conflict=False)
+
+    def _names(self, about: Sequence[Token], tokens: Sequence[Token]) -> bool:
+        return any(self._matcher.same(token, each) for token in about for each in tokens)
+
+    def _are_alike(self, about: Sequence[Token], subject: Sequence[Token]) -> bool:
+        """Return whether the subjects share their head: "exchange" of "Warsaw stock exchange", or all of one name."""
+        if not all(token.is_name for token in (*about, *subject)):
+            return self._names(about, [token for token in subject if not token.marker][-1:] or subject)
+        return any(
+            all(self._names([token], other) for token in one)
+            for one, other in ((about, subject), (subject, about))
+            if one
+        )
 
     def _is_nearest(self, first: Aligned, later: Aligned) -> bool:
         """Return whether the claim has no rival of one token that is as near to the other one."""
@@ -275,25 +301,12 @@ class _Comparing:
             for at in range(len(self._claim))
         )
 
-    def _leads_rival(self, first: Aligned, later: Aligned) -> bool:
-        """Return whether something of the first one's kind follows the later one: "in A, and since 2000, in B"."""
-        after = next(iter(self._quotes[later.place + 1 : later.place + 2]), first.quote)
-        return (
-            after.sentence == later.quote.sentence
-            and self._matcher.rivals(first.quote, after)
-            and not self._uses(after)
-        )
-
-    def _displaced(self, one: Aligned, other: Aligned) -> Iterator[Doubt]:
-        """Yield a doubt if the quote has another figure beside the word: "7 cars" for "5 cars"."""
-        figure, word, side = (one, other, -1) if one.claim.values else (other, one, 1)
-        beside = word.place + side
-        if word.claim.values or not figure.claim.values or not 0 <= beside < len(self._quotes):
-            return
-        instead = self._quotes[beside]
-        direct = not (instead.predicate or instead.marker) and instead.segment == word.quote.segment
-        if figure.place != beside and direct and self._matcher.rivals(figure.quote, instead):
-            yield Doubt(f"“{instead.text}” stands beside “{word.claim.text}”", conflict=False)
+    def _outranked(self) -> Iterator[Doubt]:
+        """Yield a doubt if the claim leaves out a rank before a word: "the largest" for "the third largest"."""
+        for pair in self._pairs:
+            before = self._quotes[pair.place - 1] if pair.place and not pair.quote.leads else pair.quote
+            if before.unit == "ordinal" and before.values != {1} and not self._uses(before):
+                yield Doubt(f"“{before.text}” stands before “{pair.claim.text}”", conflict=False)
 
     def _rival(self, pair: Aligned, segment: int) -> Token | None:
         """Return a token of the segment that could stand in the place of the pair's."""
@@ -306,30 +319,15 @@ class _Comparing:
     def _uses(self, token: Token) -> bool:
         return any(pair.quote is token for pair in self._pairs)
 
-    def _scattered(self) -> Iterator[Doubt]:
-        """Yield a doubt if a clause of the claim combines sentences without a common word."""
-        clauses: dict[int, dict[int, list[Token]]] = {}
-        for pair in self._pairs:
-            if not pair.quote.in_row or (pair.claim.kind == "figure" and not self._matcher.in_context(pair.claim)):
-                clauses.setdefault(pair.claim.segment, {}).setdefault(pair.quote.sentence, []).append(pair.claim)
-        for parts in clauses.values():
-            figures = sum(any(token.kind == "figure" for token in tokens) for tokens in parts.values())
-            if len(parts) > 1 and (figures > 1 or not all(self._is_linked(each, parts) for each in parts)):
-                yield Doubt("its words come from sentences that nothing links", conflict=False)
-        sentences = {sentence for parts in clauses.values() for sentence in parts}
-        for sentence in sentences if len(sentences) > 1 else ():
-            lead = next(each for each in self._quotes if each.sentence == sentence)
-            if not lead.in_row and not any(self._matcher.same(token, lead) for token in self._claim):
-                yield Doubt(f"one of its sentences is about “{lead.written}”", conflict=False)
-
-    def _is_linked(self, sentence: int, parts: Mapping[int, Sequence[Token]]) -> bool:
-        """Return whether a word of the claim stands both in the sentence and in another one of its clause."""
-        stating = [
-            {each.sentence for each in self._quotes if self._matcher.same(token, each)}
-            for token in self._claim
-            if token.kind in ("word", "name")
-        ]
-        return any(sentence in found and found & (parts.keys() - {sentence}) for found in stating)
+    def _rows(self) -> Iterator[Doubt]:
+        """Yield a doubt if no row of a table has a value of the claim together with the name that it stands beside."""
+        cells = [pair for pair in self._pairs if pair.quote.in_row and not self._matcher.in_context(pair.claim)]
+        labels = [pair for pair in cells if pair.claim.kind not in _TIMES]
+        for pair in (each for each in cells if labels and each not in labels):
+            label = next((each for each in reversed(labels) if each.at < pair.at), labels[0])
+            rows = {token.sentence for token in self._quotes if self._matcher.same(label.claim, token)}
+            if not any(self._matcher.same(pair.claim, token) for token in self._quotes if token.sentence in rows):
+                yield Doubt(f"“{pair.claim.text}” and “{label.claim.text}” stand in different rows", conflict=False)
 
     def _columns(self) -> Iterator[Doubt]:
         """Yield a doubt if a table value is not in the column that its clause names, or else the claim."""
@@ -387,7 +385,7 @@ def _joined_names(tokens: Sequence[Token]) -> list[Token]:
             and joined[-1].sentence == sentence
             and not (group[0].in_row or (group[0].dates and group[0].governs))
         )
-        if follows and (open_names or alike):
+        if follows and (alike or (open_names and group[0].is_name and not group[0].linked)):
             segment = joined[-1].segment
             group = [each._replace(segment=segment, leads=False) for each in group]
         open_names = group if all(each.is_name for each in group) else []

@@ -36,6 +36,8 @@ class Lexicon:
         self.conjunctions = frozenset(data["conjunctions"].split())
         self.articles, self.pronouns = frozenset(data["articles"].split()), frozenset(data["pronouns"].split())
         self.joining = frozenset(data["joining"].split())
+        self.subordinating = frozenset(data["subordinating"].split())
+        self.pairing = frozenset(data["pairing"].split())
         self.relative = frozenset(data["relative"].split())
         self.places = frozenset(data["places"].split())
         self.roles = frozenset(data["markers"]["role"].split())

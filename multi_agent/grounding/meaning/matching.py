@@ -148,10 +148,9 @@ def _same_kind(one: Token, other: Token) -> bool:
 
 
 def _same_digits(one: Token, other: Token) -> bool:
-    """Return whether the figures differ only by sign, scale or unit."""
-    return any(
-        mine and yours and abs(mine / yours) in _SCALES for mine in one.values for yours in other.values
-    )  # fmt: skip
+    """Return whether the figures differ only by sign, scale or unit. "6" may have the unit of "six months"."""
+    pairs = [(mine, yours) for mine in one.values for yours in other.values if mine and yours]
+    return any(abs(mine / yours) in _SCALES and (mine != yours or bool(other.unit)) for mine, yours in pairs)
 
 
 def _equal(one: Token, other: Token) -> bool:

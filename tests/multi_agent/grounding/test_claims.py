@@ -20,7 +20,7 @@ from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
 from multi_agent.prompts.show_passages import number_units
 from multi_agent.values.answer import Status
-from multi_agent.values.context import Claim
+from multi_agent.values.context import Claim, Computation
 from multi_agent.values.request import Request as Asked
 from support.chunks import make_chunk
 from support.kits import library_of
@@ -170,6 +170,12 @@ def test_an_exchange_or_another_figure_is_contradicted(claim: str, quote: str) -
             "The population doubled from 5,000 in 1900 to 10,000 in 1950.",
             "The population was 5,000 in 1900 and doubled to 10,000 in 1950.",
         ),
+        (
+            "Cash was 3.2 billion as of June 30, 2022.",
+            "As of June 30, 2023 and 2022, cash was 4.1 and 3.2 billion, respectively.",
+        ),
+        ("Six months of training improve memory.", "Training improved memory in 6 of 12 groups."),
+        ("The gene is found in skin tumors.", "The gene is found in tumor cells and needed for growth of skin."),
     ],
 )
 def test_a_right_claim_in_other_words_or_digits_is_never_contradicted(claim: str, quote: str) -> None:
@@ -292,6 +298,68 @@ def test_a_claim_whose_clauses_each_stand_in_a_quote_is_supported(claim: str) ->
 )
 def test_a_claim_that_gives_a_clause_another_subject_is_not_supported(claim: str) -> None:
     assert not judge("Who made it?", claim, GAP, ANN, BOB).supported
+
+
+LETTER = "Ann Berg, the head of the museum, wrote to Cleo Voss, the mayor of Lund, who had kept the loan."
+SOLD = "The company, which bought Nuance in 2022, sold its maps to Grab, a Malay firm that runs taxis, in 2023."
+COACH = "The record was held by Paul Nurmi, who beat Ville Ritola in 1924 and is now a coach in Turku."
+LAKE = "Lake Constance is the third-largest lake in Europe and the only lake in Austria that borders Germany."
+CAMPUS = "The campus in Lawrence, a town in Kansas, is on Mount Oread, the highest elevation in Lawrence."
+TRAINED = "Andrew Murray was trained by Emil Steward, and was the president of the Guyana Boxing Board."
+EXCHANGE = "Warsaw's first stock exchange was opened in 1817. It was re-established in 1991."
+ROAD = "Fresno is served by State Route 99, the main freeway of the valley."
+BUTTON = "Press (see Chart 2, Annex) is a manual by Carl Orff, printed in 1936 in Bonn."
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("Cleo Voss is the mayor of Lund.", LETTER),
+        ("Ann Berg wrote to Cleo Voss.", LETTER),
+        ("Grab is a Malay firm.", SOLD),
+        ("The company sold its maps to Grab in 2023.", SOLD),
+        ("Paul Nurmi beat Ville Ritola in 1924.", COACH),
+        ("Paul Nurmi is now a coach in Turku.", COACH),
+        ("The campus in Lawrence is on Mount Oread.", CAMPUS),
+        ("The stock exchange was re-established in 1991.", EXCHANGE),
+        ("State Route 99 is the main freeway of the valley.", ROAD),
+    ],
+)
+def test_a_part_of_a_sentence_is_supported_about_its_own_subject(claim: str, quote: str) -> None:
+    judged = judge("What is said?", claim, quote)
+    assert judged.supported, judged.reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("Ann Berg kept the loan.", LETTER),
+        ("Ann Berg is the mayor of Lund.", LETTER),
+        ("The company runs taxis.", SOLD),
+        ("Ville Ritola is now a coach in Turku.", COACH),
+        ("Lake Constance is the only lake in Europe.", LAKE),
+        ("Lake Constance is the largest lake in Europe.", LAKE),
+        ("Mount Oread is the highest elevation in Kansas.", CAMPUS),
+        ("Emil Steward was the president of the Guyana Boxing Board.", TRAINED),
+        ("Warsaw was re-established in 1991.", EXCHANGE),
+        ("Carl Orff was printed in 1936 in Bonn.", BUTTON),
+        ("Mora saw it as a gift to the rich.", "Mora saw it as a duty to all rather than a gift to the rich."),
+        ("Members pay 10 euros.", "Members pay 5 euros and guests pay 10 euros."),
+        ("As of June 30, 2023, cash was 3.2.", "As of June 30, 2023 and 2022, cash was 4.1 and 3.2, respectively."),
+    ],
+)
+def test_a_part_of_a_sentence_is_not_supported_about_something_else(claim: str, quote: str) -> None:
+    assert not judge("What is said?", claim, quote).supported
+
+
+def test_values_of_different_rows_are_not_joined() -> None:
+    rows = (("Austria", 812, 2023), ("Belgium", 318, 2024))
+    computed = Computation(
+        number=1, purpose="count", sql="SELECT", columns=("country", "sold", "year"), rows=rows, evidence=()
+    )  # fmt: skip
+    rules = SupportRules("How many were sold?", (), ())
+    claims = ("Austria: 812, Belgium: 318", "318 were sold in Austria.", "Austria had 812 in 2024.")
+    assert [rules.judge(Statement(each, (), (computed,))).supported for each in claims] == [True, None, None]
 
 
 def test_a_pronoun_is_about_a_name_of_its_own_page_only() -> None:
