@@ -85,7 +85,7 @@ def test_a_document_shows_its_metadata_and_a_question_is_limited_by_it(open_page
     row.get_by_role("link", name="pump.md").click()
     page.get_by_text("Facts and file").click()
     expect(page.locator(".fields")).to_contain_text("K 1")
-    page.goto(f"{site.url}#/search")
+    page.goto(f"{site.url}#/search/pumps/pump")
     set_filter(page, Metadata="project=orion, room=K 1")
     expect(page.locator(".filters summary")).to_have_text("Only documents with project=orion, room=K 1")
     page.get_by_label("Search the passages").fill("pump")
