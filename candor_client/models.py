@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, Field, constr
+from pydantic import AwareDatetime, BaseModel, Field
 
 
 class AgentMessage(BaseModel):
@@ -173,7 +173,7 @@ class DocumentFilter(BaseModel):
     """the earliest date of the document: the date or period that it states, else the day on which its file was changed"""
     tags: list[str] = []
     """tags, all of which the document has"""
-    where: dict[constr(pattern=r"\S"), str | int | float | bool | list[str]] = {}
+    where: dict[str, str | int | float | bool | list[str]] = Field({}, max_length=100)
     """metadata and facts, all of which the document has; `2024-05` selects all days of the month"""
 
 

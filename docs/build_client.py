@@ -34,7 +34,7 @@ OPTIONS = {
 ARGUMENTS = ("Column",)
 _LEFT_OUT = {
     "examples", "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maximum", "minItems", "minLength",
-    "minimum", "pattern", "title",
+    "minimum", "pattern", "patternProperties", "title",
 }  # fmt: skip
 """Keywords about limits, which the service checks, and titles."""
 _GENERATOR = (
@@ -101,6 +101,8 @@ def _plain(schema: Any, *, inside: bool) -> Any:
         return [_plain(each, inside=True) for each in schema]
     if not isinstance(schema, dict):
         return schema
+    if patterns := inside and schema.get("patternProperties"):
+        schema = {**schema, "additionalProperties": next(iter(patterns.values()))}
     return {
         key: _plain(value, inside=not (inside and key in ("properties", "mapping")))
         for key, value in schema.items()
