@@ -26,7 +26,7 @@ from multi_agent.prompts.show_dates import show_date
 from multi_agent.prompts.show_outside import show_words
 from multi_agent.prompts.show_passages import show_location, show_proof
 from multi_agent.records.numbers_and_dates import find_amounts
-from multi_agent.values.context import Evidence
+from multi_agent.values.context import Computation, Evidence
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _QUESTION_MARKS = ("?", "？", "؟", ";")
@@ -146,7 +146,9 @@ class SupportRules:
         if (found.conflicts or telling) and any(item.picture for item in statement.evidence):
             return self._unread(statement, verbatim=verbatim)  # a picture's unit may stand at its axis
         if found.conflicts:
-            return Judged(statement, False, f"{found.conflicts[0]}.", contradicted=True, missing=telling)
+            contradicted = not any(map(_is_none, statement.computations))  # none "could not be read": all could
+            verdict = False if contradicted else None
+            return Judged(statement, verdict, f"{found.conflicts[0]}.", contradicted=contradicted, missing=telling)
         if found.says_more and self._follows_by_clauses(statement):
             shown = f"Follows from {count(len(statement.evidence), 'quote')}"
             return Judged(statement, True, "Its quotes state each of its clauses.", shown=shown)
@@ -183,6 +185,8 @@ class SupportRules:
     def _comparison(self, statement: Statement) -> Comparison | None:
         quotes = [item.quote for item in statement.evidence]
         rows = [f"| {' | '.join(map(_cell, row))} |" for each in statement.computations for row in each.rows]
+        if "0" not in words_of(statement.text):
+            rows += [f"none of {each.purpose.rstrip(' ?.')}" for each in statement.computations if _is_none(each)]
         around = [self._around(item) for item in statement.evidence]
         around += [f"{each.purpose}\n{each.source}\n{' '.join(each.columns)}" for each in statement.computations]
         return check(
@@ -377,6 +381,11 @@ def _add_up(missing: Sequence[Term], statement: Statement) -> list[str]:
 def _exact_terms(text: str) -> list[Term]:
     """Return the figures and names of a text."""
     return [term for term in find_terms(text) if term.kind != "word"]
+
+
+def _is_none(computation: Computation) -> bool:
+    """Return whether the result proves that there is none: it has no row, or only 0."""
+    return bool(computation.source) and all(value in (0, None) for row in computation.rows for value in row)
 
 
 def _cell(value: Scalar | None) -> str:

@@ -362,6 +362,26 @@ def test_values_of_different_rows_are_not_joined() -> None:
     assert [rules.judge(Statement(each, (), (computed,))).supported for each in claims] == [True, None, None]
 
 
+@pytest.mark.parametrize(
+    ("claim", "supported"),
+    [
+        ("No, none of the 20,000 documents is in German.", True),
+        ("There are no documents in German.", True),
+        ("0 documents", True),
+        ("There are 20,000 documents in German.", None),
+        ("Yes, all documents are in German.", None),
+        ("No document is in English.", None),
+    ],
+)
+def test_a_result_of_zero_denies(claim: str, supported: bool | None) -> None:
+    question = "Are there documents in German?"
+    computed = Computation(
+        number=1, purpose=question, sql="SELECT", columns=("german",), rows=((0,),), evidence=(),
+        source="the catalogue of 20,000 documents",
+    )  # fmt: skip
+    assert SupportRules(question, (), ()).judge(Statement(claim, (), (computed,))).supported is supported
+
+
 def test_a_pronoun_is_about_a_name_of_its_own_page_only() -> None:
     claim = "Anna was born in Paris and died in Rome."
     assert not judge("What became of her?", claim, "Anna was born in Paris.", "She died in Rome.").supported
