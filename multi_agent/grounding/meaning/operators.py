@@ -34,7 +34,8 @@ def governed_differently(
     yield from _negations(pairs, claim, quotes)
     said = frozenset(operator for token in claim for operator in token.governs)
     for mine, quoted in pairs:
-        around = {each for _, token in pairs if token.sentence == quoted.sentence for each in token.governs}
+        beside = {each for token in quotes if token.sentence == quoted.sentence for each in token.governs} - {"only"}
+        around = beside | {each for _, token in pairs if token.sentence == quoted.sentence for each in token.governs}
         yield from _exclusions(mine, quoted)
         yield from _only_on_one_side(mine, quoted, around, said)
 

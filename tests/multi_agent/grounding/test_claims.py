@@ -308,6 +308,9 @@ CAMPUS = "The campus in Lawrence, a town in Kansas, is on Mount Oread, the highe
 TRAINED = "Andrew Murray was trained by Emil Steward, and was the president of the Guyana Boxing Board."
 EXCHANGE = "Warsaw's first stock exchange was opened in 1817. It was re-established in 1991."
 ROAD = "Fresno is served by State Route 99, the main freeway of the valley."
+OUTLOOK = (
+    "For 2024 the Board expects revenue of €236 million (previously: €230 million) and deliveries of 35,500 pumps."
+)
 BUTTON = "Press (see Chart 2, Annex) is a manual by Carl Orff, printed in 1936 in Bonn."
 
 
@@ -323,6 +326,7 @@ BUTTON = "Press (see Chart 2, Annex) is a manual by Carl Orff, printed in 1936 i
         ("The campus in Lawrence is on Mount Oread.", CAMPUS),
         ("The stock exchange was re-established in 1991.", EXCHANGE),
         ("State Route 99 is the main freeway of the valley.", ROAD),
+        ("For 2024 the Board expects deliveries of 35,500 pumps.", OUTLOOK),
     ],
 )
 def test_a_part_of_a_sentence_is_supported_about_its_own_subject(claim: str, quote: str) -> None:
