@@ -150,7 +150,7 @@ class SupportRules:
             verdict = False if contradicted else None
             return Judged(statement, verdict, f"{found.conflicts[0]}.", contradicted=contradicted, missing=telling)
         if found.says_more and self._follows_by_clauses(statement):
-            shown = f"Follows from {count(len(statement.evidence), 'quote')}"
+            shown = WORD_FOR_WORD if verbatim else _follows(statement, len(statement.evidence))
             return Judged(statement, True, "Its quotes state each of its clauses.", shown=shown)
         if missing:
             return Judged(statement, None, f"Not in its evidence: {', '.join(missing)}.", missing=telling)
@@ -158,7 +158,7 @@ class SupportRules:
             return Judged(statement, None, f"{doubts[0]}.")
         if found.sentences > 1 and not statement.computations:
             return Judged(statement, None, "No quote states one of its clauses.")
-        shown = WORD_FOR_WORD if verbatim else _follows(statement, found)
+        shown = WORD_FOR_WORD if verbatim else _follows(statement, found.sentences)
         return Judged(statement, True, "Its evidence contains what it says.", shown=shown)
 
     def _unread(self, statement: Statement, *, verbatim: bool) -> Judged:
@@ -349,11 +349,11 @@ def _joins(statement: Statement) -> bool:
     return bool(statement.evidence) and not statement.computations
 
 
-def _follows(statement: Statement, found: Comparison) -> str:
-    """Return in words what a supported statement follows from."""
+def _follows(statement: Statement, sentences: int) -> str:
+    """Return in words what a supported statement follows from, at least in this number of sentences."""
     if statement.computations:
         return describe_computed(statement.computations)
-    return CHECKED if found.sentences < 2 else f"Follows from {count(len(statement.evidence), 'quote')}"
+    return CHECKED if sentences < 2 else f"Follows from {count(len(statement.evidence), 'quote')}"
 
 
 def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermIndex) -> list[str]:
