@@ -74,7 +74,8 @@ def _damage_member(damage: _Damage, content: bytes, other: bytes, generator: ran
     with zipfile.ZipFile(damaged, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in whole.namelist():
             part = whole.read(name)
-            archive.writestr(name, damage(part, other, generator) if name == chosen else part)
+            written = damage(part, other, generator) if name == chosen else part
+            archive.writestr(zipfile.ZipInfo(name), written, zipfile.ZIP_DEFLATED)  # without the time of day
     return damaged.getvalue()
 
 

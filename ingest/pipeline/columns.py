@@ -1,5 +1,6 @@
 """Reads ``metadata.csv`` files: the first column names a file, the other columns are fields of its document."""
 
+import csv
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -77,5 +78,8 @@ def _rows(file: FoundFile, within: Boundary | None, notices: list[str]) -> list[
         with os.fdopen(within.open(file.path) if within else os.open(file.path, os.O_RDONLY), "rb") as content:
             data = content.read((_MOST_MB << 20) + 1)
         return [] if len(data) > _MOST_MB << 20 else read_rows(data, Path(file.document), notices.append)
+    except csv.Error as error:
+        notices.append(f"Its fields are not used ({error}). It is read as a document.")
+        return []
     except (OSError, IngestError):
         return []

@@ -27,17 +27,17 @@ _MAX_CELL = 2**31 - 1  # characters; the csv module refuses 131,073 unless told 
 
 def read_separated_values(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the table to the builder; its first row is its header."""
+    csv.field_size_limit(_MAX_CELL)  # of the whole process, so only here, in a worker
     into.sheet([read_rows(request.data, request.path, into.warn)], sheets=0)
     return {}
 
 
 def read_rows(data: bytes, path: Path, warn: Warn) -> list[list[str]]:
-    """Return the rows of a file. Raises UnsupportedFormat for binary files."""
+    """Return the rows of a file. Raises UnsupportedFormat for binary files, csv.Error for cells above the limit."""
     text = decode(data, path, warn)
     declared = _DECLARED.match(text)
     if declared:
         text = text[declared.end() :]
-    csv.field_size_limit(_MAX_CELL)
     return list(_rows(text, declared[1] if declared else _delimiter(text), warn))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from unicodedata import normalize
 
@@ -83,3 +84,13 @@ def test_an_empty_or_binary_file_is_left_to_the_readers(folder: Path) -> None:
     for content in (b"", b"\0\1\2\3" * 100):
         (folder / "metadata.csv").write_bytes(content)
         assert columns(folder) == ({}, (), frozenset())
+
+
+def test_a_cell_above_the_limit_leaves_the_file_to_the_readers(folder: Path) -> None:
+    """The limit is that of the process, in which other CSV files rely on it."""
+    csv.field_size_limit(131_072)
+    (folder / "metadata.csv").write_text(f"file,note\na.txt,{'x' * 200_000}\n")
+    found = columns(folder)
+    assert (found.fields, found.files, csv.field_size_limit()) == ({}, frozenset(), 131_072)
+    [notice] = found.notices
+    assert "field larger than field limit" in notice
