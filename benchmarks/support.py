@@ -87,7 +87,7 @@ def third() -> Iterator[Pair]:
 
 
 def clauses() -> Iterator[Pair]:
-    """Yield claims over clauses, none of which the rules were tuned with."""
+    """Yield claims about one clause of a sentence. No rule was written for one of them."""
     return (pair._replace(tuned=False) for pair in _tabular("support_clauses.tsv"))
 
 

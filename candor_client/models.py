@@ -711,7 +711,7 @@ class ExecutionSummary(BaseModel):
     documents: SourceCount = Field({"cited": 0, "read": 0}, validate_default=True)
     """of the collection"""
     pages: SourceCount = Field({"cited": 0, "read": 0}, validate_default=True)
-    """pages of documents in formats with pages"""
+    """pages of documents whose format has pages"""
     given_passages: SourceCount = Field({"cited": 0, "read": 0}, validate_default=True)
     """documents given by the caller that are not in the collection"""
     web_pages: SourceCount = Field({"cited": 0, "read": 0}, validate_default=True)
@@ -1194,7 +1194,7 @@ class Request(BaseModel):
     continues: str = ""
     """id of an earlier run of the same collection, whose question, answer and conversation complete this question"""
     complete: bool = False
-    """whether the question is complete in itself, as that of a candidate of a run that asked back; the conversation then does not complete it"""
+    """whether to ask the question as it is, without completing it from the conversation; set it for the question of a chosen candidate"""
     template: str = ""
     """name of a saved plan to follow"""
     inputs: dict[str, str] = {}

@@ -214,7 +214,7 @@ class ResearchRequest(TypedDict):
     continues: NotRequired[str]
     """id of an earlier run of the same collection, whose question, answer and conversation complete this question"""
     complete: NotRequired[bool]
-    """whether the question is complete in itself, as that of a candidate of a run that asked back; the conversation then does not complete it"""
+    """whether to ask the question as it is, without completing it from the conversation; set it for the question of a chosen candidate"""
     template: NotRequired[str]
     """name of a saved plan to follow"""
     inputs: NotRequired[dict[str, str]]

@@ -51,7 +51,7 @@ WHOLE_WEIGHT = 1.0
 COMPARED = 10
 """The least number of best passages whose texts are compared with the query."""
 WEIGHTY = 20
-"""The number of passages that are compared too: the best by BM25 for the words that weigh more than half of them."""
+"""The number of passages that are compared too: the best by BM25 for the words that weigh more than the median."""
 _SHORT = 2
 _BETWEEN = 3  # characters between two neighbouring words
 _EXACT_IN = 3  # of the best passages; what more of them have tells them apart less

@@ -58,7 +58,7 @@ class Jobs:
         worker: ServiceWorker | None = None,
         withdrawn: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """``worker`` runs the jobs of its kinds, if the process has one. No job of a ``withdrawn`` key or user runs."""
+        """``worker`` runs the jobs of its kinds. Jobs of a key or user that is ``withdrawn`` are refused."""
         self._queue, self._peers, self._worker, self._withdrawn = queue, peers, worker, withdrawn
         self._handlers: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in queue.limits.items()}

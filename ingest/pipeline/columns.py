@@ -73,11 +73,14 @@ def read_columns(files: Sequence[FoundFile], known: Iterable[str], within: Bound
 
 
 def _rows(file: FoundFile, within: Boundary | None, notices: list[str]) -> list[list[str]]:
-    """Return the rows. None if the file cannot be read, as the ingest of the file then says."""
+    """Return the rows. Empty if the file cannot be read. The ingest of the file then says why."""
     try:
         with os.fdopen(within.open(file.path) if within else os.open(file.path, os.O_RDONLY), "rb") as content:
             data = content.read((_MOST_MB << 20) + 1)
-        return [] if len(data) > _MOST_MB << 20 else read_rows(data, Path(file.document), notices.append)
+        if len(data) > _MOST_MB << 20:
+            notices.append(f"Its fields are not used (more than {_MOST_MB} MB). It is read as a document.")
+            return []
+        return read_rows(data, Path(file.document), notices.append)
     except csv.Error as error:
         notices.append(f"Its fields are not used ({error}). It is read as a document.")
         return []

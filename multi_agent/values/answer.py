@@ -157,7 +157,7 @@ class ExecutionSummary(FrozenModel):
     records: int = 0
     computations: int = 0
     documents: SourceCount = Field(default=SourceCount(), description="of the collection")
-    pages: SourceCount = Field(default=SourceCount(), description="pages of documents in formats with pages")
+    pages: SourceCount = Field(default=SourceCount(), description="pages of documents whose format has pages")
     given_passages: SourceCount = Field(
         default=SourceCount(), description="documents given by the caller that are not in the collection"
     )

@@ -315,8 +315,8 @@ class Request(FrozenModel):
     )
     complete: bool = Field(
         default=False,
-        description="whether the question is complete in itself, as that of a candidate of a run that asked back; the "
-        "conversation then does not complete it",
+        description="whether to ask the question as it is, without completing it from the conversation; set it for the "
+        "question of a chosen candidate",
     )
     template: str = Field(default="", description="name of a saved plan to follow")
     inputs: dict[str, str] = Field(

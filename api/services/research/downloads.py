@@ -29,7 +29,7 @@ _KEPT = 16  # cached files, because a model reads a long file in several calls
 class DownloadReader:
     """Implements ``multi_agent.tool.FileReader``. Works in separate processes, within the limits of ingests.
 
-    The process that reads pages is reused. Needs no embedding model, because it estimates tokens.
+    One process reads all pages. No embedding model is needed, because tokens are estimated.
     """
 
     def __init__(self, settings: IngestSettings) -> None:

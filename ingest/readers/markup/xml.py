@@ -19,7 +19,7 @@ from ingest.readers.subtitles import write_timed_text
 from vectorstore.models import Scalar
 
 _VOCABULARY = re.compile(rb"<!DOCTYPE|\sxmlns(?!:xsi)[:=]")
-"""A document type or a namespace: the document has a published vocabulary."""
+"""Matches a document type or a namespace. Such a file follows a published format, whose attributes are no text."""
 
 
 _PROSE = ("application/docbook+xml", "application/x-fictionbook+xml", "application/x-jats+xml")

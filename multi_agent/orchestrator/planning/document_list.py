@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
+from base.counts import count
 from multi_agent.catalog.registry import AgentRegistry
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.model import LLM
+from multi_agent.prompts.show_outside import defuse
 from multi_agent.prompts.show_passages import titled
 from multi_agent.values.bus import Publish
 from multi_agent.values.plan import Plan
@@ -17,7 +19,7 @@ from vectorstore.models import Chunk
 from vectorstore.text.languages import detect_query, detect_surely, name_languages
 
 _BEGINNING = 80  # characters of a passage
-_FIELDS, _VALUES, _VALUE = 20, 4, 40  # fields of the documents, values of one, characters of a value
+_FIELDS, _VALUES, _LONGEST = 20, 4, 40  # fields of the documents, values of one, characters of a name or value
 
 
 class DocumentList:
@@ -94,13 +96,17 @@ def _own_fields(catalogue: Sequence[CatalogueEntry]) -> list[str]:
         for name in entry.own:
             value = entry.metadata[name]
             found.setdefault(name, Counter()).update(value if isinstance(value, tuple) else [str(value)])
-    names = sorted(found)[:_FIELDS]
-    shown = ", ".join(
-        f"metadata['{shorten(name, _VALUE)}'] ({', '.join(shorten(each, _VALUE) for each in values)})"
-        for name in names
-        for values in [[value for value, _ in found[name].most_common(_VALUES)]]
-    )
-    return [f"In SQL, the table of documents also has {shown}."] if shown else []
+    # SQL needs the whole name. One that could be mistaken for a part of the prompt is not shown.
+    names = [name for name in sorted(found) if len(name) <= _LONGEST and defuse(name) == name][:_FIELDS]
+    shown = [_show_field(name, found[name]) for name in names]
+    others = [f"and {count(len(found) - len(names), 'other field')}"] if len(names) < len(found) else []
+    return [f"In SQL, the table of documents also has {', '.join([*shown, *others])}."] if found else []
+
+
+def _show_field(name: str, values: Counter[str]) -> str:
+    some = ", ".join(shorten(defuse(value), _LONGEST, placeholder=" …") for value, _ in values.most_common(_VALUES))
+    quoted = name.replace("'", "''")
+    return f"metadata['{quoted}'] ({some})"
 
 
 def _best_passages(library: Library, question: str, passages: int) -> dict[str, Chunk]:

@@ -86,6 +86,14 @@ def test_an_empty_or_binary_file_is_left_to_the_readers(folder: Path) -> None:
         assert columns(folder) == ({}, (), frozenset())
 
 
+def test_a_file_above_the_limit_is_left_to_the_readers_and_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.pipeline.columns._MOST_MB", 0)
+    (folder / "metadata.csv").write_text("file,note\na.txt,x\n")
+    found = columns(folder)
+    assert (found.fields, found.files) == ({}, frozenset())
+    assert found.notices == ("metadata.csv: Its fields are not used (more than 0 MB). It is read as a document.",)
+
+
 def test_a_cell_above_the_limit_leaves_the_file_to_the_readers(folder: Path) -> None:
     """The limit is that of the process, in which other CSV files rely on it."""
     csv.field_size_limit(131_072)
