@@ -51,13 +51,13 @@ class QdrantCollection(Collection, Generic[SessionT]):
                 sum(languages.values()),
             )
             scores = score(lambda wanted: self._ask(session, wanted, where), mode, query, words, limit, speller)
-        return to_hits(scores, limit, self._found)
+        return to_hits(scores, limit, self._payloads, self._indexed_terms)
 
     def scan(self, where: ChunkFilter = EVERYTHING) -> Iterator[Chunk]:
         return read_chunks(self._ordered_ids(where), self.batch, self._payloads)
 
     def vectors(self, ids: Sequence[str]) -> dict[str, Vectors]:
-        records = self._read(ids, vectors=(DENSE,)) if ids else ()
+        records = self._read(ids, vectors=(DENSE,))
         return {str(record.id): np.asarray(record.vector[DENSE], dtype=np.float32) for record in records}
 
     def missing(self, ids: Sequence[str]) -> list[str]:
@@ -92,15 +92,16 @@ class QdrantCollection(Collection, Generic[SessionT]):
         return self._bm25.passage(chunk.indexed_text, chunk_language(chunk))
 
     def _read(self, ids: Sequence[str], *, payload: bool = False, vectors: Sequence[str] = ()) -> Sequence[Any]:
+        if not ids:
+            return ()
         with self._session("read") as session:
             return self._retrieve(session, ids, payload=payload, vectors=vectors)
 
     def _payloads(self, ids: Sequence[str]) -> dict[str, Payload]:
         return {str(record.id): record.payload or {} for record in self._read(ids, payload=True)}
 
-    def _found(self, ids: Sequence[str]) -> dict[str, tuple[Payload, Sequence[int]]]:
-        records = self._read(ids, payload=True, vectors=(BM25,))
-        return {str(record.id): (record.payload or {}, _indices(record.vector)) for record in records}
+    def _indexed_terms(self, ids: Sequence[str]) -> dict[str, Sequence[int]]:
+        return {str(record.id): _indices(record.vector) for record in self._read(ids, vectors=(BM25,))}
 
 
 def _texts(records: Sequence[Any]) -> Iterator[str]:

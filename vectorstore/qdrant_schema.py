@@ -31,8 +31,8 @@ MAX_LANGUAGES = 200  # more than the detector knows
 Payload = dict[str, Any]
 ReadPayloads = Callable[[Sequence[str]], Mapping[str, Payload]]
 """Return the payloads of the chunks with these ids, without those that do not exist."""
-ReadFound = Callable[[Sequence[str]], Mapping[str, tuple[Payload, Sequence[int]]]]
-"""Return the payload and the indexed terms of each of these chunks, without those that do not exist."""
+ReadTerms = Callable[[Sequence[str]], Mapping[str, Sequence[int]]]
+"""Return the indexed terms of the chunks with these ids, without those that do not exist."""
 
 
 def to_payload(chunk: Chunk) -> Payload:
@@ -94,26 +94,27 @@ def _term(key: str, value: Scalar) -> str:
     return json.dumps([key, value], ensure_ascii=False)
 
 
-def to_hits(scores: Scores, limit: int, read: ReadFound) -> list[Hit]:
+def to_hits(scores: Scores, limit: int, read: ReadPayloads, terms_of: ReadTerms) -> list[Hit]:
     """Return the best ``limit`` chunks. Leaves out chunks deleted between the search and the read of the payloads."""
     ranking = scores.compared(limit)
-    found = read(list(ranking))
-    chunks = {each: from_payload(found[each][0]) for each in ranking if each in found}
+    payloads = read(list(ranking))
+    chunks = {each: from_payload(payloads[each]) for each in ranking if each in payloads}
     exact = scores.exact([chunk.indexed_text for chunk in chunks.values()])
     as_written = dict(zip(chunks, exact, strict=True))
-    total = [(each, round(ranking[each] + more, DIGITS)) for each, more in as_written.items()]
+    best = rank(((each, round(ranking[each] + more, DIGITS)) for each, more in as_written.items()), limit)
+    terms = terms_of([each for each, _ in best])  # many more passages are compared than found
     return [
         Hit(
             chunk=chunks[each],
             score=score,
-            words=scores.words_in(found[each][1]),
+            words=scores.words_in(terms.get(each, ())),
             cosine=scores.cosines.get(each),
             bm25=scores.bm25_of(each),
             best_bm25=scores.best_bm25,
             rare=scores.rare[each] + as_written[each],
             respelt=scores.respelt,
         )
-        for each, score in rank(total, limit)
+        for each, score in best
     ]
 
 
