@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument
+from pypdfium2 import PdfDocument
 
 
 class Bookmark(NamedTuple):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfDocument, PdfiumError, PdfPage
 
 from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
 from vectorstore.models import Scalar
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfPage
 
 _METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
 _DATES = {"CreationDate": "created_at", "ModDate": "modified_at"}
@@ -21,31 +20,25 @@ _PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
 
 def open_pdf(data: bytes, path: Path) -> PdfDocument:
     """Open a document with its form. Raises EncryptedDocument, CorruptDocument."""
-    import pypdfium2
-
     logging.getLogger("pypdfium2").setLevel(logging.ERROR)  # it warns about XFA; the reader has a warning of its own
     try:
-        document = pypdfium2.PdfDocument(data)
+        document = PdfDocument(data)
         document.init_forms()
         return document
-    except pypdfium2.PdfiumError as error:
+    except PdfiumError as error:
         raise _open_error(path, str(error)) from error
 
 
 def is_xfa(document: PdfDocument) -> bool:
     """Return whether a form in XFA replaces the pages. PDFium does not read such forms."""
-    import pypdfium2.raw as pdfium
-
     return bool(document.get_formtype() == pdfium.FORMTYPE_XFA_FULL)
 
 
 def open_page(document: PdfDocument, number: int, path: Path) -> PdfPage:
     """Open a page by its number, from 1. Raises CorruptDocument."""
-    import pypdfium2
-
     try:
         return document[number - 1]
-    except pypdfium2.PdfiumError as error:
+    except PdfiumError as error:
         raise CorruptDocument(f"Cannot read page {number} of {path}: the file is damaged. Export it again.") from error
 
 

@@ -11,13 +11,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+
+from pypdfium2 import PdfPage
 
 from ingest.readers.pdf.pictures import covered_by_pictures
 from ingest.readers.pdf.words import Word
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
 
 NO_TEXT, PICTURE, ILLEGIBLE, PARTLY = (
     "without text",

@@ -14,7 +14,8 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+from pypdfium2 import PdfPage
 
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.pdf.annotations import Annotation, one_line, read_annotations
@@ -31,9 +32,6 @@ from ingest.readers.pdf.watermarks import without_watermarks
 from ingest.readers.shared.document_builder import DocumentBuilder, PageBreaks
 from ingest.readers.shared.header_rows import holds_figures
 from vectorstore.models import Scalar
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
 
 _SAME_SIZE = 0.5  # points: maximum difference in type size between lines of one paragraph
 _GLUED = re.compile(r"^(.*[^\W\d_].*?)[ .]* ([$€£¥] ?\(?\d[\d.,]*\)?)$")

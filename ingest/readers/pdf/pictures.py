@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
-from typing import TYPE_CHECKING
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfPage
 
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
+from ingest.readers.pdf.drawing import page_objects
 
 _MOST_OBJECTS = 200  # a scan is one picture, or a few strips
 
 
 def covered_by_pictures(page: PdfPage) -> float:
     """Return the share of the page that pictures cover, overlapping ones twice; 0 for a page of many objects."""
-    import pypdfium2.raw as pdfium
-
-    count = pdfium.FPDFPage_CountObjects(page.raw)
-    if count > _MOST_OBJECTS:
+    if pdfium.FPDFPage_CountObjects(page) > _MOST_OBJECTS:
         return 0.0
-    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    covered = 0.0
-    for index in range(count):
-        shape = pdfium.FPDFPage_GetObject(page.raw, index)
-        is_picture = pdfium.FPDFPageObj_GetType(shape) == pdfium.FPDF_PAGEOBJ_IMAGE
-        if is_picture and pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top):
-            covered += (right.value - left.value) * (top.value - bottom.value)
+    objects = page_objects(page, _MOST_OBJECTS)
+    pictures = (bounds for _, kind, bounds in objects if kind == pdfium.FPDF_PAGEOBJ_IMAGE)
+    covered = sum((right - left) * (top - bottom) for left, bottom, right, top in pictures)
     x0, y0, x1, y1 = page.get_bbox()
     return float(covered / max((x1 - x0) * (y1 - y0), 1.0))
