@@ -146,16 +146,12 @@ def _lines(page: PdfPage, number: int, recognise: Recognise, inspect: Inspect, h
         if lack == ILLEGIBLE:
             lines = []
         inspect(page, number, lines)
-        if not _has_objects(page):
+        if not pdfium.FPDFPage_CountObjects(page):
             return lines
         dpi = _resolution(page)
         return recognise(number, lack, lines, dpi, lambda: _image(page, dpi))
     finally:
         page.close()
-
-
-def _has_objects(page: PdfPage) -> bool:
-    return bool(pdfium.FPDFPage_CountObjects(page.raw))
 
 
 def _resolution(page: PdfPage) -> int:
