@@ -1,10 +1,11 @@
-"""Opens PDF files and reads their properties."""
+"""Opens PDF files and reads their properties and bookmarks: the outline that a viewer shows beside the pages."""
 
 from __future__ import annotations
 
 import logging
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfDocument, PdfiumError, PdfPage
@@ -16,6 +17,13 @@ _METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywo
 _DATES = {"CreationDate": "created_at", "ModDate": "modified_at"}
 _DAY = re.compile(r"(?:D:)?(\d{4})(\d\d)(\d\d)")
 _PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
+
+
+class Bookmark(NamedTuple):
+    title: str
+    level: int
+    """1 is the outermost."""
+    page: int
 
 
 def open_pdf(data: bytes, path: Path) -> PdfDocument:
@@ -62,3 +70,14 @@ def read_dates(document: PdfDocument) -> dict[str, str]:
     """Return the days on which the file was created and changed."""
     found = {name: _DAY.match(document.get_metadata_value(key)) for key, name in _DATES.items()}
     return {name: "-".join(day.groups()) for name, day in found.items() if day}
+
+
+def read_bookmarks(document: PdfDocument) -> list[Bookmark]:
+    """Return the bookmarks that point to a page, in order."""
+    found: list[Bookmark] = []
+    for bookmark in document.get_toc():
+        target = bookmark.get_dest()
+        page = target.get_index() if target else None
+        if page is not None and (title := bookmark.get_title().strip()):
+            found.append(Bookmark(title, bookmark.level + 1, page + 1))
+    return found

@@ -16,7 +16,6 @@ from statistics import median
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfPage, PdfTextPage
 
-from ingest.readers.pdf.bookmarks import Bookmark, read_bookmarks
 from ingest.readers.pdf.characters import SOFT_HYPHEN, read_characters, take_columns
 from ingest.readers.pdf.drawing import (
     NOTHING,
@@ -30,7 +29,7 @@ from ingest.readers.pdf.drawing import (
     read_drawing,
     rotate_box,
 )
-from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_dates, read_metadata
+from ingest.readers.pdf.file import Bookmark, is_xfa, open_page, open_pdf, read_bookmarks, read_dates, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
 from ingest.readers.pdf.shifts import ends_with_small_digit, joined_with_shifted, may_be_shifted, rejoined, with_shifts

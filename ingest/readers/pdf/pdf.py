@@ -19,10 +19,10 @@ from pypdfium2 import PdfPage
 
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.pdf.annotations import Annotation, one_line, read_annotations
-from ingest.readers.pdf.bookmarks import Bookmark
 from ingest.readers.pdf.candidates import PARAGRAPH_GAP, space
 from ingest.readers.pdf.contents import find_contents, read_entries
 from ingest.readers.pdf.figures import has_figure
+from ingest.readers.pdf.file import Bookmark
 from ingest.readers.pdf.headings import Heading, find_headings
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
 from ingest.readers.pdf.ocr import ScanReader, list_pictured, spans
