@@ -156,7 +156,7 @@ class Candor:
         """The embedding model of queries."""
         if not self._embeds_elsewhere:
             return self.embedder
-        from vectorstore.remote.queries import RemoteQueries
+        from vectorstore.remote.client import RemoteQueries
 
         return RemoteQueries(self._collections_folder, self.settings.store.embedding)
 

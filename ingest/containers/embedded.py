@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+import olefile
+
 if TYPE_CHECKING:
-    from olefile import OleFileIO
     from pypdfium2 import PdfAttachment, PdfDocument
 
 
@@ -133,8 +134,6 @@ def object_files(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
 
     Raises ValueError for damaged objects.
     """
-    import olefile
-
     if not olefile.isOleFile(io.BytesIO(content)):
         return
     try:
@@ -144,7 +143,7 @@ def object_files(name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
         raise ValueError(f"the embedded object {name} is damaged ({error})") from error
 
 
-def _file_in(compound: OleFileIO, name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
+def _file_in(compound: olefile.OleFileIO, name: str, content: bytes) -> Iterator[tuple[str, bytes]]:
     stem = name.rpartition(".")[0]
     if compound.exists("\x01Ole10Native"):
         label, data = _native(compound.openstream("\x01Ole10Native").read())

@@ -86,7 +86,11 @@ def messages(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 def is_file(part: Message) -> bool:
     """Return whether a part is a file: it has a name or is marked as an attachment, or is a forwarded message."""
-    return part.get_content_type() == "message/rfc822" or _is_file(part)
+    disposition = part.get_content_disposition()
+    if part.get_content_type() == "message/rfc822" or disposition == "attachment":
+        return True
+    is_shown = part.get_content_maintype() == "image" and (disposition == "inline" or "content-id" in part)
+    return bool(part.get_filename()) and not part.is_multipart() and not is_shown
 
 
 def _files(message: Message) -> Iterator[Message]:
@@ -100,14 +104,6 @@ def _files(message: Message) -> Iterator[Message]:
             yield part
         else:
             yield from _files(part)
-
-
-def _is_file(part: Message) -> bool:
-    disposition = part.get_content_disposition()
-    if disposition == "attachment":
-        return True
-    is_shown = part.get_content_maintype() == "image" and (disposition == "inline" or "content-id" in part)
-    return bool(part.get_filename()) and not part.is_multipart() and not is_shown
 
 
 def payload(part: Message) -> bytes:

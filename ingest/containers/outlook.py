@@ -1,7 +1,8 @@
 """Turns Outlook messages (.msg) into internet messages, with their attachments and forwarded messages.
 
 A message is a compound file of properties (MS-OXMSG). Its text is stored as plain text, as HTML, or as compressed RTF,
-which may hold the HTML. Old messages store text in a code page: their own, that of the message around them, or a guess.
+which ``readers/rtf.py`` reads, with the HTML in it. Old messages store text in a code page: their own, that of the
+message around them, or a guess.
 """
 
 from __future__ import annotations
@@ -21,15 +22,13 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import olefile
+from compressed_rtf import decompress
 
 from ingest.containers import mail
-from ingest.containers.rtf_body import decompressed, encapsulated_html
 from ingest.decoding import Warn, code_page, decode, decode_declared
 from ingest.errors import UnsupportedFormat
-
-if TYPE_CHECKING:
-    from olefile import OleFileIO
 
 SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
@@ -59,8 +58,6 @@ def attachments(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def parse(data: bytes, path: Path, warn: Warn) -> Message:
     """Return an Outlook message as an internet message. Raises ValueError for damaged files."""
-    import olefile
-
     try:
         with olefile.OleFileIO(io.BytesIO(data)) as file:
             return _Item(_File(file, path, warn), ()).message()
@@ -72,7 +69,7 @@ def parse(data: bytes, path: Path, warn: Warn) -> Message:
 class _File:
     """An Outlook file (a compound file) and the entries of each of its folders."""
 
-    ole: OleFileIO
+    ole: olefile.OleFileIO
     path: Path
     warn: Warn
 
@@ -221,24 +218,21 @@ class _Item:
             yield _part("text", "html", page, self._html_charset(page))
         elif html := self._own.text(_HTML):
             yield MIMEText(html, "html", "utf-8")
-        elif packed := self._own.data(_RTF):
-            yield from self._rich_body(packed, is_only=not plain.strip())
+        elif (rtf := self._rich_text()) and (not plain.strip() or b"\\fromtext" not in rtf[:512]):
+            yield _part("text", "rtf", rtf)
 
     def _html_charset(self, page: bytes) -> str:
         """Return the charset that the message states for an HTML body without a declaration."""
         number = self._own.number(_HTML_CODE_PAGE)
         return "" if not number or b"charset" in page[:2048].lower() else code_page(number)
 
-    def _rich_body(self, packed: bytes, *, is_only: bool) -> Iterator[Message]:
+    def _rich_text(self) -> bytes:
+        packed = self._own.data(_RTF)
         try:
-            rtf = decompressed(packed)
-        except ValueError as error:
-            self._file.warn(f"The formatted text of the message was not read: {error}.")
-            return
-        if html := encapsulated_html(rtf):
-            yield MIMEText(html, "html", "utf-8")
-        elif is_only or b"\\fromtext" not in rtf[:512]:
-            yield _part("text", "rtf", rtf)
+            return decompress(packed) if packed else b""
+        except Exception as error:  # noqa: BLE001  # the library has no errors of its own
+            self._file.warn(f"The formatted text of the message was not read: it is damaged ({error}).")
+            return b""
 
     def _attached(self, attached: _Properties, number: int) -> Iterator[Message]:
         """Yield the MIME part of an attachment. Signed messages store their whole content as an attachment."""

@@ -12,10 +12,11 @@ from email.message import Message
 from ingest.containers import mail, outlook
 from ingest.decoding import decode, decode_declared
 from ingest.errors import CorruptDocument
-from ingest.reader import Reader, ReaderRegistry, ReadRequest
+from ingest.reader import Reader, ReadRequest
 from ingest.readers.calendar import write_entries
 from ingest.readers.markup.html import write_page
 from ingest.readers.markup.tree import decode_html
+from ingest.readers.rtf import encapsulated_html, read_rtf
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.kreuzberg_library import LIBRARY
 from ingest.readers.text import write_text
@@ -93,9 +94,10 @@ class _Body:
     def _write_page(self, part: Message, into: DocumentBuilder) -> None:
         if part.get_content_type() == "text/html":
             write_page(self._decoded(part), into, is_mail=True)
+        elif html := encapsulated_html(mail.payload(part)):
+            write_page(html, into, is_mail=True)
         else:
-            rtf = replace(self._request, data=mail.payload(part), mime_type="application/rtf")
-            ReaderRegistry().find(rtf.mime_type, rtf.path).read(rtf, into)
+            read_rtf(replace(self._request, data=mail.payload(part), mime_type="application/rtf"), into)
 
     def _write_text(self, part: Message, kind: str) -> None:
         if kind in _PAGES:

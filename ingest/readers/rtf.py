@@ -1,4 +1,8 @@
-"""Reads RTF with pandoc. Characters of other code pages and of symbol fonts, which it misreads, are decoded before."""
+"""Reads RTF with pandoc. Characters of other code pages and of symbol fonts, which it misreads, are decoded before.
+
+Outlook stores HTML in RTF (MS-OXRTFEX): the tags in ``htmltag`` groups, and the text between them as RTF text.
+``htmlrtf`` marks RTF that does not belong to the HTML.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +49,15 @@ _INSTEAD = {
     **{f"{place}{pages}": "" for place in ("header", "footer") for pages in ("", "l", "r", "f")},
 }  # fmt: skip
 """Control words that pandoc leaves out or misreads, and what it reads instead. Headers and footers become text."""
+_PART = re.compile(r"\\([a-z]{1,32})(-?\d{1,10})? ?|\\(.)|([{}])|[\r\n]+|([^\\{}\r\n]+)", re.DOTALL)
+"""A control word with its number, a sign, a brace, or text of decoded RTF."""
+_CHARACTERS = {
+    "par": "\n", "line": "\n", "tab": "\t", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”",
+    "bullet": "•", "endash": "–", "emdash": "—", "emspace": "\u2003", "enspace": "\u2002", "zwj": "\u200d",
+    "zwnj": "\u200c", "~": "\xa0", "_": "\xad", "{": "{", "}": "}", "\\": "\\",
+}  # fmt: skip
+_NO_HTML = {"fonttbl", "colortbl", "stylesheet", "info", "pntext", "mhtmltag", "*"}
+"""What begins groups without HTML."""
 
 
 class _State(NamedTuple):
@@ -63,6 +76,31 @@ def read_rtf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
         return read_other_format(request, into)
     html = _BEFORE_ITEM.sub(f"<br />{_ITEM}", _TITLE_BLOCK.sub("", page.html, count=1))
     return write_page(_BULLET.sub("- ", html).replace(_ITEM, ""), into)
+
+
+def encapsulated_html(rtf: bytes) -> str:
+    """Return the HTML that RTF of Outlook holds, or ``""``."""
+    if b"\\fromhtml1" not in rtf[:512]:
+        return ""
+    texts: list[str] = []
+    is_shown, is_hidden = True, False
+    outer: list[tuple[bool, bool]] = []
+    for part in _PART.finditer(_Decoder(rtf.decode("latin-1")).decoded()):
+        word, number, sign, brace, text = part.groups()
+        name = word or sign
+        if brace == "{":
+            outer.append((is_shown, is_hidden))
+        elif brace and outer:
+            is_shown, is_hidden = outer.pop()
+        elif name == "htmlrtf":
+            is_hidden = number != "0"
+        elif name == "htmltag":
+            is_shown = True
+        elif name in _NO_HTML:
+            is_shown = False
+        elif is_shown and not is_hidden:
+            texts.append(text or _CHARACTERS.get(name, ""))
+    return "".join(texts)
 
 
 class _Decoder:
@@ -138,8 +176,8 @@ class _Decoder:
         self._skip = 0
         state = self._states[-1]
         match word:
-            case "u":
-                code = int(number or 0) % 0x10000
+            case "u" if number:
+                code = int(number) % 0x10000
                 self._add(symbol(self._font()[1], code) if self._is_symbol() else chr(code))
                 self._skip = state.fallback
             case "uc":

@@ -7,15 +7,17 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import numpy as np
 from pydantic import TypeAdapter
 
 from base.rpc import receive
+from vectorstore.embedding.model_folder import BUNDLE_LANGUAGES
 from vectorstore.errors import CollectionClosed, CollectionNotFound, StoreUnavailable
 from vectorstore.models import Chunk, ChunkFilter, CollectionSpec, Counts, Hit, SearchMode
 from vectorstore.qdrant_schema import validate_query, validate_vectors
-from vectorstore.remote.address import ServiceAddress
+from vectorstore.remote.address import ServiceAddress, read_address
 from vectorstore.remote.messages import (
     BATCH,
     Count,
@@ -39,6 +41,7 @@ from vectorstore.remote.messages import (
     to_body,
 )
 from vectorstore.remote.server import HANDSHAKE_S
+from vectorstore.settings import DEFAULT_MODEL, EmbeddingSettings
 from vectorstore.store import EVERYTHING, Collection, Query, Vectors
 
 _CHUNKS = TypeAdapter(list[Chunk])
@@ -89,6 +92,28 @@ class RemoteStore:
         finally:
             sessions.close()
         return result
+
+
+class RemoteQueries:
+    """Implements ``QueryEmbedder`` with the search process that serves ``folder``."""
+
+    def __init__(self, folder: Path, settings: EmbeddingSettings) -> None:
+        self._folder = folder
+        self.languages = BUNDLE_LANGUAGES if settings.identity == DEFAULT_MODEL else None
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return a vector of shape (dimension,). Raises StoreUnavailable, EmbeddingModelError."""
+        return self._process().embed_query(text)
+
+    def attention(self, text: str) -> Vectors | None:
+        """Return the attention to each character. Raises StoreUnavailable, EmbeddingModelError."""
+        return self._process().attention(text)
+
+    def _process(self) -> RemoteStore:
+        address = read_address(self._folder)
+        if address is None:
+            raise StoreUnavailable(f"No service embeds queries for {str(self._folder)!r} any more. Start it again.")
+        return RemoteStore(address)
 
 
 class RemoteCollection(Collection):
@@ -171,7 +196,8 @@ class RemoteCollection(Collection):
     def _open(self, session: _Session) -> None:
         """Open the collection in a new connection. Raises CollectionClosed if it is not the one opened first."""
         try:
-            found = CollectionSpec.model_validate_json(session.call(self._request))
+            [(_, spec)] = session.stream(self._request)
+            found = CollectionSpec.model_validate_json(spec)
         except CollectionNotFound:
             if self._opened is None:
                 raise
@@ -290,11 +316,6 @@ class _Session:
         except BaseException:
             self.close()
             raise
-
-    def call(self, request: Request) -> bytes:
-        """Return the result of a request that has one reply. Raises the exception of the search process."""
-        [(_, result)] = self.stream(request)
-        return result
 
     def stream(self, request: Request, body: bytes = b"") -> Iterator[tuple[Reply, bytes]]:
         """Yield the replies to a request. Raises the exception of the search process."""

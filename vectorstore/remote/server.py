@@ -11,7 +11,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from hmac import compare_digest
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, Self, assert_never
@@ -147,8 +146,8 @@ class StoreServer:
         listener: socket.socket,
         address: ServiceAddress,
     ) -> None:
-        self._service = _Service(store, load_embedder, Turns(), address.pid)
-        self._listener, self._address = listener, address
+        self.store, self.load_embedder, self.turns = store, load_embedder, Turns()
+        self._listener, self.address = listener, address
         self._lock = threading.Lock()
         self._clients: dict[socket.socket, threading.Thread] = {}
 
@@ -183,7 +182,7 @@ class StoreServer:
         try:
             with client, Connection(os.dup(client.fileno())) as connection, suppress(OSError, EOFError):
                 if hello := self._greet(connection):
-                    _Conversation(self._service, connection, urgent=hello.urgent).run()
+                    _Conversation(self, connection, urgent=hello.urgent).run()
         finally:
             with self._lock:
                 del self._clients[client]
@@ -196,33 +195,21 @@ class StoreServer:
             hello = Hello.model_validate_json(receive(connection)[0])
         except ValidationError:
             return None
-        if not compare_digest(hello.secret, self._address.secret):
+        if not compare_digest(hello.secret, self.address.secret):
             return None
         if hello.protocol != PROTOCOL:
-            other = StoreUnavailable(
-                f"The Candor service (process {self._address.pid}) runs another version of Candor."
-            )
+            other = StoreUnavailable(f"The Candor service (process {self.address.pid}) runs another version of Candor.")
             send(connection, Reply(failure=to_failure(other.with_command("Restart the service."))))
             return None
         send(connection, Reply())
         return hello
 
 
-@dataclass(frozen=True)
-class _Service:
-    """What all conversations share. ``pid`` is the process id of the service, for error messages."""
-
-    store: SharedStore
-    load_embedder: Callable[[], QueryEmbedder]
-    turns: Turns
-    pid: int
-
-
 class _Conversation:
     """Answers the requests of one connection, one after the other."""
 
-    def __init__(self, service: _Service, connection: Connection, *, urgent: bool) -> None:
-        self._service, self._connection, self._urgent = service, connection, urgent
+    def __init__(self, server: StoreServer, connection: Connection, *, urgent: bool) -> None:
+        self._server, self._connection, self._urgent = server, connection, urgent
         self._collection: Collection | None = None
 
     def run(self) -> None:
@@ -241,8 +228,8 @@ class _Conversation:
     def _turn(self, request: Request) -> AbstractContextManager[None]:
         """Return the turn in which to compute the next result of a request."""
         if not self._urgent and isinstance(request, CollectionRequest | Embed):
-            return self._service.turns.other()
-        return self._service.turns.urgent() if self._urgent and isinstance(request, Search) else nullcontext()
+            return self._server.turns.other()
+        return self._server.turns.urgent() if self._urgent and isinstance(request, Search) else nullcontext()
 
     def _next(self, results: Iterator[Result], turn: AbstractContextManager[None]) -> Result | None:
         """Return the next result in its turn. Converts an exception to a failure, which the client raises."""
@@ -255,11 +242,12 @@ class _Conversation:
     def _unexpected(self, error: Exception) -> StoreUnavailable:
         log.error("A request to the vector store failed", exc_info=error)
         return StoreUnavailable(
-            f"The Candor service (process {self._service.pid}) failed unexpectedly: {error!r}. Its log has the details."
+            f"The Candor service (process {self._server.address.pid}) failed unexpectedly: {error!r}. Its log has the "
+            "details."
         )
 
     def _execute(self, request: Request, body: bytes) -> Iterator[Result]:
-        store, load_embedder = self._service.store, self._service.load_embedder
+        store, load_embedder = self._server.store, self._server.load_embedder
         match request:
             case Create():
                 self._collection = store.create(request.spec)

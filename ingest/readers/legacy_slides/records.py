@@ -10,6 +10,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import olefile
+
 _USER_EDIT = 0x0FF5
 _MAX_DEPTH = 30
 
@@ -68,8 +70,6 @@ class Presentation:
     """An opened .ppt: the records that its last save refers to, by their number."""
 
     def __init__(self, data: bytes) -> None:
-        import olefile
-
         with olefile.OleFileIO(io.BytesIO(data)) as file:
             self._stream = memoryview(file.openstream("PowerPoint Document").read())
             user = file.openstream("Current User").read(20)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import unicodedata
+
+from pypdfium2 import PdfTextPage
 
 ACCENTS = {
     "\u00a8": "\u0308", "\u00b4": "\u0301", "`": "\u0300", "\u02c6": "\u0302", "^": "\u0302", "\u02dc": "\u0303",
@@ -15,7 +16,7 @@ ACCENTS = {
 _WITH_DOT = {"\u0131": "i", "\u0237": "j"}  # letters without a dot stand below accents
 
 
-def compose(text_page: ctypes.c_void_p, characters: list[str], index: int) -> None:
+def compose(text_page: PdfTextPage, characters: list[str], index: int) -> None:
     """Join the accent at this index with the letter that it stands over, before or after it. Leave others."""
     combining = ACCENTS.get(characters[index], characters[index])
     left, right = _sides(text_page, index)
@@ -31,9 +32,6 @@ def compose(text_page: ctypes.c_void_p, characters: list[str], index: int) -> No
             return
 
 
-def _sides(text_page: ctypes.c_void_p, index: int) -> tuple[float, float]:
-    import pypdfium2.raw as pdfium
-
-    box = pdfium.FS_RECTF()
-    pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
-    return min(box.left, box.right), max(box.left, box.right)
+def _sides(text_page: PdfTextPage, index: int) -> tuple[float, float]:
+    left, _, right, _ = text_page.get_charbox(index, loose=True)
+    return min(left, right), max(left, right)

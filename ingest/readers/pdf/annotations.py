@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfPage, PdfTextPage
 
 from ingest.readers.shared.form import is_useful_link, linked
 from ingest.readers.shared.ooxml import comment_line
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage, PdfTextPage
 
 _LONGEST_ADDRESS = 2048  # characters; browsers accept no more
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
@@ -35,8 +35,6 @@ class Annotation(NamedTuple):
 
 def read_annotations(page: PdfPage) -> list[Annotation]:
     """Return the annotations and filled-in fields of an open page, in the order of the file. Omits hidden ones."""
-    import pypdfium2.raw as pdfium
-
     hidden = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
     found: list[Annotation] = []
     with ExitStack() as stack:
@@ -54,8 +52,6 @@ def read_annotations(page: PdfPage) -> list[Annotation]:
 
 
 def _read(page: PdfPage, annotation: object, text_page: Callable[[], PdfTextPage]) -> Iterator[Annotation]:
-    import pypdfium2.raw as pdfium
-
     kind = pdfium.FPDFAnnot_GetSubtype(annotation)
     if kind == pdfium.FPDF_ANNOT_WIDGET:
         if page.formenv is not None:
@@ -80,8 +76,6 @@ def _read(page: PdfPage, annotation: object, text_page: Callable[[], PdfTextPage
 
 def _link(page: PdfPage, annotation: object, text_page: Callable[[], PdfTextPage]) -> Iterator[Annotation]:
     """Yield the words of a link with its address, unless they are its address or the link stays in the document."""
-    import pypdfium2.raw as pdfium
-
     action = pdfium.FPDFLink_GetAction(pdfium.FPDFAnnot_GetLink(annotation))
     if pdfium.FPDFAction_GetType(action) != pdfium.PDFACTION_URI:
         return
@@ -94,8 +88,6 @@ def _link(page: PdfPage, annotation: object, text_page: Callable[[], PdfTextPage
 
 
 def _marks_text(kind: int) -> bool:
-    import pypdfium2.raw as pdfium
-
     return kind in (
         pdfium.FPDF_ANNOT_HIGHLIGHT,
         pdfium.FPDF_ANNOT_UNDERLINE,
@@ -106,8 +98,6 @@ def _marks_text(kind: int) -> bool:
 
 def _text_below(text_page: PdfTextPage, annotation: object) -> str:
     """Return the text of the page that the annotation covers. Some programs repeat it as the annotation's text."""
-    import pypdfium2.raw as pdfium
-
     box = pdfium.FS_RECTF()
     if not pdfium.FPDFAnnot_GetRect(annotation, box):
         return ""
@@ -116,8 +106,6 @@ def _text_below(text_page: PdfTextPage, annotation: object) -> str:
 
 def _field(form: object, widget: object) -> Iterator[Annotation]:
     """Yield the form field with its value, if it is filled in or checked."""
-    import pypdfium2.raw as pdfium
-
     value = one_line(_value(form, widget))
     if value:
         label = _string(lambda *to: pdfium.FPDFAnnot_GetFormFieldAlternateName(form, widget, *to)) or _string(
@@ -128,8 +116,6 @@ def _field(form: object, widget: object) -> Iterator[Annotation]:
 
 def _value(form: object, widget: object) -> str:
     """Return the displayed value of the field. Empty for buttons, signatures and passwords."""
-    import pypdfium2.raw as pdfium
-
     match pdfium.FPDFAnnot_GetFormFieldType(form, widget):
         case pdfium.FPDF_FORMFIELD_CHECKBOX:
             return "[x]" if pdfium.FPDFAnnot_IsChecked(form, widget) else ""
@@ -145,29 +131,21 @@ def _value(form: object, widget: object) -> str:
 
 
 def _chosen(form: object, widget: object) -> Iterator[str]:
-    import pypdfium2.raw as pdfium
-
     for option in range(pdfium.FPDFAnnot_GetOptionCount(form, widget)):
         if pdfium.FPDFAnnot_IsOptionSelected(form, widget, option):
             yield _string(lambda *to, option=option: pdfium.FPDFAnnot_GetOptionLabel(form, widget, option, *to))
 
 
 def _typed(form: object, widget: object) -> str:
-    import pypdfium2.raw as pdfium
-
     return _string(lambda *to: pdfium.FPDFAnnot_GetFormFieldValue(form, widget, *to))
 
 
 def _entry(annotation: object, key: bytes) -> str:
-    import pypdfium2.raw as pdfium
-
     return _string(lambda *to: pdfium.FPDFAnnot_GetStringValue(annotation, key, *to))
 
 
 def _string(get: Callable[..., int]) -> str:
     """Call a PDFium function that writes UTF-16 into a buffer. Return the string."""
-    import pypdfium2.raw as pdfium
-
     length = get(None, 0)
     buffer = ctypes.create_string_buffer(max(length, 2))
     get(ctypes.cast(buffer, ctypes.POINTER(pdfium.FPDF_WCHAR)), length)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import unicodedata
+
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfTextPage
 
 from ingest.readers.pdf.accents import ACCENTS, compose
 from ingest.readers.pdf.tables.stored import Stored
@@ -13,12 +15,10 @@ SOFT_HYPHEN = "\x02"  # PDFium's character for a hyphen at a line end
 _LAM, _ALEFS = "ل", "اأإآ"
 
 
-def read_characters(text_page: ctypes.c_void_p) -> list[str]:
+def read_characters(text_page: PdfTextPage) -> list[str]:
     """Return the characters of the page by PDFium index. Joins surrogate pairs and leaves their second index empty."""
-    import pypdfium2.raw as pdfium
-
-    count = pdfium.FPDFText_CountChars(text_page)
-    codes = [pdfium.FPDFText_GetUnicode(text_page, index) for index in range(count)]
+    count = text_page.count_chars()
+    codes = [pdfium.FPDFText_GetUnicode(text_page.raw, index) for index in range(count)]
     characters = [chr(code) if code < 0x110000 else "" for code in codes]
     for index, code in enumerate(codes):
         if 0xD800 <= code < 0xE000:
@@ -33,17 +33,13 @@ def read_characters(text_page: ctypes.c_void_p) -> list[str]:
     return characters
 
 
-def _is_ligature(text_page: ctypes.c_void_p, first: int, second: int) -> bool:
+def _is_ligature(text_page: PdfTextPage, first: int, second: int) -> bool:
     """Return whether two characters form one ligature. PDFium returns Arabic ligatures from left to right."""
-    import pypdfium2.raw as pdfium
-
-    boxes = pdfium.FS_RECTF(), pdfium.FS_RECTF()
-    for index, box in zip((first, second), boxes, strict=True):
-        pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
-    return bool(boxes[0].left == boxes[1].left and boxes[0].right == boxes[1].right)
+    one, other = (text_page.get_charbox(index, loose=True) for index in (first, second))
+    return bool(one[::2] == other[::2])
 
 
-def take_columns(text_page: ctypes.c_void_p, characters: list[str], turn: int) -> list[Stored]:
+def take_columns(text_page: PdfTextPage, characters: list[str], turn: int) -> list[Stored]:
     """Return the columns of an upright page with vertical text. Their characters, and readings, become line ends."""
     if turn or not may_be_vertical(characters):
         return []
@@ -56,15 +52,11 @@ def take_columns(text_page: ctypes.c_void_p, characters: list[str], turn: int) -
     return [[as_word(column)] for column in columns]
 
 
-def _glyph(text_page: ctypes.c_void_p, index: int, text: str) -> Glyph:
+def _glyph(text_page: PdfTextPage, index: int, text: str) -> Glyph:
     """Return a character. A full-width character counts as square, because font heights are unreliable."""
-    import pypdfium2.raw as pdfium
-
-    box = pdfium.FS_RECTF()
-    pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
-    width, height = box.right - box.left, box.top - box.bottom
+    left, bottom, right, top = text_page.get_charbox(index, loose=True)
+    width, height = right - left, top - bottom
     if unicodedata.east_asian_width(text) in "WF":
         height = width
-    half, centre = height / 2, (box.bottom + box.top) / 2
-    middle = (box.left + box.right) / 2
+    half, centre, middle = height / 2, (bottom + top) / 2, (left + right) / 2
     return Glyph(index, text.replace(SOFT_HYPHEN, "-"), max(width, height), middle, centre - half, centre + half)

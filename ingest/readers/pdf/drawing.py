@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfPage
 
 _SHORTEST_RULE = 4  # points
 _THICKEST_LINE = 3  # points
 _UNDERLINE = (0.6, 0.25)  # line heights: maximum distance of an underline below and above the bottom of its line
 _JOINED = 2.5  # points: maximum gap between the parts of one drawn line
 _MAX_SHAPES = 4000  # further shapes are ignored: pages with more shapes contain pictures, not tables
+
+Bounds = tuple[float, float, float, float]
+"""Left, bottom, right and top, in points."""
 
 Extent = tuple[float, float]
 """Left and right end of a drawn line."""
@@ -44,8 +47,9 @@ class Drawing(NamedTuple):
 NOTHING = Drawing((), (), (), ())
 
 
-def rotate_box(left: float, bottom: float, right: float, top: float, turn: int) -> tuple[float, float, float, float]:
-    """Return the box (left, bottom, right, top) after rotating the page so that its text is upright."""
+def rotate_box(box: Bounds, turn: int) -> Bounds:
+    """Return the box after rotating the page so that its text is upright."""
+    left, bottom, right, top = box
     match turn:
         case 1:
             return bottom, -right, top, -left
@@ -57,21 +61,25 @@ def rotate_box(left: float, bottom: float, right: float, top: float, turn: int) 
             return left, bottom, right, top
 
 
+def page_objects(page: PdfPage, most: int) -> Iterator[tuple[Any, int, Bounds]]:
+    """Yield the objects of a page with their types and bounds, in the order in which they are drawn."""
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    for index in range(min(pdfium.FPDFPage_CountObjects(page), most)):
+        each = pdfium.FPDFPage_GetObject(page, index)
+        pdfium.FPDFPageObj_GetBounds(each, left, bottom, right, top)
+        yield each, pdfium.FPDFPageObj_GetType(each), (left.value, bottom.value, right.value, top.value)
+
+
 def read_drawing(page: PdfPage, turn: int) -> Drawing:
     """Return the edges and lines drawn on the page."""
-    import pypdfium2.raw as pdfium
-
     vertical: set[Rule] = set()
     horizontal: set[Rule] = set()
     vertical_lines: set[Rule] = set()
     horizontal_lines: set[Rule] = set()
-    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), _MAX_SHAPES)):
-        shape = pdfium.FPDFPage_GetObject(page.raw, index)
-        if pdfium.FPDFPageObj_GetType(shape) != pdfium.FPDF_PAGEOBJ_PATH:
+    for _, kind, bounds in page_objects(page, _MAX_SHAPES):
+        if kind != pdfium.FPDF_PAGEOBJ_PATH:
             continue
-        pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top)
-        x0, y0, x1, y1 = rotate_box(left.value, bottom.value, right.value, top.value, turn)
+        x0, y0, x1, y1 = rotate_box(bounds, turn)
         is_line = min(x1 - x0, y1 - y0) < _THICKEST_LINE
         if y1 - y0 > _SHORTEST_RULE:
             vertical.update((round(x, 1), y0, y1) for x in (x0, x1))

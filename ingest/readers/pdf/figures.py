@@ -10,13 +10,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfPage
+
+from ingest.readers.pdf.drawing import Bounds, page_objects
 from ingest.readers.pdf.lines import Line
 from ingest.readers.pdf.words import Word
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
 
 _MOST_WORDS = 300  # a full page of prose has at least 400
 _LEAST_SHARE = 0.15  # minimum share of the page that figures cover
@@ -26,8 +26,6 @@ _MOST_OBJECTS = 4000  # further objects are ignored
 _WHITE = 0xF5  # a colour with all channels at or above this value counts as white
 _LABEL = 1  # words: maximum length of the label of a bar in a chart
 _BOX_SEGMENTS = 5  # segments of the outline of a rectangle; a shape with more is a drawing
-
-_Bounds = tuple[float, float, float, float]
 
 
 def has_figure(page: PdfPage, lines: Sequence[Line]) -> bool:
@@ -44,25 +42,17 @@ def has_figure(page: PdfPage, lines: Sequence[Line]) -> bool:
     return sum(map(sum, covered)) >= _LEAST_SHARE * _CELLS**2
 
 
-def _figures(page: PdfPage, words: Sequence[Word]) -> Iterator[_Bounds]:
+def _figures(page: PdfPage, words: Sequence[Word]) -> Iterator[Bounds]:
     """Yield the left, bottom, right and top of each image and drawn shape, in points."""
-    import pypdfium2.raw as pdfium
-
-    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    for index in range(min(pdfium.FPDFPage_CountObjects(page.raw), _MOST_OBJECTS)):
-        shape = pdfium.FPDFPage_GetObject(page.raw, index)
-        kind = pdfium.FPDFPageObj_GetType(shape)
-        if kind == pdfium.FPDF_PAGEOBJ_TEXT or not pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top):
-            continue
-        bounds = (left.value, bottom.value, right.value, top.value)
-        if min(bounds[2] - bounds[0], bounds[3] - bounds[1]) <= _THICKEST_LINE:
+    for shape, kind, bounds in page_objects(page, _MOST_OBJECTS):
+        if kind == pdfium.FPDF_PAGEOBJ_TEXT or min(bounds[2] - bounds[0], bounds[3] - bounds[1]) <= _THICKEST_LINE:
             continue
         is_box = kind == pdfium.FPDF_PAGEOBJ_PATH and pdfium.FPDFPath_CountSegments(shape) <= _BOX_SEGMENTS
         if not is_box or (_is_filled(shape) and not _underlies(bounds, words)):
             yield bounds
 
 
-def _underlies(bounds: _Bounds, words: Sequence[Word]) -> bool:
+def _underlies(bounds: Bounds, words: Sequence[Word]) -> bool:
     """Return whether several words are inside the bounds. One word may be the label of a bar."""
     left, bottom, right, top = bounds
     inside = (word for word in words if left <= word.middle[0] <= right and bottom <= word.middle[1] <= top)
@@ -71,8 +61,6 @@ def _underlies(bounds: _Bounds, words: Sequence[Word]) -> bool:
 
 def _is_filled(path: ctypes.c_void_p) -> bool:
     """Return whether the path is filled with a colour other than white."""
-    import pypdfium2.raw as pdfium
-
     fill, stroke = ctypes.c_int(), ctypes.c_int()
     pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
     red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
@@ -81,7 +69,7 @@ def _is_filled(path: ctypes.c_void_p) -> bool:
     return alpha.value > 0 and min(red.value, green.value, blue.value) < _WHITE
 
 
-def _fill(cells: list[bytearray], bounds: _Bounds, width: float, height: float, value: int) -> None:
+def _fill(cells: list[bytearray], bounds: Bounds, width: float, height: float, value: int) -> None:
     """Set the grid cells that the bounds touch to ``value``."""
     left, right = (_cell(x, width) for x in (bounds[0], bounds[2]))
     first, last = (_cell(y, height) for y in (bounds[1], bounds[3]))

@@ -1,17 +1,17 @@
-"""Opens PDF files and reads their properties."""
+"""Opens PDF files and reads their properties and bookmarks: the outline that a viewer shows beside the pages."""
 
 from __future__ import annotations
 
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfDocument, PdfiumError, PdfPage
 
 from ingest.errors import CorruptDocument, EncryptedDocument, ParseError
 from vectorstore.models import Scalar
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfPage
 
 _METADATA = {"Title": "title", "Author": "authors", "Subject": "subject", "Keywords": "keywords"}
 _DATES = {"CreationDate": "created_at", "ModDate": "modified_at"}
@@ -19,33 +19,34 @@ _DAY = re.compile(r"(?:D:)?(\d{4})(\d\d)(\d\d)")
 _PLACEHOLDERS = {"untitled", "anonymous", "unspecified", "unknown"}
 
 
+class Bookmark(NamedTuple):
+    title: str
+    level: int
+    """1 is the outermost."""
+    page: int
+
+
 def open_pdf(data: bytes, path: Path) -> PdfDocument:
     """Open a document with its form. Raises EncryptedDocument, CorruptDocument."""
-    import pypdfium2
-
     logging.getLogger("pypdfium2").setLevel(logging.ERROR)  # it warns about XFA; the reader has a warning of its own
     try:
-        document = pypdfium2.PdfDocument(data)
+        document = PdfDocument(data)
         document.init_forms()
         return document
-    except pypdfium2.PdfiumError as error:
+    except PdfiumError as error:
         raise _open_error(path, str(error)) from error
 
 
 def is_xfa(document: PdfDocument) -> bool:
     """Return whether a form in XFA replaces the pages. PDFium does not read such forms."""
-    import pypdfium2.raw as pdfium
-
     return bool(document.get_formtype() == pdfium.FORMTYPE_XFA_FULL)
 
 
 def open_page(document: PdfDocument, number: int, path: Path) -> PdfPage:
     """Open a page by its number, from 1. Raises CorruptDocument."""
-    import pypdfium2
-
     try:
         return document[number - 1]
-    except pypdfium2.PdfiumError as error:
+    except PdfiumError as error:
         raise CorruptDocument(f"Cannot read page {number} of {path}: the file is damaged. Export it again.") from error
 
 
@@ -69,3 +70,14 @@ def read_dates(document: PdfDocument) -> dict[str, str]:
     """Return the days on which the file was created and changed."""
     found = {name: _DAY.match(document.get_metadata_value(key)) for key, name in _DATES.items()}
     return {name: "-".join(day.groups()) for name, day in found.items() if day}
+
+
+def read_bookmarks(document: PdfDocument) -> list[Bookmark]:
+    """Return the bookmarks that point to a page, in order."""
+    found: list[Bookmark] = []
+    for bookmark in document.get_toc():
+        target = bookmark.get_dest()
+        page = target.get_index() if target else None
+        if page is not None and (title := bookmark.get_title().strip()):
+            found.append(Bookmark(title, bookmark.level + 1, page + 1))
+    return found

@@ -22,9 +22,9 @@ from statistics import median
 from typing import NamedTuple
 
 from ingest.document import CAPTION
-from ingest.readers.pdf.bookmarks import Bookmark
 from ingest.readers.pdf.candidates import Below, Candidate, Look, PageLines, Prominence
 from ingest.readers.pdf.contents import Entry
+from ingest.readers.pdf.file import Bookmark
 from ingest.readers.pdf.lines import Line
 from ingest.readers.pdf.listed import find_listed
 

@@ -11,13 +11,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from ingest.readers.pdf.pictures import covered_by_pictures
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfPage
+
+from ingest.readers.pdf.drawing import page_objects
 from ingest.readers.pdf.words import Word
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
 
 NO_TEXT, PICTURE, ILLEGIBLE, PARTLY = (
     "without text",
@@ -28,6 +27,7 @@ NO_TEXT, PICTURE, ILLEGIBLE, PARTLY = (
 """What a page lacks, after its number in a warning."""
 _FEW_WORDS = 40  # a stamp, a letterhead or a page number has fewer
 _COVERED = 0.6  # minimum share of a page that a scan covers
+_MOST_OBJECTS = 200  # a scan is one picture, or a few strips
 _STRANGE = 0.3  # share of the characters; RAGFlow and others read a page again from here on
 _LETTERS = 100  # fewer letters tell nothing
 _SHIFTS = [shift for shift in range(-31, 32) if shift]
@@ -52,7 +52,18 @@ def lack_of(page: PdfPage, words: Sequence[Word]) -> str:
     strange = sum(len(word.text) for word in words if len(word.text) > 1 and all(map(_is_strange, word.text)))
     if strange >= _STRANGE_WORDS:
         return PARTLY
-    return PICTURE if len(words) < _FEW_WORDS and covered_by_pictures(page) >= _COVERED else ""
+    return PICTURE if len(words) < _FEW_WORDS and _covered_by_pictures(page) >= _COVERED else ""
+
+
+def _covered_by_pictures(page: PdfPage) -> float:
+    """Return the share of the page that pictures cover, overlapping ones twice; 0 for a page of many objects."""
+    if pdfium.FPDFPage_CountObjects(page) > _MOST_OBJECTS:
+        return 0.0
+    objects = page_objects(page, _MOST_OBJECTS)
+    pictures = (bounds for _, kind, bounds in objects if kind == pdfium.FPDF_PAGEOBJ_IMAGE)
+    covered = sum((right - left) * (top - bottom) for left, bottom, right, top in pictures)
+    x0, y0, x1, y1 = page.get_bbox()
+    return float(covered / max((x1 - x0) * (y1 - y0), 1.0))
 
 
 def is_legible(words: Sequence[Word]) -> bool:

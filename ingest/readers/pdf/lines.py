@@ -1,12 +1,7 @@
-"""Reads the lines of PDF pages with PDFium: words with their boxes and styles.
-
-Among the readers, only this module, ``annotations.py``, ``bookmarks.py``, ``characters.py``, ``drawing.py``,
-``figures.py``, ``file.py``, ``slanted.py`` and ``styles.py`` use PDFium.
-"""
+"""Reads the lines of PDF pages with PDFium: words with their boxes and styles."""
 
 from __future__ import annotations
 
-import ctypes
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -17,9 +12,10 @@ from itertools import pairwise
 from math import inf, pi
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
-from ingest.readers.pdf.bookmarks import Bookmark, read_bookmarks
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfPage, PdfTextPage
+
 from ingest.readers.pdf.characters import SOFT_HYPHEN, read_characters, take_columns
 from ingest.readers.pdf.drawing import (
     NOTHING,
@@ -33,7 +29,7 @@ from ingest.readers.pdf.drawing import (
     read_drawing,
     rotate_box,
 )
-from ingest.readers.pdf.file import is_xfa, open_page, open_pdf, read_dates, read_metadata
+from ingest.readers.pdf.file import Bookmark, is_xfa, open_page, open_pdf, read_bookmarks, read_dates, read_metadata
 from ingest.readers.pdf.leaders import without_leaders
 from ingest.readers.pdf.legibility import ILLEGIBLE, lack_of
 from ingest.readers.pdf.shifts import ends_with_small_digit, joined_with_shifted, may_be_shifted, rejoined, with_shifts
@@ -45,9 +41,6 @@ from ingest.readers.pdf.vertical import with_columns
 from ingest.readers.pdf.visibility import hidden_words
 from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
 from vectorstore.models import Scalar
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
 
 _BULLET = re.compile(r"^[•‣◦▪▫●○■□–·∙-]$")
 _NUMBERING = re.compile(r"^\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{2,4})[.)]$")
@@ -152,18 +145,12 @@ def _lines(page: PdfPage, number: int, recognise: Recognise, inspect: Inspect, h
         if lack == ILLEGIBLE:
             lines = []
         inspect(page, number, lines)
-        if not _has_objects(page):
+        if not pdfium.FPDFPage_CountObjects(page):
             return lines
         dpi = _resolution(page)
         return recognise(number, lack, lines, dpi, lambda: _image(page, dpi))
     finally:
         page.close()
-
-
-def _has_objects(page: PdfPage) -> bool:
-    import pypdfium2.raw as pdfium
-
-    return bool(pdfium.FPDFPage_CountObjects(page.raw))
 
 
 def _resolution(page: PdfPage) -> int:
@@ -187,22 +174,21 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
     """Return the lines of the text of a page, and the number of words that it does not show."""
     text_page = page.get_textpage()
     try:
-        turn = _turn(text_page.raw)
+        turn = _turn(text_page)
         drawing = read_drawing(page, turn)
-        left, bottom, right, top = page.get_bbox()
-        visible = rotate_box(left, bottom, right, top, turn)
-        characters = read_characters(text_page.raw)
-        columns = take_columns(text_page.raw, characters, turn)
-        words = list(_words(text_page.raw, characters, turn))
+        visible = rotate_box(page.get_bbox(), turn)
+        characters = read_characters(text_page)
+        columns = take_columns(text_page, characters, turn)
+        words = list(_words(text_page, characters, turn))
         if not turn:
-            words = list(with_level_heads(text_page.raw, words))
+            words = list(with_level_heads(text_page, words))
         placed = [*((index, word) for index, word, _ in words), *(column[0] for column in columns)]
-        hidden = hidden_words(page, text_page.raw, placed, turn)
+        hidden = hidden_words(page, text_page, placed, turn)
         shown = [
             (index, replace(word, text="") if place in hidden else word, ends)
             for place, (index, word, ends) in enumerate(words)
         ]
-        margins = [] if turn or page.get_rotation() else [*take_margins(text_page.raw, shown), *take_stacks(shown)]
+        margins = [] if turn or page.get_rotation() else [*take_margins(text_page, shown), *take_stacks(shown)]
         groups = list(_word_lines(rejoined(shown), visible))
         if turn or page.get_rotation():
             groups = from_top_to_bottom(groups)
@@ -210,16 +196,14 @@ def _written_lines(page: PdfPage, number: int) -> tuple[list[Line], int]:
         columns = [each for place, each in enumerate(columns, len(words)) if place not in hidden]
         if columns := [each for each in columns if _is_inside(each[0][1], visible)]:
             groups, drawing = with_columns(groups, columns), NOTHING
-        return [_line(text_page.raw, line, drawing, number, turn) for line in (*groups, *margins)], len(hidden)
+        return [_line(text_page, line, drawing, number, turn) for line in (*groups, *margins)], len(hidden)
     finally:
         text_page.close()
 
 
-def _turn(text_page: ctypes.c_void_p) -> int:
+def _turn(text_page: PdfTextPage) -> int:
     """Return the number of quarter turns to the left by which most characters of the page are rotated."""
-    import pypdfium2.raw as pdfium
-
-    count = pdfium.FPDFText_CountChars(text_page)
+    count = text_page.count_chars()
     sample = range(0, count, max(1, count // _ANGLES_READ))
     angles = (pdfium.FPDFText_GetCharAngle(text_page, index) for index in sample)
     quarters = Counter(round(angle / (pi / 2)) % 4 for angle in angles if angle >= 0)
@@ -265,7 +249,7 @@ def _continues(last: Word, word: Word) -> bool:
     return word.x0 >= last.x1 and overlaps(last, word, ON_ONE_LINE)
 
 
-def _words(text_page: ctypes.c_void_p, characters: Sequence[str], turn: int) -> Iterator[tuple[int, Word, bool]]:
+def _words(text_page: PdfTextPage, characters: Sequence[str], turn: int) -> Iterator[tuple[int, Word, bool]]:
     """Yield every word with the index of its first character, and whether a line ends after it."""
     count = len(characters)
     start = 0
@@ -282,22 +266,14 @@ def _words(text_page: ctypes.c_void_p, characters: Sequence[str], turn: int) -> 
         start = end
 
 
-def _boxed(text_page: ctypes.c_void_p, characters: Sequence[str], start: int, turn: int) -> Word:
+def _boxed(text_page: PdfTextPage, characters: Sequence[str], start: int, turn: int) -> Word:
     """Return the word of these characters, of which the first has the index ``start``."""
-    import pypdfium2.raw as pdfium
-
-    first, last = pdfium.FS_RECTF(), pdfium.FS_RECTF()
-    pdfium.FPDFText_GetLooseCharBox(text_page, start, first)
-    pdfium.FPDFText_GetLooseCharBox(text_page, start + len(characters) - 1, last)
-    left, bottom, right, top = rotate_box(
-        min(first.left, last.left),
-        min(first.bottom, last.bottom),
-        max(first.right, last.right),
-        max(first.top, last.top),
-        turn,
-    )
+    places = (start, start + len(characters) - 1)
+    first, last = (rotate_box(text_page.get_charbox(index, loose=True), turn) for index in places)
+    left, right = min(first[0], last[0]), max(first[2], last[2])
+    bottom, top = min(first[1], last[1]), max(first[3], last[3])
     text = "".join(characters)
-    extents = [(box.left, box.right) if turn % 2 else (box.bottom, box.top) for box in (first, last)]
+    extents = [(box[1], box[3]) for box in (first, last)]
     if may_be_shifted(text, *extents) or (not turn and ends_with_small_digit(text_page, text, start, extents[0])):
         shown = with_shifts(text_page, characters, start, turn)
         if shown != text and not turn:  # lowered characters are below the line
@@ -306,9 +282,7 @@ def _boxed(text_page: ctypes.c_void_p, characters: Sequence[str], start: int, tu
     return Word(text=text, x0=left, x1=right, bottom=bottom, top=top)
 
 
-def _line(
-    text_page: ctypes.c_void_p, words: Sequence[tuple[int, Word]], drawing: Drawing, page: int, turn: int
-) -> Line:
+def _line(text_page: PdfTextPage, words: Sequence[tuple[int, Word]], drawing: Drawing, page: int, turn: int) -> Line:
     plain = tuple(without_leaders([word for _, word in words]))
     cells = split_cells(plain, rules=drawing.vertical)
     return Line(
@@ -323,7 +297,7 @@ def _line(
     )
 
 
-def _style(text_page: ctypes.c_void_p, words: Sequence[tuple[int, Word]], drawing: Drawing, turn: int) -> Style:
+def _style(text_page: PdfTextPage, words: Sequence[tuple[int, Word]], drawing: Drawing, turn: int) -> Style:
     """Return the style of the line: that of its first word, with an emphasis only if the last word has it too."""
     (index, first), (last_index, last) = words[0], words[-1]
     style = style_at(text_page, index, turn)

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ingest.readers.pdf.bookmarks import Bookmark
 from ingest.readers.pdf.candidates import Candidate
 from ingest.readers.pdf.contents import Entry
+from ingest.readers.pdf.file import Bookmark
 
 _MOST = 0.5  # minimum share of a candidate's letters that belong to the entry; the rest is a part's or a section's name
 _FEWEST = 3  # minimum number of entries of a table of contents that agree about the page on which the numbering starts

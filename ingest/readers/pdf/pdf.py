@@ -12,16 +12,17 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+from pypdfium2 import PdfPage
 
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.pdf.annotations import Annotation, one_line, read_annotations
-from ingest.readers.pdf.bookmarks import Bookmark
 from ingest.readers.pdf.candidates import PARAGRAPH_GAP, space
 from ingest.readers.pdf.contents import find_contents, read_entries
 from ingest.readers.pdf.figures import has_figure
+from ingest.readers.pdf.file import Bookmark
 from ingest.readers.pdf.headings import Heading, find_headings
 from ingest.readers.pdf.lines import Line, is_bullet, read_lines
 from ingest.readers.pdf.ocr import ScanReader, list_pictured, spans
@@ -32,9 +33,6 @@ from ingest.readers.shared.document_builder import DocumentBuilder, PageBreaks
 from ingest.readers.shared.header_rows import holds_figures
 from vectorstore.models import Scalar
 
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
-
 _SAME_SIZE = 0.5  # points: maximum difference in type size between lines of one paragraph
 _GLUED = re.compile(r"^(.*[^\W\d_].*?)[ .]* ([$€£¥] ?\(?\d[\d.,]*\)?)$")
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’»)\]]*$")
@@ -44,51 +42,36 @@ _Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Heading:
+class _Element:
+    page: int
+    pages: PageBreaks = field(default=(), kw_only=True)
+
+    @property
+    def last_page(self) -> int:
+        return self.pages[-1][1] if self.pages else self.page
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading(_Element):
     text: str
     level: int
-    page: int
-
-    @property
-    def last_page(self) -> int:
-        return self.page
 
 
 @dataclass(frozen=True, slots=True)
-class _Paragraph:
+class _Paragraph(_Element):
     lines: tuple[str, ...]
-    page: int
     is_list: bool = False
-    pages: PageBreaks = ()
-
-    @property
-    def last_page(self) -> int:
-        return self.pages[-1][1] if self.pages else self.page
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(_Element):
     rows: tuple[tuple[str, ...], ...]
-    page: int
     has_header: bool
-    pages: PageBreaks = ()
-
-    @property
-    def last_page(self) -> int:
-        return self.pages[-1][1] if self.pages else self.page
 
 
 @dataclass(frozen=True, slots=True)
-class _Contents:
+class _Contents(_Element):
     lines: tuple[str, ...]
-    page: int
-
-    @property
-    def last_page(self) -> int:
-        return self.page
-
-
-_Element = _Heading | _Paragraph | _Table | _Contents
 
 
 def read_pdf(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
@@ -128,8 +111,8 @@ def _added(annotations: Iterable[Annotation], page: int, recognised: Sequence[Li
     text = one_line(" ".join(line.text for line in recognised))
     new = [each for each in annotations if not (text and each.shown and one_line(each.shown) in text)]
     if fields := tuple(each.text for each in new if each.is_field):
-        yield _Paragraph(fields, page)
-    yield from (_Paragraph((each.text,), page) for each in new if not each.is_field)
+        yield _Paragraph(page, fields)
+    yield from (_Paragraph(page, (each.text,)) for each in new if not each.is_field)
 
 
 def write_pages(
@@ -157,7 +140,7 @@ def _with_added(elements: Iterable[_Element], added: Sequence[_Paragraph]) -> It
 def _elements(lines: Sequence[Line], contents: Sequence[_Span], bookmarks: Sequence[Bookmark]) -> Iterator[_Element]:
     """Yield headings, tables, tables of contents and paragraphs in reading order."""
     lists = (
-        (span, _Contents(tuple(line.text for line in lines[slice(*span)]), lines[span[0]].page)) for span in contents
+        (span, _Contents(lines[span[0]].page, tuple(line.text for line in lines[slice(*span)]))) for span in contents
     )
     placed: list[tuple[_Span, _Element]] = sorted([*_tables(lines, contents), *lists], key=lambda found: found[0])
     found = find_headings(lines, [span for span, _ in placed], bookmarks, read_entries(lines, contents))
@@ -177,7 +160,7 @@ def _tables(lines: Sequence[Line], contents: Sequence[_Span]) -> Iterator[tuple[
         for table in find_tables(lines[begin:end]):
             first = begin + table.start
             rows = tuple(map(_apart, table.rows))
-            yield (first, begin + table.end), _Table(rows, lines[first].page, table.has_header)
+            yield (first, begin + table.end), _Table(lines[first].page, rows, table.has_header)
 
 
 def _apart(row: tuple[str, ...]) -> tuple[str, ...]:
@@ -192,16 +175,13 @@ def _text_elements(
     while start < end:
         if heading := headings.get(start):
             after = heading.end
-            yield _Heading(" ".join(line.text for line in lines[start:after]), heading.level, lines[start].page)
+            yield _Heading(lines[start].page, " ".join(line.text for line in lines[start:after]), heading.level)
         else:
             after = _paragraph_end(lines, start, end, headings)
             paragraph = lines[start:after]
-            yield _Paragraph(
-                tuple(line.text for line in paragraph),
-                lines[start].page,
-                _is_item(lines[start]),
-                tuple(_page_breaks(paragraph)),
-            )
+            texts = tuple(line.text for line in paragraph)
+            breaks = tuple(_page_breaks(paragraph))
+            yield _Paragraph(lines[start].page, texts, _is_item(lines[start]), pages=breaks)
         start = after
 
 
@@ -273,21 +253,18 @@ def _write(elements: Iterable[_Element], into: DocumentBuilder) -> None:
     for element in elements:
         if element.page != page:
             into.page(element.page)
-            page = element.page
+        page = element.last_page
         match element:
             case _Heading():
                 into.heading(element.text, element.level)
             case _Paragraph(is_list=True):
                 into.list_items(element.lines, pages=element.pages)
-                page = element.last_page
             case _Paragraph():
                 into.prose("\n".join(element.lines), pages=element.pages)
-                page = element.last_page
             case _Contents():
                 into.contents(element.lines)
             case _Table():
                 into.table(element.rows, has_header=element.has_header, pages=element.pages)
-                page = element.last_page
 
 
 READER = Reader(name="pdf", version=12, read=read_pdf, mime_types=("application/pdf",))

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfTextPage
+
 from ingest.readers.pdf.drawing import rotate_box
 from ingest.readers.pdf.styles import is_upright
 from ingest.readers.pdf.words import Found, Word
@@ -47,20 +50,18 @@ def may_be_shifted(text: str, first: Extent, last: Extent) -> bool:
     return any(character.isdigit() for character in text[1:]) and any(character.isalpha() for character in text)
 
 
-def ends_with_small_digit(text_page: ctypes.c_void_p, text: str, start: int, extent: Extent) -> bool:
+def ends_with_small_digit(text_page: PdfTextPage, text: str, start: int, extent: Extent) -> bool:
     """Return whether the last digit of a word is raised or lowered by its font. ``extent`` is that of any digit."""
     last = len(text.rstrip(".,;:)]")) - 1
     if last < 1 or not text[last].isdigit():
         return False
-    _, bottom, _, top = _ink(text_page, start + last)
+    _, bottom, _, top = text_page.get_charbox(start + last)
     height = extent[1] - extent[0]
-    return bottom > extent[0] + _DIGIT[0] * height or top < extent[0] + _DIGIT[1] * height
+    return bool(bottom > extent[0] + _DIGIT[0] * height or top < extent[0] + _DIGIT[1] * height)
 
 
-def with_shifts(text_page: ctypes.c_void_p, characters: Sequence[str], start: int, turn: int) -> str:
+def with_shifts(text_page: PdfTextPage, characters: Sequence[str], start: int, turn: int) -> str:
     """Return the characters as a word, with raised and lowered ones marked. ``start`` is the index of the first."""
-    import pypdfium2.raw as pdfium
-
     if not is_upright(pdfium.FPDFText_GetCharAngle(text_page, start), turn):
         return "".join(characters)
     found = [_character(text_page, start + index, text, turn) for index, text in enumerate(characters) if text]
@@ -78,30 +79,18 @@ def _pieces(pairs: Iterable[tuple[str, str]]) -> Iterator[Piece]:
         yield Piece(text, "" if text.isalpha() and len(text) >= _WORD else shift)
 
 
-def _character(text_page: ctypes.c_void_p, index: int, text: str, turn: int) -> _Character:
-    import pypdfium2.raw as pdfium
-
-    box, x, y = pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
+def _character(text_page: PdfTextPage, index: int, text: str, turn: int) -> _Character:
+    x, y = ctypes.c_double(), ctypes.c_double()
     pdfium.FPDFText_GetCharOrigin(text_page, index, x, y)
-    _, bottom, _, top = rotate_box(box.left, box.bottom, box.right, box.top, turn)
-    _, baseline, _, _ = rotate_box(x.value, y.value, x.value, y.value, turn)
+    _, bottom, _, top = rotate_box(text_page.get_charbox(index, loose=True), turn)
+    _, baseline, _, _ = rotate_box((x.value, y.value, x.value, y.value), turn)
     height = top - bottom
     if text.isdigit() and not turn:
-        _, bottom, _, top = _ink(text_page, index)
+        _, bottom, _, top = text_page.get_charbox(index)
         is_raised = bottom > baseline + _RAISED * height
         is_small = top - bottom < _INK[0] * height and top < baseline + _INK[1] * height
         baseline = bottom if is_raised or (is_small and bottom < baseline + _LOWERED * height) else baseline
     return _Character(text, height, baseline)
-
-
-def _ink(text_page: ctypes.c_void_p, index: int) -> tuple[float, float, float, float]:
-    """Return the box of what is drawn of a character."""
-    import pypdfium2.raw as pdfium
-
-    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-    pdfium.FPDFText_GetCharBox(text_page, index, left, right, bottom, top)
-    return left.value, bottom.value, right.value, top.value
 
 
 def _shift(character: _Character, height: float, baseline: float) -> str:

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from math import cos, sin
 
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfTextPage
+
 from ingest.readers.pdf.words import Found, Word
 
 _SLANT = 0.25  # minimum sine of the angle: 15 degrees
@@ -19,7 +22,7 @@ _APART = 2.0  # of their width: space of a blank between them
 _LEVEL = 0.5  # of a head's size: maximum distance of these heights
 
 
-def with_level_heads(text_page: ctypes.c_void_p, words: Sequence[Found]) -> Iterator[Found]:
+def with_level_heads(text_page: PdfTextPage, words: Sequence[Found]) -> Iterator[Found]:
     """Yield the words of an upright page, with each slanted head as one word where its lower end is."""
     parts: list[list[Found]] = []
     heads: dict[int, Word] = {}
@@ -43,7 +46,7 @@ def with_level_heads(text_page: ctypes.c_void_p, words: Sequence[Found]) -> Iter
             yield from part
 
 
-def take_margins(text_page: ctypes.c_void_p, words: list[Found]) -> list[list[tuple[int, Word]]]:
+def take_margins(text_page: PdfTextPage, words: list[Found]) -> list[list[tuple[int, Word]]]:
     """Take the lines of print that stand sideways beside the text of an upright page out of its words."""
     if not any(word.top - word.bottom > 2 * (word.x1 - word.x0) for _, word, _ in words if len(word.text) > 2):
         return []
@@ -104,46 +107,34 @@ def _laid(line: Sequence[tuple[int, Word]], floor: float, blank: float = _BLANK)
     return Word(text, line[0][1].x0, line[0][1].x1, floor - 3 * size, floor - 2 * size)
 
 
-def _side(text_page: ctypes.c_void_p, index: int) -> int:
+def _side(text_page: PdfTextPage, index: int) -> int:
     """Return 1 for print that runs upwards, -1 for print that runs downwards, 0 for others."""
-    import pypdfium2.raw as pdfium
-
     angle = sin(pdfium.FPDFText_GetCharAngle(text_page, index))
     return -round(angle) if abs(angle) > _UPRIGHT else 0  # PDFium measures clockwise
 
 
-def _is_slanted(text_page: ctypes.c_void_p, index: int) -> bool:
-    import pypdfium2.raw as pdfium
-
+def _is_slanted(text_page: PdfTextPage, index: int) -> bool:
     return abs(sin(pdfium.FPDFText_GetCharAngle(text_page, index))) > _SLANT
 
 
-def _continues(text_page: ctypes.c_void_p, last: Found, index: int) -> bool:
+def _continues(text_page: PdfTextPage, last: Found, index: int) -> bool:
     """Return whether a word stands in the line of the last one: heads may follow each other without a line end."""
-    import pypdfium2.raw as pdfium
-
     angle = pdfium.FPDFText_GetCharAngle(text_page, index)
     (x0, y0), (x1, y1) = (_origin(text_page, each) for each in (last[0], index))
     aside = abs((x1 - x0) * sin(angle) + (y1 - y0) * cos(angle))  # PDFium measures clockwise
     return not last[2] and aside < _LEVEL * pdfium.FPDFText_GetFontSize(text_page, index)
 
 
-def _origin(text_page: ctypes.c_void_p, index: int) -> tuple[float, float]:
-    import pypdfium2.raw as pdfium
-
+def _origin(text_page: PdfTextPage, index: int) -> tuple[float, float]:
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium.FPDFText_GetCharOrigin(text_page, index, x, y)
     return x.value, y.value
 
 
-def _level(text_page: ctypes.c_void_p, head: Sequence[Found]) -> Word:
+def _level(text_page: PdfTextPage, head: Sequence[Found]) -> Word:
     """Return the head as a narrow upright word at the lower of its two ends."""
-    import pypdfium2.raw as pdfium
-
-    box, ends = pdfium.FS_RECTF(), []
-    for index in (head[0][0], head[-1][0] + len(head[-1][1].text) - 1):
-        pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
-        ends.append((box.bottom, (box.left + box.right) / 2))
-    bottom, middle = min(ends)
+    places = (head[0][0], head[-1][0] + len(head[-1][1].text) - 1)
+    boxes = (text_page.get_charbox(index, loose=True) for index in places)
+    bottom, middle = min((bottom, (left + right) / 2) for left, bottom, right, _ in boxes)
     half = pdfium.FPDFText_GetFontSize(text_page, head[0][0]) / 2
     return Word(" ".join(word.text for _, word, _ in head), middle - half, middle + half, bottom, bottom + 2 * half)

@@ -10,6 +10,9 @@ from functools import lru_cache
 from math import pi
 from typing import NamedTuple
 
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfTextPage
+
 from ingest.readers.pdf.drawing import Rule
 
 _BOLD = re.compile(r"bold|black|heavy", re.IGNORECASE)
@@ -35,10 +38,8 @@ class Style(NamedTuple):
 PLAIN = Style()
 
 
-def style_at(text_page: ctypes.c_void_p, index: int, turn: int) -> Style:
+def style_at(text_page: PdfTextPage, index: int, turn: int) -> Style:
     """Return the style of the character at this index on a page rotated by ``turn`` quarter turns."""
-    import pypdfium2.raw as pdfium
-
     colour = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
     pdfium.FPDFText_GetFillColor(text_page, index, *colour)
     red, green, blue, _ = colour
@@ -47,10 +48,8 @@ def style_at(text_page: ctypes.c_void_p, index: int, turn: int) -> Style:
     return Style(font, bold, italic, (red.value, green.value, blue.value), upright=upright)
 
 
-def font_at(text_page: ctypes.c_void_p, index: int) -> tuple[str, bool, bool]:
+def font_at(text_page: PdfTextPage, index: int) -> tuple[str, bool, bool]:
     """Return the font of the character at this index, and whether it is bold and italic."""
-    import pypdfium2.raw as pdfium
-
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     pdfium.FPDFText_GetFontInfo(text_page, index, name, len(name), flags)
     font, bold, italic = _font(name.value)

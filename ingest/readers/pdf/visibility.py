@@ -6,14 +6,14 @@ Text that is drawn as invisible stays: scans have it below their pictures.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ingest.readers.pdf.drawing import rotate_box
+import pypdfium2.raw as pdfium
+from pypdfium2 import PdfPage, PdfTextPage
+
+from ingest.readers.pdf.drawing import Bounds, page_objects, rotate_box
 from ingest.readers.pdf.words import Word
-
-if TYPE_CHECKING:
-    from pypdfium2 import PdfPage
 
 _WHITE = 0xF0  # a colour with all channels at or above this value may be white on white
 _SMALLEST = 1.5  # points: print below this height cannot be read
@@ -35,11 +35,14 @@ class _Shape(NamedTuple):
     colour: tuple[int, ...]
 
 
-def hidden_words(page: PdfPage, text_page: ctypes.c_void_p, words: Sequence[tuple[int, Word]], turn: int) -> set[int]:
+def hidden_words(page: PdfPage, text_page: PdfTextPage, words: Sequence[tuple[int, Word]], turn: int) -> set[int]:
     """Return the positions of the words in ``words`` that the page does not show."""
     hidden = {place for place, (_, word) in enumerate(words) if word.text and word.top - word.bottom < _SMALLEST}
-    objects = _objects(page)
-    shapes, has_groups = _shapes(objects, turn)
+    too_many = pdfium.FPDFPage_CountObjects(page) > _MOST_OBJECTS
+    objects = [] if too_many else list(page_objects(page, _MOST_OBJECTS))
+    orders = {ctypes.addressof(each.contents): order for order, (each, *_) in enumerate(objects)}
+    shapes = list(_shapes(objects, turn))
+    has_groups = any(kind == pdfium.FPDF_PAGEOBJ_FORM for _, kind, _ in objects)
     of_object: dict[int, bool] = {}
     doubtful = [
         place
@@ -48,8 +51,8 @@ def hidden_words(page: PdfPage, text_page: ctypes.c_void_p, words: Sequence[tupl
         and word.text
         and (
             _is_doubtful(text_page, index, of_object)
-            or (has_groups and _order(text_page, index, objects) < 0)  # the group may be on a layer
-            or (shapes and _is_in_shape(text_page, index, word, shapes, objects))
+            or (has_groups and _order(text_page, index, orders) < 0)  # the group may be on a layer
+            or (shapes and _is_in_shape(text_page, index, word, shapes, orders))
         )
     ]
     if not doubtful:
@@ -58,43 +61,24 @@ def hidden_words(page: PdfPage, text_page: ctypes.c_void_p, words: Sequence[tupl
     return hidden | {place for place in doubtful if not shown.has_ink(words[place][1], turn)}
 
 
-def _objects(page: PdfPage) -> dict[int, int]:
-    """Return the drawing order of the objects of a page by their address."""
-    import pypdfium2.raw as pdfium
-
-    count = pdfium.FPDFPage_CountObjects(page.raw)
-    if count > _MOST_OBJECTS:
-        return {}
-    found = (pdfium.FPDFPage_GetObject(page.raw, number) for number in range(count))
-    return {ctypes.addressof(each.contents): number for number, each in enumerate(found)}
-
-
-def _shapes(objects: Mapping[int, int], turn: int) -> tuple[list[_Shape], bool]:
-    """Return the filled shapes among objects that may hold a line, and whether groups of objects are among them."""
-    import pypdfium2.raw as pdfium
-
-    shapes, has_groups = [], False
-    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+def _shapes(objects: Sequence[tuple[Any, int, Bounds]], turn: int) -> Iterator[_Shape]:
+    """Yield the filled shapes that may hold a line."""
     fill, stroke = ctypes.c_int(), ctypes.c_int()
-    for address, order in objects.items():
-        shape = ctypes.cast(address, pdfium.FPDF_PAGEOBJECT)
-        kind = pdfium.FPDFPageObj_GetType(shape)
-        has_groups = has_groups or kind == pdfium.FPDF_PAGEOBJ_FORM
+    for order, (shape, kind, bounds) in enumerate(objects):
         if kind == pdfium.FPDF_PAGEOBJ_PATH:
             pdfium.FPDFPath_GetDrawMode(shape, fill, stroke)
-            if fill.value and pdfium.FPDFPageObj_GetBounds(shape, left, bottom, right, top):
-                box = rotate_box(left.value, bottom.value, right.value, top.value, turn)
-                if min(box[2] - box[0], box[3] - box[1]) > _THINNEST:
-                    shapes.append(_Shape(*box, order, _colour(pdfium.FPDFPageObj_GetFillColor, shape)))
-    return shapes, has_groups
+            box = rotate_box(bounds, turn)
+            if fill.value and min(box[2] - box[0], box[3] - box[1]) > _THINNEST:
+                yield _Shape(*box, order, _colour(pdfium.FPDFPageObj_GetFillColor, shape))
 
 
-def _order(text_page: ctypes.c_void_p, index: int, objects: Mapping[int, int]) -> int:
-    """Return the drawing order of a character. -1 if it is in a group, or if pdfium added it."""
-    import pypdfium2.raw as pdfium
+def _order(text_page: PdfTextPage, index: int, orders: Mapping[int, int]) -> int:
+    """Return the drawing order of a character. -1 if it is in a group, or if pdfium added it.
 
+    ``orders`` has that of the objects of the page by their addresses.
+    """
     drawn = pdfium.FPDFText_GetTextObject(text_page, index)
-    return objects.get(ctypes.addressof(drawn.contents), -1) if drawn else -1
+    return orders.get(ctypes.addressof(drawn.contents), -1) if drawn else -1
 
 
 def _colour(read: Callable[..., object], *of: object) -> tuple[int, ...]:
@@ -104,16 +88,14 @@ def _colour(read: Callable[..., object], *of: object) -> tuple[int, ...]:
 
 
 def _is_in_shape(
-    text_page: ctypes.c_void_p, index: int, word: Word, shapes: Sequence[_Shape], objects: Mapping[int, int]
+    text_page: PdfTextPage, index: int, word: Word, shapes: Sequence[_Shape], orders: Mapping[int, int]
 ) -> bool:
     """Return whether a word may be under a shape that is drawn later, or on one of its own colour."""
-    import pypdfium2.raw as pdfium
-
     x, y = (word.x0 + word.x1) / 2, (word.bottom + word.top) / 2
     around = [shape for shape in shapes if shape.left < x < shape.right and shape.bottom < y < shape.top]
     if not around:
         return False
-    order = _order(text_page, index, objects)
+    order = _order(text_page, index, orders)
     colour = _colour(pdfium.FPDFText_GetFillColor, text_page, index)
     return any(
         shape.order > order >= 0 or max(abs(a - b) for a, b in zip(shape.colour, colour, strict=True)) < _CONTRAST
@@ -121,10 +103,8 @@ def _is_in_shape(
     )
 
 
-def _is_doubtful(text_page: ctypes.c_void_p, index: int, of_object: dict[int, bool]) -> bool:
+def _is_doubtful(text_page: PdfTextPage, index: int, of_object: dict[int, bool]) -> bool:
     """Return whether a character is white or on a layer. All characters of an object are, or none."""
-    import pypdfium2.raw as pdfium
-
     drawn = pdfium.FPDFText_GetTextObject(text_page, index)
     address = ctypes.addressof(drawn.contents) if drawn else 0
     if address not in of_object:
@@ -138,8 +118,6 @@ def _is_doubtful(text_page: ctypes.c_void_p, index: int, of_object: dict[int, bo
 
 
 def _is_on_layer(drawn: ctypes.c_void_p) -> bool:
-    import pypdfium2.raw as pdfium
-
     for number in range(pdfium.FPDFPageObj_CountMarks(drawn)):
         mark, size = pdfium.FPDFPageObj_GetMark(drawn, number), ctypes.c_ulong()
         name = (pdfium.FPDF_WCHAR * 8)()
@@ -163,7 +141,7 @@ class _Picture:
 
     def has_ink(self, word: Word, turn: int) -> bool:
         """Return whether the pixels in the box of the word differ."""
-        left, bottom, right, top = rotate_box(word.x0, word.bottom, word.x1, word.top, -turn % 4)
+        left, bottom, right, top = rotate_box((word.x0, word.bottom, word.x1, word.top), -turn % 4)
         if right < self._left or bottom > self._top:  # outside of the page, where the lines leave it out
             return True
         columns = slice(max(int(left - self._left) - 1, 0), int(right - self._left) + 2)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import olefile
 
 from ingest.errors import EncryptedDocument
-
-if TYPE_CHECKING:
-    from olefile import OleFileIO
 
 _SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _WORD_FLAGS, _WORD_ENCRYPTED = 11, 0x01  # fEncrypted in the file information block of a .doc
@@ -20,8 +18,6 @@ _SLIDES_TOKEN = 12
 
 def require_unencrypted(data: bytes, path: Path) -> None:
     """Raise EncryptedDocument if this is an encrypted .doc, .xls or .ppt, or an encrypted package."""
-    import olefile
-
     if not data.startswith(_SIGNATURE):
         return
     try:
@@ -33,7 +29,7 @@ def require_unencrypted(data: bytes, path: Path) -> None:
         raise EncryptedDocument(f"{path} is encrypted. Save a copy without its password and ingest that.")
 
 
-def _is_encrypted(file: OleFileIO) -> bool:
+def _is_encrypted(file: olefile.OleFileIO) -> bool:
     if file.exists("EncryptedPackage"):
         return True
     head = _read(file, "WordDocument", 32)
@@ -44,7 +40,7 @@ def _is_encrypted(file: OleFileIO) -> bool:
     return any(_has_file_pass(_read(file, name)) for name in ("Workbook", "Book"))
 
 
-def _read(file: OleFileIO, stream: str, size: int = -1) -> bytes:
+def _read(file: olefile.OleFileIO, stream: str, size: int = -1) -> bytes:
     found: bytes = file.openstream(stream).read(size) if file.exists(stream) else b""
     return found
 

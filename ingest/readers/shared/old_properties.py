@@ -9,6 +9,8 @@ import io
 import struct
 from datetime import UTC, datetime, timedelta
 
+import olefile
+
 from ingest.decoding import code_page
 from vectorstore.models import Scalar
 
@@ -24,8 +26,6 @@ _MAX_PROPERTIES, _LAST_TICKS = 100, 10**18
 
 def read_properties(data: bytes) -> dict[str, Scalar]:
     """Return the properties that are set. Their texts are in the code page that they name."""
-    import olefile
-
     with olefile.OleFileIO(io.BytesIO(data)) as file:
         stream = file.openstream(_STREAM).read() if file.exists(_STREAM) else b""
     start = int.from_bytes(stream[44:48], "little")

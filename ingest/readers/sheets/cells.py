@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element
 from base.counts import count
 from ingest.readers.shared.form import linked, lowered, raised, struck
 from ingest.readers.shared.number_format import BUILT_IN, GENERAL, format_number, format_text
-from ingest.readers.shared.ooxml import Package, attribute, local_name, number
+from ingest.readers.shared.ooxml import Chart, Package, attribute, local_name, number
 from ingest.readers.shared.symbols import in_font
 from ingest.readers.sheets.computed import Computed
 
@@ -44,6 +44,8 @@ class Sheet:
     name: str
     part: str
     rows: list[list[str]]
+    extras: Sequence[Chart | str] = ()
+    """What is on the sheet beside its cells: charts, and the text of boxes, pictures and comments."""
     formulas: int = 0
     """Formulas without a stored value that were not computed."""
     computed: int = 0

@@ -23,8 +23,8 @@ _EMPTY, _TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = range(6)
 _SHIFTS = {1: "superscript", 2: "subscript"}
 
 
-def read_old_sheets(data: bytes) -> list[tuple[Sheet, list[str]]]:
-    """Return the sheets of a workbook with their comments. Raises ValueError for files that the library cannot read."""
+def read_old_sheets(data: bytes) -> list[Sheet]:
+    """Return the sheets of a workbook. Raises ValueError for files that the library cannot read."""
     import xlrd
     from xlrd.compdoc import CompDocError
     from xlrd.formula import FormulaError
@@ -35,7 +35,7 @@ def read_old_sheets(data: bytes) -> list[tuple[Sheet, list[str]]]:
     )  # fmt: skip
     try:
         book = xlrd.open_workbook(file_contents=data, formatting_info=True, ragged_rows=True, logfile=io.StringIO())
-        return [(_Cells(book, sheet).read(), list(_comments(sheet))) for sheet in book.sheets()]
+        return [_Cells(book, sheet).read() for sheet in book.sheets()]
     except damage as error:
         raise ValueError(str(error) or type(error).__name__) from error
 
@@ -51,7 +51,8 @@ class _Cells:
     def __init__(self, book: Book, sheet: OldSheet) -> None:
         self._book = book
         self._sheet = sheet
-        self._found = Sheet(sheet.name + " (hidden sheet)" * (sheet.visibility != 0), "", [])
+        name = sheet.name + " (hidden sheet)" * (sheet.visibility != 0)
+        self._found = Sheet(name, "", [], ["\n".join(_comments(sheet))])
 
     def read(self) -> Sheet:
         width = max((self._sheet.row_len(row) for row in range(self._sheet.nrows)), default=0)

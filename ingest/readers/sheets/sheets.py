@@ -10,12 +10,10 @@ import datetime
 import html
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EncryptedDocument
@@ -24,16 +22,13 @@ from ingest.readers.odf import open_package, properties
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
 from ingest.readers.shared.number_format import format_number, general
-from ingest.readers.shared.ooxml import Package, comment_line, description, number, texts
+from ingest.readers.shared.ooxml import Chart, Package, comment_line, description, number, texts
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, read_sheets, warnings_about
 from ingest.readers.sheets.computed import Computed
 from ingest.readers.sheets.old_cells import read_old_sheets
 from ingest.readers.sheets.open_sheets import read_open_sheets
 from vectorstore.models import Scalar
-
-if TYPE_CHECKING:
-    from python_calamine import CalamineWorkbook
 
 _OLD = b"\xd0\xcf\x11\xe0"
 _SHEET_LEVEL = 2  # the workbook itself is the outermost
@@ -42,8 +37,6 @@ _HEADER = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(Header|Footer)\b[^>]*>([^<]
 _HEADER_CODE = re.compile(r'&(&|"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|[A-Z])')
 _HEADERS_FROM_END = 65536  # they are among the last elements of a sheet, after all cells
 
-_Extras = Mapping[str, Sequence[Callable[[DocumentBuilder], None]]]
-_NO_EXTRAS: _Extras = {}
 Value = str | float | int | bool | datetime.date | datetime.time | datetime.timedelta
 
 
@@ -56,55 +49,41 @@ def read_workbook(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scal
         return properties(package, into)
     if not (data.startswith(b"PK") and b"xl/workbook.xml" in data):  # .xlsx stores its workbook as XML parts
         require_unencrypted(data, path)
-        if not (data.startswith(_OLD) and _write_old_sheets(data, into)):
-            for name, rows in _sheets(_open(data, path), path):
-                _write_sheet(name, _without_margin(rows), into)
+        old = _old_sheets(data, into) if data.startswith(_OLD) else None
+        _write_sheets(_stored_sheets(data, path) if old is None else old, into)
         return {}
     package = Package(data, path)
     main = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
     extras = dict(_extras(package, main))
-    _write_sheets(read_sheets(package, main, Computed(data)), into, extras)
+    sheets = read_sheets(package, main, Computed(data))
+    _write_sheets((replace(sheet, extras=extras.get(sheet.part, ())) for sheet in sheets), into)
     _write_headers(package, main, into)
     return package.properties(into)
 
 
-def _write_sheets(found: Iterable[Sheet], into: DocumentBuilder, extras: _Extras = _NO_EXTRAS) -> None:
+def _write_sheets(found: Iterable[Sheet], into: DocumentBuilder) -> None:
     """Write sheets one by one, each with its extras, and warn about all of them."""
     sheets = []
     for sheet in found:
-        _write_sheet(sheet.name, _without_margin(sheet.rows), into)
-        for write in extras.get(sheet.part, ()):
-            write(into)
+        into.heading(sheet.name, _SHEET_LEVEL)
+        into.sheet(list(_tables(_without_margin(sheet.rows))))
+        for extra in sheet.extras:
+            if isinstance(extra, Chart):
+                extra.write(into)
+            else:
+                into.prose(extra)
         sheets.append(replace(sheet, rows=[]))
     for warning in warnings_about(sheets):
         into.warn(warning)
 
 
-def _write_old_sheets(data: bytes, into: DocumentBuilder) -> bool:
-    """Write the sheets of a .xls as Excel shows them. Return whether the library could read the file."""
+def _old_sheets(data: bytes, into: DocumentBuilder) -> list[Sheet] | None:
+    """Return the sheets of a .xls as Excel shows them, or None if the library cannot read the file."""
     try:
-        sheets = read_old_sheets(data)
+        return read_old_sheets(data)
     except ValueError as error:
         into.warn(f"Numbers and dates are shown as they are stored: the formats of the cells were not read ({error}).")
-        return False
-    for sheet, comments in sheets:
-        _write_sheet(sheet.name, _without_margin(sheet.rows), into)
-        into.prose("\n".join(comments))
-    for warning in warnings_about([sheet for sheet, _ in sheets]):
-        into.warn(warning)
-    return True
-
-
-def _write_sheet(name: str, rows: Sequence[Sequence[str]], into: DocumentBuilder) -> None:
-    into.heading(name, _SHEET_LEVEL)
-    into.sheet(list(_tables(rows)))
-
-
-def _open(data: bytes, path: Path) -> CalamineWorkbook:
-    import python_calamine
-
-    with _translate_errors(path):
-        return python_calamine.load_workbook(io.BytesIO(data))
+        return None
 
 
 @contextmanager
@@ -124,9 +103,12 @@ def _translate_errors(path: Path) -> Iterator[None]:
         raise CorruptDocument(f"{path} crashed the workbook reader: {error}. Save it again and retry.") from None
 
 
-def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[list[str]]]]:
-    from python_calamine import SheetVisibleEnum
+def _stored_sheets(data: bytes, path: Path) -> Iterator[Sheet]:
+    """Yield the sheets of a workbook with the values that it stores."""
+    from python_calamine import SheetVisibleEnum, load_workbook
 
+    with _translate_errors(path):
+        workbook = load_workbook(io.BytesIO(data))
     hidden = {sheet.name for sheet in workbook.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     for name in workbook.sheet_names:
         with _translate_errors(path):
@@ -135,7 +117,7 @@ def _sheets(workbook: CalamineWorkbook, path: Path) -> Iterator[tuple[str, list[
             merged = sheet.merged_cell_ranges or []
         rows = [[_format(value) for value in row] for row in values]
         copy_merged(rows, ((top, bottom + 1, left, right + 1) for (top, left), (bottom, right) in merged))
-        yield name + " (hidden sheet)" * (name in hidden), rows
+        yield Sheet(name + " (hidden sheet)" * (name in hidden), "", rows)
 
 
 def _without_margin(rows: list[list[str]]) -> list[list[str]]:
@@ -187,8 +169,8 @@ def _format(value: Value) -> str:
 # Charts, text boxes, pictures and comments of .xlsx
 
 
-def _extras(package: Package, main: str) -> Iterator[tuple[str, list[Callable[[DocumentBuilder], None]]]]:
-    """Yield the part of each sheet with what writes its charts, text boxes, pictures and comments."""
+def _extras(package: Package, main: str) -> Iterator[tuple[str, list[Chart | str]]]:
+    """Yield the part of each sheet with its charts, text boxes, pictures and comments."""
     people = dict(_people(package, main))
     for sheet in package.related(main, "worksheet", "chartsheet"):
         drawings = package.related(sheet, "drawing")
@@ -196,12 +178,7 @@ def _extras(package: Package, main: str) -> Iterator[tuple[str, list[Callable[[D
         boxes = [text for each in drawings for text in _drawn_words(package.xml(each))]
         diagrams = [package.diagram(part) for each in drawings for part in package.related(each, "diagramData")]
         comments = "\n".join(_comments(package, sheet, people))
-        lines = [*boxes, *map("\n".join, diagrams), comments]
-        yield sheet, [*(chart.write for chart in charts), *(partial(_write_prose, text) for text in lines if text)]
-
-
-def _write_prose(text: str, into: DocumentBuilder) -> None:
-    into.prose(text)
+        yield sheet, [*charts, *boxes, *map("\n".join, diagrams), comments]
 
 
 def _drawn_words(drawing: Element) -> Iterator[str]:

@@ -36,7 +36,7 @@ def write_workbook(root: Element, into: DocumentBuilder) -> None:
         formulas += sum(bool(attribute(cell, "Formula")) and _is_empty(cell) for cell in sheet.iterfind(".//{*}Cell"))
         comments = ("".join(comment.itertext()).strip() for comment in sheet.iterfind(".//{*}Comment"))
         into.prose("\n".join(f"Comment: {' '.join(text.split())}" for text in comments if text))
-    for warning in warnings_about([Sheet("", "", [], formulas)]):
+    for warning in warnings_about([Sheet("", "", [], formulas=formulas)]):
         into.warn(warning)
 
 

@@ -14,8 +14,9 @@ from ingest.readers.word.text import TextReader, visible
 def write_headers(package: Package, main: str, body: Element, reader: TextReader, into: DocumentBuilder) -> None:
     """Add the lines that are only in headers and footers to the builder, each once and without page numbers."""
     headers = PageHeaders(into)
+    reader.page_number = PAGE_NUMBER
     for label, part in dict.fromkeys(_printed(package, main, body)):
-        headers.write(label, _texts(package.xml(part), reader))
+        headers.write(label, map(reader.text_of, _paragraphs(package.xml(part))))
 
 
 def _printed(package: Package, main: str, body: Element) -> Iterator[tuple[str, str]]:
@@ -33,38 +34,9 @@ def _printed(package: Package, main: str, body: Element) -> Iterator[tuple[str, 
         yield from (printed for (use, _), printed in current.items() if shown.get(use))
 
 
-def _texts(header: Element, reader: TextReader) -> Iterator[str]:
-    for paragraph in _paragraphs(header):
-        _mark_page_numbers(paragraph)
-        yield reader.text_of(paragraph)
-
-
 def _paragraphs(element: Element) -> Iterator[Element]:
     for inner in visible(element):
         if local_name(inner) == "p":
             yield inner
         elif local_name(inner) == "txbxContent":
             yield from _paragraphs(inner)
-
-
-def _mark_page_numbers(paragraph: Element) -> None:
-    """Replace the page numbers of a paragraph by marks. Word stores them as the results of fields."""
-    mark = ""
-    is_result = False
-    for element in list(paragraph.iter()):
-        match local_name(element):
-            case "fldSimple" if _counts_pages(attribute(element, "instr")):
-                for text in element.iterfind(".//{*}t"):
-                    text.text = PAGE_NUMBER
-            case "instrText" if _counts_pages(element.text or ""):
-                mark, is_result = PAGE_NUMBER, True
-            case "fldChar" if attribute(element, "fldCharType") == "end":
-                is_result = False
-            case "t" if is_result:
-                element.text, mark = mark, ""
-            case _:
-                pass
-
-
-def _counts_pages(code: str) -> bool:
-    return code.split()[:1] in (["PAGE"], ["NUMPAGES"], ["SECTIONPAGES"])

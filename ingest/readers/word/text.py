@@ -89,12 +89,14 @@ class TextReader:
     """Addresses by the id of their relation."""
     marks: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The printed marks of notes, by their kind and id."""
+    page_number: str = ""
+    """What fields that count pages show, unless it is what they showed last."""
     hidden_words: int = 0
 
     def text_of(self, paragraph: Element) -> str:
         """Return a paragraph's text."""
         base = self.styles.look(attribute(paragraph.find("{*}pPr/{*}pStyle"), "val"))
-        return write_pieces(_Fields().resolved(self._pieces(paragraph, base, "")))
+        return write_pieces(_Fields(self.page_number).resolved(self._pieces(paragraph, base, "")))
 
     def _pieces(self, element: Element, look: Look, address: str) -> Iterator[Piece | Element]:
         """Yield the text below an element, and the elements that begin, divide and end fields."""
@@ -106,6 +108,8 @@ class TextReader:
                 yield from self._run(child, look, address)
             elif name == "hyperlink":
                 yield from self._pieces(child, look, self.links.get(attribute(child, "id"), "") or address)
+            elif name == "fldSimple" and self.page_number and _counts_pages(attribute(child, "instr")):
+                yield Piece(self.page_number)
             elif name == "fldSimple":
                 inner = _address_of_field(attribute(child, "instr"))
                 yield from self._pieces(child, look, inner or address)
@@ -164,7 +168,8 @@ class TextReader:
 class _Fields:
     """Replaces the fields of a paragraph by what they show: results, chosen entries, check boxes, addresses."""
 
-    def __init__(self) -> None:
+    def __init__(self, page_number: str) -> None:
+        self._page_number = page_number
         self._open: list[list[str]] = []
         """The code of each field that has begun, outermost first; a second entry once its result has begun."""
 
@@ -185,7 +190,10 @@ class _Fields:
                 yield from () if not self._is_shown() else _form_field(mark)
                 self._open.append([""])
             case "separate" if self._open:
-                self._open[-1].append("")
+                counted = self._open.pop()
+                if self._is_page_number(counted[0]) and self._is_shown():
+                    yield Piece(self._page_number)
+                self._open.append([*counted, ""])
             case "end" if self._open:
                 code = _SYMBOL.match(self._open.pop()[0])
                 if code and self._is_shown():
@@ -195,7 +203,12 @@ class _Fields:
 
     def _is_shown(self) -> bool:
         """Return whether the results of all open fields have begun. A field of a symbol has none, only a code."""
-        return all(len(each) > 1 and not _SYMBOL.match(each[0]) for each in self._open)
+        return all(
+            len(each) > 1 and not _SYMBOL.match(each[0]) and not self._is_page_number(each[0]) for each in self._open
+        )
+
+    def _is_page_number(self, code: str) -> bool:
+        return bool(self._page_number) and _counts_pages(code)
 
     def _address(self) -> str:
         return next((address for each in reversed(self._open) if (address := _address_of_field(each[0]))), "")
@@ -213,6 +226,10 @@ def _form_field(begin: Element) -> Iterator[Piece]:
         index = number(attribute(choices.find("{*}default") if chosen is None else chosen, "val"))
         if index < len(entries):
             yield Piece(entries[index])
+
+
+def _counts_pages(code: str) -> bool:
+    return code.split()[:1] in (["PAGE"], ["NUMPAGES"], ["SECTIONPAGES"])
 
 
 def _box(is_checked: bool) -> str:

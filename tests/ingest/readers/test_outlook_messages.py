@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from compressed_rtf import compress
 
-from ingest.containers.rtf_body import encapsulated_html
 from ingest.containers.unpack import ContainerLimits, expand
 from ingest.parser import Parser, load_parser
+from ingest.readers.rtf import encapsulated_html
 from support.compound import Tree, write_compound
 
 CASES = Path(__file__).parents[1] / "cases"

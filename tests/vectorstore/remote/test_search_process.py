@@ -28,9 +28,9 @@ from vectorstore.errors import CollectionLocked, EmbeddingModelError, StoreUnava
 from vectorstore.models import CollectionSpec, SearchMode
 from vectorstore.remote import client, process
 from vectorstore.remote.address import FILE, listen, new_address, read_address, remove_address
+from vectorstore.remote.client import RemoteQueries
 from vectorstore.remote.messages import Hello
 from vectorstore.remote.process import SearchProcess
-from vectorstore.remote.queries import RemoteQueries
 from vectorstore.retrieval import Retriever
 from vectorstore.settings import EmbeddingSettings
 from vectorstore.store import Query

@@ -15,6 +15,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
+import olefile
+
 WORD_97 = 193
 _PAGE = 512
 _PIECES, _CHARACTER_PAGES, _PARAGRAPH_PAGES, _FONTS = 33, 12, 13, 15
@@ -52,8 +54,6 @@ class WordFile:
     """An opened .doc of Word 97 or later."""
 
     def __init__(self, data: bytes) -> None:
-        import olefile
-
         with olefile.OleFileIO(io.BytesIO(data)) as file:
             streams: dict[str, bytes] = {
                 name: file.openstream(name).read() for (name, *rest) in file.listdir() if not rest
