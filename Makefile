@@ -12,13 +12,14 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-live test check check-demo docs client sbom audit constraints clean
+.PHONY: help demo demo-live test mutants check check-demo docs client sbom audit constraints clean
 
 help:
 	@echo "make demo         set up, ingest the sample documents, answer three questions"
 	@echo "                  TORCH_INDEX=https://download.pytorch.org/whl/cpu fetches 2.5 GB less on Linux"
 	@echo "make demo-live    fetch a small language model (1.1 GB), let it answer one question"
 	@echo "make test         set up with the test dependencies, run the tests"
+	@echo "make mutants      change lines of the changed files one at a time, and say which changes no test notices"
 	@echo "make check        check format, lint, types and import rules, also of the viewer (needs npm)"
 	@echo "make check-demo   before a release: check that no prompt has changed since the demo was recorded"
 	@echo "make docs         build the documentation site into site/, check its links"
@@ -42,6 +43,9 @@ demo-live: $(VENV)/.local
 # 254 s without it and 64 s with it.
 test: $(VENV)/.dev
 	$(shell command -v eatmydata || true) $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+mutants: $(VENV)/.dev
+	$(shell command -v eatmydata || true) $(BIN)/python -m benchmarks.mutants
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Engine, Executable, MetaData, Row, Select, Table
+from sqlalchemy.exc import SQLAlchemyError
 
 # The names that Postgres gives to unnamed constraints, and SQLAlchemy to unnamed indexes. Unique constraints stay
 # unnamed: on SQLite, databases from before Alembic have an unnamed one, which cannot be renamed.
@@ -17,6 +18,10 @@ NAMING_CONVENTION = {
     "ix": "ix_%(column_0_label)s",
 }
 METADATA = MetaData(naming_convention=NAMING_CONVENTION)
+
+
+class DamagedValue(SQLAlchemyError):
+    """A value of a row cannot be read. Other rows can."""
 
 
 class SqlStore:

@@ -16,6 +16,7 @@ IngestError
 ├── PageNotShown            the user reads the document as text
 ├── ModelUnavailable        the user starts or chooses a suitable model, or ingests without a model
 ├── LedgerUnavailable       the user frees disk space, or starts or repairs the database
+│   └── DamagedRow          the user ingests the document again, or restores a backup
 └── FileError               one file failed; the ingest continues with the others
     ├── UnreadableFile      the user corrects the permissions, or repairs the disk
     ├── FileChanging        the user ingests again when no process writes to the file
@@ -99,6 +100,10 @@ class PageNotShown(IngestError):
 
 class LedgerUnavailable(IngestError):
     """The ledger's database cannot be read or written."""
+
+
+class DamagedRow(LedgerUnavailable):
+    """The row of a document has a value that is not valid."""
 
 
 class FileError(IngestError):

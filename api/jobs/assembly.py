@@ -31,9 +31,7 @@ from api.storage.notifications import Listener
 from base.rpc import Channel, Disconnected, to_failure
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event
-from vectorstore.errors import StoreError, StoreKeyRejected
 from vectorstore.remote.process import SearchProcess
-from vectorstore.store import VectorStore
 
 
 @dataclass(frozen=True)
@@ -67,8 +65,6 @@ async def start_service(candor: Candor, stack: AsyncExitStack, listeners: Sequen
 async def _start_service_jobs(candor: Candor, stack: AsyncExitStack, listeners: Sequence[Subscriber]) -> JobParts:
     has_worker = candor.settings.service.research_process
     kinds = [kind for kind in JobKind if not (has_worker and kind in ServiceWorker.kinds)]
-    if candor.settings.shares_jobs and not await asyncio.to_thread(_may_write, candor.store):
-        kinds = []
     queue = JobQueue(candor.settings, kinds)
     if not has_worker:
         return await start_jobs(candor, stack, queue, listeners)
@@ -76,18 +72,6 @@ async def _start_service_jobs(candor: Candor, stack: AsyncExitStack, listeners: 
     parts = await start_jobs(candor, stack, queue, listeners, worker=worker)
     await worker.start(parts.runs)
     return parts
-
-
-def _may_write(store: VectorStore) -> bool:
-    """Return whether the store accepts the key. A store that is away now may accept it later."""
-    try:
-        store.require_writable()
-    except StoreKeyRejected as error:
-        log.error("This service takes no jobs; others may take them. %s Start the service again.", error)
-        return False
-    except StoreError as error:
-        log.warning("The store cannot be used now. %s", error)
-    return True
 
 
 async def start_jobs(
@@ -109,7 +93,9 @@ async def start_jobs(
         await asyncio.to_thread(stack.enter_context, research_lock(settings.home))
     pool = CollectionPool(candor.collections)
     stack.push_async_callback(asyncio.to_thread, pool.close)
-    peers = Peers(settings, candor.engine, queue) if settings.shares_jobs else None
+    peers = None
+    if settings.shares_jobs:
+        peers = Peers(settings, candor.engine, queue, lambda: candor.store.require_writable())
     jobs = Jobs(queue, peers, worker, candor.callers.withdrawn)
     if peers:
         await peers.start(jobs)

@@ -4,6 +4,7 @@
   it. DBOS's own recovery checks this in one statement, but it is private, and works on one job in a connection of DBOS.
 - ``json_serializer``: DBOS chooses the serializer of a stored value by the value's own label, and loads pickles. That
   can execute code, and everybody who can write to a shared database can store a pickle there.
+- ``forget_damaged_attributes``: DBOS has no check of its SQLite tables.
 - ``count_unfinished``: commands count jobs without starting DBOS, also where it was never started.
 
 ``tests/api/jobs/test_dbos_internals.py`` compares them with the installed DBOS, and fails when that changes.
@@ -48,6 +49,14 @@ def count_unfinished(connection: sql.Connection) -> int:
         return 0
     unfinished = "status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
     return connection.scalar(sql.text(f"SELECT count(*) FROM {_table(connection)} WHERE {unfinished}")) or 0
+
+
+def forget_damaged_attributes(connection: sql.Connection) -> None:
+    """Delete attributes of jobs that are no JSON. With one of them, DBOS would list no job."""
+    if _has_table(connection, "attributes"):
+        connection.execute(
+            sql.text(f"UPDATE {_table(connection)} SET attributes = NULL WHERE NOT json_valid(attributes)")
+        )
 
 
 def json_serializer() -> Serializer:

@@ -2,7 +2,8 @@
 
 A process renews its row every second, or more often if ``service.takeover_s`` is short. The database's clock decides
 who is alive, so the clocks of the machines may differ. A process that could not renew its row for more than half of
-that time stops its jobs, because others will take them over. It joins again as soon as it reaches the database.
+that time stops its jobs, because others will take them over. It joins again as soon as it reaches the database. One
+whose key the store rejects gives its jobs back, and takes no others until the store accepts the key.
 """
 
 import asyncio
@@ -33,6 +34,7 @@ from api.storage.fencing import end_connections_of_dead, fence
 from api.storage.live_processes import NOW, PROCESSES, SILENT, Process, live_processes, read_process
 from base.database import METADATA
 from ingest.ledger.lock import release_locks_of
+from vectorstore.errors import StoreError, StoreKeyRejected
 
 ACTIVE_JOBS = sql.Table(
     "active_jobs",
@@ -104,6 +106,14 @@ class Processes:
                 sql.select(ACTIVE_JOBS.c.job_id).where(ACTIVE_JOBS.c.job_id.in_(list(active)), ACTIVE_JOBS.c.cancelled)
             ).all()
         return Beat(alive=True, cancelled=cancelled)
+
+    def take(self, queues: Collection[JobKind]) -> None:
+        """Record the kinds of job that this process takes. If there are none, hand out the jobs that it has taken."""
+        with self._engine.begin() as connection:
+            own = sql.update(PROCESSES).where(PROCESSES.c.id == self._id)
+            connection.execute(own.values(queues=[kind.value for kind in queues]))
+            if not queues:
+                hand_out(connection, "executor_id = :id", id=self._id)
 
     def take_over(self) -> list[Process]:
         """Declare silent processes dead, end their connections, and hand out the jobs of all that are not alive.
@@ -179,6 +189,7 @@ def _declare_dead(connection: sql.Connection, which: sql.ColumnElement[bool]) ->
 log = logging.getLogger(__name__)
 
 _BEAT_S = 1.0
+_CHECK_S = 10.0  # between checks of the key of the store
 _BEATS = 15  # at least, within ``takeover_s``
 _STALE = 0.6  # share of ``takeover_s`` after which a process stops its jobs
 _MIN_TIMEOUT_S = 2  # the shortest that libpq accepts
@@ -202,9 +213,15 @@ class Members(Protocol):
 class Peers:
     """This process among those that share the jobs. Belongs to one event loop."""
 
-    def __init__(self, settings: Settings, engine: sql.Engine, queue: JobQueue) -> None:
-        """Use connections of its own, which are not fenced. ``engine`` is the one to fence."""
-        self._engine, self._queue = engine, queue
+    def __init__(
+        self, settings: Settings, engine: sql.Engine, queue: JobQueue, require_writable: Callable[[], None]
+    ) -> None:
+        """Use connections of its own, which are not fenced. ``engine`` is the one to fence.
+
+        ``require_writable`` checks the store.
+        """
+        self._engine, self._queue, self._require_writable = engine, queue, require_writable
+        self._rejection = ""
         self._takeover_s = settings.service.takeover_s
         self._own_engine = _make_engine(settings)
         self._processes = Processes(self._own_engine, queue.executor, list(queue.limits), self._takeover_s)
@@ -227,10 +244,12 @@ class Peers:
         self._end_fence = await self._call(fence, self._engine, self._queue.executor)
         self._renewing.start()
         self._watching = asyncio.create_task(self._watch(jobs))
+        self._checking = asyncio.create_task(self._check_store())
 
     async def leave(self) -> None:
         """Remove this process. Other processes take over its unfinished jobs at once. No job may be running."""
         self._watching.cancel()
+        self._checking.cancel()
         self._left.set()
         await asyncio.get_running_loop().run_in_executor(self._threads, self._renewing.join)
         with suppress(SQLAlchemyError):  # else they take them over later
@@ -302,12 +321,40 @@ class Peers:
         cancelling: dict[str, asyncio.Task[None]] = {}
         while True:
             self._states = jobs.states()
+            if self._rejection:
+                await self._step_back(jobs)
             if self.stale:
                 await self._join_again(jobs)
             for job_id in self._cancelled & self._states.keys() - cancelling.keys():
                 cancelling[job_id] = asyncio.create_task(jobs.cancel_here(job_id))
             cancelling = {job_id: task for job_id, task in cancelling.items() if not task.done()}
             await asyncio.sleep(self._interval)
+
+    async def _check_store(self) -> None:
+        """Check the key in a task of its own, because a store that is away responds late."""
+        while True:
+            try:
+                await self._call(self._require_writable)
+                self._rejection = ""
+            except StoreKeyRejected as error:
+                self._rejection = str(error)
+            except StoreError as error:
+                log.warning("The store cannot be used now. %s", error)
+            await asyncio.sleep(_CHECK_S)
+
+    async def _step_back(self, jobs: Members) -> None:
+        """Leave the jobs to the others while the store rejects the key of this process."""
+        log.error("This process takes no jobs; others may take them. %s", self._rejection)
+        await jobs.suspend()
+        while self._rejection and not self.stale:
+            with suppress(SQLAlchemyError):  # the heartbeat reports it
+                await self._call(self._processes.take, ())  # again, because DBOS takes some until it has its number
+            await asyncio.sleep(self._interval)
+        with suppress(SQLAlchemyError):
+            await self._call(self._processes.take, list(self._queue.limits))
+        if not self.stale:
+            jobs.resume()
+            log.warning("This process takes jobs again.")
 
     async def _join_again(self, jobs: Members) -> None:
         """Stop all jobs, then join again once the database can be reached."""

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sql
@@ -43,6 +44,7 @@ _THREADS = 64
 _TICKS = 600_000_000  # 69 days in units of 10 ms
 _POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0, JobKind.TABLE: 1.0}
 """Polling intervals. Research is interactive. Each poll costs about 3 ms of CPU time, even if the queue is empty."""
+_DAMAGED = Outcome(status=JobStatus.FAILED, error="The record of this job is damaged. Send its request again.")
 _STATUSES = {
     "ENQUEUED": JobStatus.WAITING,
     "DELAYED": JobStatus.WAITING,
@@ -276,12 +278,13 @@ def count_unfinished(settings: Settings) -> int:
 
 
 def require_sound(settings: Settings) -> None:
-    """Raise HomeError if the jobs in the data folder cannot be read."""
+    """Raise HomeError if the jobs in the data folder cannot be read. A job with damaged attributes has failed."""
     if settings.database_url is not None or not (settings.home / FILE).exists():
         return
     try:
         with _connect(settings) as connection:
             found = connection.scalar(sql.text("PRAGMA quick_check(1)"))
+            dbos_internals.forget_damaged_attributes(connection)
     except sql.exc.DatabaseError as error:
         found = error.orig
     if str(found) != "ok":
@@ -303,11 +306,17 @@ def _connect(settings: Settings) -> Iterator[sql.Connection]:
 
 
 def _to_job(found: WorkflowStatus) -> Job:
-    outcome = Outcome.model_validate_json(found.output) if found.output else None
-    attributes = found.attributes or {}
+    """Return a stored job. A damaged one has failed, so that the others can be listed."""
+    attributes: dict[str, Any] = {"collection": "", "key": "", "at": (found.created_at or 0) / 1000} | (
+        found.attributes or {}
+    )
+    try:
+        outcome = Outcome.model_validate_json(found.output) if found.output else None
+    except ValueError:
+        outcome = _DAMAGED
     return Job(
         id=found.workflow_id,
-        kind=JobKind(attributes["kind"]),
+        kind=JobKind(found.name),
         collection=attributes["collection"],
         key=attributes["key"],
         status=outcome.status if outcome else _STATUSES[found.status],

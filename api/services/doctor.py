@@ -17,6 +17,7 @@ from api.settings import FILE, Settings
 from base.installation import extra_command
 from base.models import FrozenModel
 from ingest.errors import IngestError
+from ingest.ledger.ledger import DAMAGED
 from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
 from vectorstore.models import UnreadableCollection
@@ -185,6 +186,10 @@ class Doctor:
                 found, remedy = "cannot be compared with the database", str(error)
             if found:
                 yield Check(name=f"collection {name}", ok=False, detail=found, remedy=remedy)
+            damaged = [each for each in collections.ledger.list(name) if each.reason.startswith(DAMAGED)]
+            if damaged:
+                detail = f"damaged rows in the database: {', '.join(each.name for each in damaged)}"
+                yield Check(name=f"documents of {name}", ok=False, detail=detail, remedy=_RESTORE.format(name=name))
 
     def _check_languages(self) -> Iterator[Check]:
         """Yield a check for each collection with documents in languages that the embedding model does not know."""

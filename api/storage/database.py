@@ -12,6 +12,7 @@ from api.errors import SettingsError, UsageError
 from api.settings import Settings
 from api.storage.home import DATABASE, create_home
 from api.storage.upgrade import upgrade_schema
+from base.database import DamagedValue
 
 _REMEDY = "Check that its disk has room and is writable, or that its server runs."
 _TOO_MANY = (
@@ -71,11 +72,11 @@ def _create_engine(settings: Settings) -> sql.Engine:
 
 
 def _read(parse: Callable[[str], Any], text: str) -> Any:
-    """Return the value of a column. Raises DatabaseFailed."""
+    """Return the value of a column. Raises DamagedValue."""
     try:
         return parse(text)
     except (TypeError, ValueError) as error:
-        raise DatabaseFailed(
+        raise DamagedValue(
             f"A row of the database is damaged ({error}). Restore a backup (`candor restore`)."
         ) from error
 

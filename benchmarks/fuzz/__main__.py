@@ -6,6 +6,7 @@
 
     files       damaged and generated files: each is indexed, or failed with a reason
     http        requests of every kind to a running service: no status 500, every response as described
+    liveness    after any text in a question, plan, fork, import or search, the service answers, cancels and ends
     quotes      a quote is at its place in any text, and any claim is judged
     plans       any JSON is refused with reasons, or is a plan that runs to its end
     references  references to outputs of earlier steps are found, written and resolved in any value
@@ -28,7 +29,7 @@ from typing import NamedTuple
 
 from benchmarks.fuzz.search import Batch, Finding, Property, Target, search_all
 
-TARGETS = ("files", "http", "quotes", "plans", "references")
+TARGETS = ("files", "http", "liveness", "quotes", "plans", "references")
 
 
 class Outcome(NamedTuple):
@@ -93,6 +94,8 @@ def _open(name: str, documents: Path | None) -> Target:
     module = import_module(f"benchmarks.fuzz.{name}")
     if name == "files":
         return module.damaged_files(documents)  # type: ignore[no-any-return]
+    if name == "liveness":
+        return module.live_service()  # type: ignore[no-any-return]
     if name == "http":
         return module.requests()  # type: ignore[no-any-return]
     return _searching(module.PROPERTIES)

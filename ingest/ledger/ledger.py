@@ -14,9 +14,9 @@ If the process is killed between two steps, the store contains hidden chunks. Th
 import builtins
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     Engine,
@@ -35,7 +35,7 @@ from sqlalchemy import (
     update,
 )
 
-from ingest.errors import AmbiguousDocument, DocumentNotFound
+from ingest.errors import AmbiguousDocument, DamagedRow, DocumentNotFound
 from ingest.fields import DATE
 from ingest.ledger.records import (
     STARTED,
@@ -75,6 +75,8 @@ from ingest.ledger.rows import (
 from ingest.ledger.schema import CHANGES, DOCUMENTS, FIELDS, HIDDEN, IDENTITY, PASSAGES, SOURCES, TAGS, TEXTS, database
 from vectorstore.models import FILE_DATE, FieldValue
 
+T = TypeVar("T")
+
 _LISTED = (
     "id", "name", "path", "title", "chunks", "pages", "version", "modified", "mime_type", "metadata", "facts",
     "warnings", "state", "reason",
@@ -90,6 +92,14 @@ _CHANGES = select(CHANGES.c.number).where(CHANGES.c.collection == bindparam("col
 def _spellings(name: str) -> list[str]:
     """Return a name with its accents composed and decomposed. File systems store names in both forms."""
     return list({name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))})
+
+
+DAMAGED = "Its row in the database was damaged"
+"""The beginning of the reason of a document whose row could not be read."""
+_EMPTY: dict[str, Any] = {
+    "state": DocumentState.FAILED, "stage": Stage.STORING, "seconds": {}, "warnings": [], "metadata": {}, "facts": {},
+    "size": 0, "modified": 0.0, "pages": 0, "tokens": 0, "read_at": 0.0, "attempts": 0,
+}  # fmt: skip
 
 
 class Ledger:
@@ -262,8 +272,12 @@ class Ledger:
         if paths is not None:
             ids = map(document_id, paths)
             query = query.where(or_(DOCUMENTS.c.path.in_(paths), DOCUMENTS.c.id.in_(ids)))
-        with database(), self._engine.connect() as connection:
-            return {row.id: to_summary(row) for row in connection.execute(query)}
+
+        def read() -> dict[str, DocumentSummary]:
+            with database(), self._engine.connect() as connection:
+                return {row.id: to_summary(row) for row in connection.execute(query)}
+
+        return self._read(read)
 
     def get(self, collection: str, document: str) -> DocumentRecord | None:
         """Return the record of a document by its full id, or None."""
@@ -334,10 +348,14 @@ class Ledger:
             .where(columns.collection == collection, *wanted)
             .order_by(columns.name, columns.id)
         )
-        with database(), self._engine.connect() as connection:
-            own = read_own(connection, collection)
-            for row in connection.execute(query):
-                yield row, own.get(row.id, NOTHING)
+
+        def read() -> tuple[Sequence[Row[Any]], Mapping[str, Own]]:
+            with database(), self._engine.connect() as connection:
+                return connection.execute(query).all(), read_own(connection, collection)
+
+        rows, own = self._read(read)
+        for row in rows:
+            yield row, own.get(row.id, NOTHING)
 
     def members(self, collection: str, container: str) -> builtins.list[DocumentRecord]:
         """Return the documents in a container, given by its path, without those that were removed."""
@@ -384,7 +402,9 @@ class Ledger:
         query = select(*columns, func.count(), func.sum(DOCUMENTS.c.chunks)).group_by(*columns)
         with database(), self._engine.connect() as connection:
             for collection, state, documents, chunks in connection.execute(query):
-                counted[collection][DocumentState(state)] = Count(documents, chunks)
+                known = DocumentState(state) if state in list(DocumentState) else DocumentState.FAILED
+                before = counted[collection].get(known, Count(0, 0))
+                counted[collection][known] = Count(before.documents + documents, before.chunks + int(chunks))
         return dict(counted)
 
     def indexed(self, collection: str, documents: Sequence[str] = ()) -> Count:
@@ -426,7 +446,37 @@ class Ledger:
                 connection.execute(update(DOCUMENTS).where(*is_given(DOCUMENTS)).values(values), rows)
 
     def _records(self, query: Select[Any]) -> builtins.list[DocumentRecord]:
+        def read() -> builtins.list[DocumentRecord]:
+            with database(), self._engine.connect() as connection:
+                rows = connection.execute(query).mappings().all()
+                own = read_own(connection, rows[0]["collection"], [row["id"] for row in rows]) if rows else {}
+            return [to_record(row, own.get(row["id"], NOTHING)) for row in rows]
+
+        return self._read(read)
+
+    def _read(self, read: Callable[[], T]) -> T:
+        """Call ``read``. If a row is damaged, mark the document as failed, so that the others can be read."""
+        try:
+            return read()
+        except DamagedRow:
+            if not self._mark_damaged():
+                raise
+            return read()
+
+    def _mark_damaged(self) -> int:
+        """Replace the values of damaged rows, and return how many there are. What is indexed stays searchable."""
+        damaged = []
         with database(), self._engine.connect() as connection:
-            rows = connection.execute(query).mappings().all()
-            own = read_own(connection, rows[0]["collection"], [row["id"] for row in rows]) if rows else {}
-        return [to_record(row, own.get(row["id"], NOTHING)) for row in rows]
+            for key in connection.execute(select(DOCUMENTS.c.collection, DOCUMENTS.c.id, DOCUMENTS.c.chunks)).all():
+                try:
+                    with database():
+                        one = select(DOCUMENTS).where(*is_document(DOCUMENTS, key.collection, key.id))
+                        to_record(connection.execute(one).mappings().one(), NOTHING)
+                except DamagedRow as error:
+                    fault = getattr(error.__cause__, "__cause__", None) or error
+                    reason = f"{DAMAGED} ({fault}). `candor ingest --retry-failed -c {key.collection}` reads it again."
+                    held = key.chunks if isinstance(key.chunks, int) else 1  # not 0: its version stays the same
+                    damaged.append({"of": key.collection, "one": key.id, "why": reason, "held": held})
+        values = {"reason": bindparam("why"), "chunks": bindparam("held"), "updated_at": datetime.now(UTC)}
+        self._update(_EMPTY | values, damaged)
+        return len(damaged)

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from ingest.document import Block, ParsedDocument
-from ingest.errors import LedgerUnavailable
+from ingest.errors import DamagedRow
 from ingest.fields import TAGS as TAGS_FIELD
 from ingest.ledger.records import DocumentRecord, DocumentState, DocumentSummary, FieldSource, Stage
 from ingest.ledger.schema import CHANGES, DOCUMENTS, FIELDS, HIDDEN, TAGS, TEXTS
@@ -195,22 +195,22 @@ def to_row(record: DocumentRecord) -> dict[str, Any]:
 
 
 def to_record(row: RowMapping, own: Own) -> DocumentRecord:
-    """Return the record of a row, with what people say of the document. Raises LedgerUnavailable for a damaged row."""
+    """Return the record of a row, with what people say of the document. Raises DamagedRow."""
     try:
         return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"]), **own._asdict()})
     except ValidationError as error:
         fault = error.errors()[0]
-        raise LedgerUnavailable(
-            f"The row of the document {row['name']!r} in the database is damaged: its {fault['loc'][0]} is "
-            f"{fault['input']!r}. Searches still work. Restore a backup (`candor restore`), or drop the collection "
-            f"{row['collection']!r} and ingest it again."
-        ) from error
+        raise DamagedRow(f"its {fault['loc'][0]} is {fault['input']!r}") from error
 
 
 def to_summary(row: Row[Any]) -> DocumentSummary:
-    """Return the summary of a row with its columns."""
+    """Return the summary of a row with its columns. Raises DamagedRow."""
     summary = DocumentSummary._make(row)
-    return summary._replace(state=DocumentState(summary.state), stage=Stage(summary.stage))
+    try:
+        _ = summary.size + summary.modified + summary.chunks + summary.read_at + summary.attempts  # SQLite checks none
+        return summary._replace(state=DocumentState(summary.state), stage=Stage(summary.stage))
+    except (TypeError, ValueError) as error:
+        raise DamagedRow(str(error)) from error
 
 
 def _utc(time: datetime) -> datetime:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from sqlalchemy import JSON, BigInteger, Column, DateTime, Float, Integer, String, Table, Text
 from sqlalchemy.exc import SQLAlchemyError
 
-from base.database import METADATA
-from ingest.errors import LedgerUnavailable
+from base.database import METADATA, DamagedValue
+from ingest.errors import DamagedRow, LedgerUnavailable
 from ingest.ledger.interrupts import INTERRUPTS
 
 DOCUMENTS = Table(
@@ -135,6 +135,8 @@ def database() -> Iterator[None]:
     try:
         with INTERRUPTS.delayed():
             yield
+    except DamagedValue as error:
+        raise DamagedRow(str(error)) from error
     except SQLAlchemyError as error:
         raise LedgerUnavailable(
             f"The document database failed: {getattr(error, 'orig', None) or error}. Check that the disk has room and "

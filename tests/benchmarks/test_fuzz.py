@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.fuzz import plans, quotes, references
 from benchmarks.fuzz.__main__ import search
+from benchmarks.fuzz.liveness import text_of
 from benchmarks.fuzz.search import ROOT, Batch, Property, search_all
 
 EXAMPLES = 60
@@ -75,3 +77,10 @@ def test_the_command_reports_what_it_did(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[:6] == ["target", "cases", "minutes", "findings", "references", "1,800"]
     assert not (tmp_path / "out").exists()
+
+
+def test_hostile_texts_of_a_seed_are_the_same_and_some_are_long() -> None:
+    texts = [[text_of(random.Random(seed)) for seed in range(100)] for _ in range(2)]
+    assert texts[0] == texts[1]
+    assert len(set(texts[0])) > 90
+    assert min(map(len, texts[0])) < 20 < 10_000 < max(map(len, texts[0])) <= 100_000

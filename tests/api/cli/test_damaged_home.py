@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import sqlite3
@@ -49,9 +50,10 @@ def test_a_damaged_database_names_the_backup(home: Path, run: Callable) -> None:
     assert "`candor restore`" in failed.err
 
 
-def test_a_damaged_row_names_the_backup(home: Path, run: Callable) -> None:
+def test_damaged_metadata_names_the_backup(home: Path, run: Callable, folder: Path) -> None:
+    assert run("ingest", folder, "-c", "papers", "--meta", "project=Orion").code == 0
     with closing(sqlite3.connect(home / "candor.db")) as database, database:
-        database.execute("UPDATE documents SET metadata = '{noise'")
+        assert database.execute("UPDATE document_fields SET fields = '{noise'").rowcount
     failed = run("documents", "-c", "papers")
     assert failed.code == 1
     assert "A row of the database is damaged" in failed.err
@@ -59,21 +61,34 @@ def test_a_damaged_row_names_the_backup(home: Path, run: Callable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "named"),
+    ("column", "noise", "named"),
     [
-        ("state", "its state is 'noise'"),
-        ("chunks", "its chunks is 'noise'"),
-        ("updated_at", "isoformat string: 'noise'"),
+        ("state", "noise", "its state is 'noise'"),
+        ("updated_at", "noise", "Invalid isoformat string: 'noise'"),
+        ("metadata", "{noise", "Expecting property name"),
     ],
 )
-def test_a_damaged_value_is_named(home: Path, run: Callable, column: str, named: str) -> None:
+def test_a_damaged_row_is_listed_and_read_again(home: Path, run: Callable, column: str, noise: str, named: str) -> None:
     with closing(sqlite3.connect(home / "candor.db")) as database, database:
-        database.execute(f"UPDATE documents SET {column} = 'noise' WHERE name = 'soup.txt'")
-    failed = run("documents", "-c", "papers")
-    assert failed.code == 1
-    assert named in failed.err
-    assert "`candor restore`" in failed.err
-    assert run("search", "lentils", "-c", "papers").code == 0
+        database.execute(f"UPDATE documents SET {column} = ? WHERE name = 'soup.txt'", [noise])
+    checks = {check.name: check for check in Candor(load_settings()).doctor.diagnose().checks}
+    assert checks["documents of papers"].detail == "damaged rows in the database: soup.txt"
+    assert "`candor ingest --retry-failed --collection papers`" in checks["documents of papers"].remedy
+    listed = {each["name"]: each for each in json.loads(run("documents", "-c", "papers", "--json").out)}
+    assert {name: each["state"] for name, each in listed.items()} == {"soup.txt": "failed", "pumps.md": "indexed"}
+    assert f"Its row in the database was damaged ({named}" in listed["soup.txt"]["reason"]
+    assert "soup.txt" in run("search", "lentils", "-c", "papers").out
+    assert run("ingest", "--retry-failed", "--collection", "papers").code == 0
+    repaired = {each["name"]: each for each in json.loads(run("documents", "-c", "papers", "--json").out)}
+    assert (repaired["soup.txt"]["state"], repaired["soup.txt"]["chunks"]) == ("indexed", 1)
+    assert run("search", "lentils", "-c", "papers").out.count("soup.txt") == 1
+
+
+def test_an_ingest_reads_past_a_damaged_row(home: Path, run: Callable, folder: Path) -> None:
+    with closing(sqlite3.connect(home / "candor.db")) as database, database:
+        database.execute("UPDATE documents SET chunks = 'noise', attempts = 'noise' WHERE name = 'soup.txt'")
+    assert "papers: 1 indexed, 1 unchanged" in run("ingest", folder, "-c", "papers").err
+    assert run("search", "lentils", "-c", "papers").out.count("soup.txt") == 1
 
 
 def test_a_damaged_shard_is_restored_as_the_message_says(home: Path, run: Callable) -> None:

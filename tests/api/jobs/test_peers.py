@@ -33,7 +33,7 @@ async def peers(postgres: str, tmp_path: Path) -> AsyncIterator[tuple[Peers, Job
         service=ServiceSettings(takeover_s=TAKEOVER_S),
     )
     engine, queue, handler = open_database(settings), JobQueue(settings), SleepHandler()
-    peers = Peers(settings, engine, queue)
+    peers = Peers(settings, engine, queue, lambda: None)
     jobs = Jobs(queue, peers)
     jobs.register(JobKind.RESEARCH, handler)
     await peers.start(jobs)

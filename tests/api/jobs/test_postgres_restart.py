@@ -77,6 +77,17 @@ async def reason_of_waiting(parts: JobParts, job_id: str, text: str) -> None:
             await asyncio.sleep(0.02)
 
 
+async def wait_until_it_takes(queues: str, candor: Candor) -> None:
+    """Wait until the only process takes these jobs."""
+
+    def processes() -> str:
+        return next(each for each in candor.doctor.check_parts() if each.name == "processes").detail
+
+    async with asyncio.timeout(LIMIT_S):
+        while not (await asyncio.to_thread(processes)).endswith(f"process {os.getpid()}: {queues}"):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
 async def test_ingests_that_wait_for_a_collection_survive_restarts_of_postgres(
     candor: Candor, parts: JobParts, postgres_server: PostgresServer
 ) -> None:
@@ -120,6 +131,30 @@ async def test_an_ingest_waits_while_the_store_rejects_the_key(
         job_id = await submit(candor, parts, "rejected")
         await reason_of_waiting(parts, job_id, "rejects the API key")
     assert (await wait_until_ended(parts.jobs, job_id)).status is JobStatus.DONE
+
+
+async def test_a_process_that_loses_its_key_leaves_its_jobs_to_others(
+    candor: Candor, parts: JobParts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def reject(*_: object, **__: object) -> None:
+        raise StoreKeyRejected("The Qdrant server rejects the API key.")
+
+    monkeypatch.setattr("api.jobs.peers._CHECK_S", 0.2)
+    with ingest_lock(candor.engine, "papers"):
+        held = await submit(candor, parts, "held")
+        await reason_of_waiting(parts, held, "is being changed by process")
+        with monkeypatch.context() as patched:
+            patched.setattr(candor.store, "require_writable", reject)
+            await wait_until_it_takes("no jobs", candor)
+            assert parts.jobs.states() == {}
+            assert "This process takes no jobs; others may take them. The Qdrant server rejects" in caplog.text
+            store = next(each for each in candor.doctor.check_parts() if each.name == "store")
+            assert (store.ok, store.remedy) == (False, "The Qdrant server rejects the API key.")
+            kept = await submit(candor, parts, "kept")
+        await wait_until_it_takes("research, ingest, evaluation, table", candor)
+        await reason_of_waiting(parts, held, "is being changed by process")
+    for job_id in (held, kept):
+        assert (await wait_until_ended(parts.jobs, job_id)).status is JobStatus.DONE
 
 
 async def test_a_process_holds_at_most_as_many_connections_as_the_setting_says(candor: Candor, parts: JobParts) -> None:
@@ -201,9 +236,8 @@ async def test_a_service_that_cannot_write_the_store_leaves_ingests_to_others(
             reader = with_key("reader")
             parts = await start_service(reader, stack, ())
             job_id = await submit(reader, parts, "left")
-            [check] = [each for each in reader.doctor.check_parts() if each.name == "processes"]
-            assert f"process {os.getpid()}: no jobs" in check.detail
-            assert "This service takes no jobs" in caplog.text
+            await wait_until_it_takes("no jobs", reader)
+            assert "This process takes no jobs; others may take them. The Qdrant server rejects" in caplog.text
         async with AsyncExitStack() as stack:
             parts = await start_jobs(writer := with_key("writer"), stack, JobQueue(writer.settings))
             ended = await wait_until_ended(parts.jobs, job_id)

@@ -22,7 +22,7 @@ from api.auth.users import NewUser, UserChange
 from api.bootstrap import Candor
 from api.errors import JobNotFound, KeyReused, ServiceEnding
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Priority
-from api.jobs.queue import JobQueue
+from api.jobs.queue import JobQueue, require_sound
 from api.jobs.runner import Jobs, new_job_id
 from api.settings import ServiceSettings, Settings
 from support.jobs import HELD, SleepHandler, make_jobs, running, sleep_job, wait_until_ended
@@ -296,6 +296,31 @@ async def test_jobs_are_stored_as_json(settings: Settings, jobs: Jobs) -> None:
     assert label == "portable_json"
     assert '"collection":"papers"' in json.loads(inputs)["positionalArgs"][0]
     assert json.loads(json.loads(output))["result"] == {"seconds": "0.0"}
+
+
+@pytest.mark.parametrize(
+    ("change", "collection", "ended"),
+    [
+        ("UPDATE workflow_output SET output = '{noise'", "papers", JobStatus.FAILED),
+        ("UPDATE workflow_output SET output = '\"{}\"'", "papers", JobStatus.FAILED),
+        ("UPDATE workflow_status SET attributes = '{}'", "", JobStatus.DONE),
+        ("UPDATE workflow_status SET attributes = '{noise'", "", JobStatus.DONE),
+    ],
+)
+async def test_a_damaged_job_is_listed_beside_the_others(
+    settings: Settings, jobs: Jobs, change: str, collection: str, ended: JobStatus
+) -> None:
+    for name in ("damaged", "sound"):
+        await jobs.submit(sleep_job(name))
+        await wait_until_ended(jobs, name)
+    damage(settings, f"{change} WHERE workflow_uuid = 'damaged'")
+    require_sound(settings)
+    sound, damaged = sorted(await jobs.list(None, (), None, 10, lambda _: True), key=lambda job: job.id, reverse=True)
+    assert (sound.id, sound.status) == ("sound", JobStatus.DONE)
+    assert (damaged.id, damaged.kind, damaged.collection) == ("damaged", JobKind.RESEARCH, collection)
+    assert damaged.status is ended
+    if ended is JobStatus.FAILED:
+        assert damaged.error == "The record of this job is damaged. Send its request again."
 
 
 async def test_jobs_of_an_older_version_are_read_and_resumed(settings: Settings) -> None:

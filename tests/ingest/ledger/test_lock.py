@@ -71,6 +71,22 @@ def test_a_lock_that_could_not_be_released_does_not_block_its_process(engine: En
     IngestLock(engine, "papers").release()
 
 
+def test_a_renewal_that_failed_is_tried_again(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    lock = IngestLock(engine, "papers", renewal_s=0.05)
+    with engine.begin() as connection:
+        connection.execute(update(UNDER_WAY).values(alive_at=0))
+        connection.exec_driver_sql(
+            "CREATE TRIGGER full_disk BEFORE UPDATE ON ingests_under_way BEGIN SELECT RAISE(ABORT, 'full'); END"
+        )
+    until(lambda: "could not be renewed" in caplog.text)
+    assert alive_at(engine) == 0
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TRIGGER full_disk")
+    until(lambda: alive_at(engine) > 0)
+    lock.check()
+    lock.release()
+
+
 def test_the_lock_of_another_machine_is_respected_while_renewed(engine: Engine) -> None:
     first = IngestLock(engine, "papers", renewal_s=0.1)
     with engine.begin() as connection:

@@ -96,6 +96,12 @@ def test_notebooks_before_version_4_are_read(parser: Parser, tmp_path: Path) -> 
     assert text == "Old\n\nOlder\n\nx\n\n| a | 42 |\n| --- | --- |\n\ndone\n\nE: bad"
 
 
+def test_json_without_cells_is_read_as_data(parser: Parser, tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps({"nbformat": 4, "town": "Halden", "cells": []}))
+    assert "Halden" in parser.parse(path).text
+
+
 def test_a_broken_notebook_is_read_as_text(parser: Parser, tmp_path: Path) -> None:
     (tmp_path / "a.ipynb").write_text('{"cells": [{"cell_type": "code", "source": ["x = 1"')
     document = parser.parse(tmp_path / "a.ipynb")

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
+
 from multi_agent.agents.synthesizer import Synthesizer
 from multi_agent.grounding.citations import cite
 from multi_agent.grounding.confidence import SHARE_RIGHT, Signal
+from multi_agent.grounding.pictures import PagePictures, PictureReading, ShownPicture
 from multi_agent.llm.settings import EndpointSettings
+from multi_agent.model import Picture
 from multi_agent.prompts.show_passages import number_units
 from multi_agent.values.answer import known_so_far
 from multi_agent.values.context import Claim, Evidence, Finding, PictureSource, ResearchContext
@@ -68,6 +72,27 @@ async def test_an_earlier_step_does_not_confirm_a_reading(serve: Callable[..., E
     await bench.run(context)
     assert bench.context.synthesis is not None
     assert [claim.pictured for claim in bench.context.synthesis.claims] == [True]
+
+
+@pytest.mark.parametrize(
+    ("region", "kept"),
+    [
+        ([0.0, 0.0, 1.0, 1.0], True),
+        ([0.1, 0.2, 0.5, 0.6], True),
+        ([0.1, 0.2, 1.01, 0.6], False),  # beyond the page
+        ([0.1, 0.2, 0.5, 1.01], False),
+        ([-0.1, 0.2, 0.5, 0.6], False),
+        ([0.1, -0.2, 0.5, 0.6], False),
+        ([0.5, 0.2, 0.5, 0.6], False),  # empty
+        ([0.1, 0.6, 0.5, 0.6], False),
+        ([0.1, 0.2, 0.5], False),
+    ],
+)
+def test_only_a_region_on_the_page_of_a_shown_picture_is_kept(region: list[float], kept: bool) -> None:
+    pictures = PagePictures([ShownPicture(CHUNK, 4, Picture(sha256="", size=1, width=1, height=1))])
+    readings = [PictureReading(picture=number, words=" Q2 42 ", region=region) for number in (0, 1, 2)]
+    [item] = pictures.evidence(readings)
+    assert (item.quote, item.picture) == ("Q2 42", PictureSource(page=4, region=tuple(region) if kept else None))
 
 
 def test_readings_of_one_page_are_distinguished_by_their_words() -> None:

@@ -96,3 +96,8 @@ def test_a_quote_of_a_repeated_table_header_is_located_at_the_header() -> None:
 @given(st.text(st.characters() | st.sampled_from("ab½²-\u2010\u00ad \n\t\u2028éﬁ…”–猫")))
 def test_text_folds_the_same_with_and_without_its_origins(text: str) -> None:
     assert fold(text) == _fold(text, join_hyphenated=True).text.strip()
+
+
+def test_words_are_joined_over_a_line_end_and_numbers_are_not() -> None:
+    assert fold("mainte-\nnance") == "maintenance"
+    assert fold("a 12-\nmonth term") == "a 12- month term"

@@ -153,6 +153,13 @@ def test_a_figure_that_cannot_be_computed_from_its_evidence_is_rejected(text: st
     assert not judge_staff(text).stands
 
 
+def test_a_figure_is_computed_from_the_figures_that_the_claim_names() -> None:
+    assert judge("How many?", "9,094 besides 318.", 1, 7).reason.startswith(
+        "It follows from its evidence: 9,094 = 9,412"
+    )
+    assert not judge("How many?", "9,094 besides 318 and 812.", 1, 6, 7).stands  # it names two, and neither is 9,412
+
+
 def judge_staff(text: str) -> Judged:
     """Judge a claim against two rows of a table of employees."""
     table = make_chunk("| Total | 5,613 |\n| Japan | 2,434 |", document="/docs/staff.md", kind=ChunkKind.TABLE)

@@ -8,11 +8,18 @@ from typing import Any
 import pytest
 
 from multi_agent.catalog.registry import AgentRegistry
-from multi_agent.orchestrator.planning.drafting import WrittenStep, draft_plan
+from multi_agent.orchestrator.planning.drafting import (
+    UnderstandingResponse,
+    WrittenStep,
+    draft_plan,
+    planner_response,
+    understanding_response,
+)
 from multi_agent.orchestrator.planning.validation import faults
-from multi_agent.values.plan import Plan
+from multi_agent.values.plan import Parameter, Plan
 
 REGISTRY = AgentRegistry.discover()
+CARDS = tuple(each.card for each in REGISTRY)
 DOCUMENTS = {"manual": "manual.pdf", "Manual.pdf": "manual.pdf", "manual.pdf": "manual.pdf"}
 SEARCH = {"method": "search", "documents": [], "queries": []}
 ANSWER = WrittenStep(id="answer", agent="Synthesizer", instruction="Answer.")
@@ -35,6 +42,23 @@ def draft(*steps: WrittenStep) -> tuple[Plan, tuple[str, ...]]:
     plan, repairs = draft_plan("know", steps, REGISTRY, DOCUMENTS.get)
     assert faults(plan, REGISTRY, DOCUMENTS.values()) == ()
     return plan, repairs
+
+
+def test_the_planner_may_name_every_agent_once_in_its_own_form() -> None:
+    forms = planner_response(CARDS).model_json_schema()["$defs"]
+    named = {name: form["properties"]["agent"] for name, form in forms.items() if "agent" in form.get("properties", {})}
+    agents = [agent for form in named.values() for agent in form.get("enum", [form.get("const")])]
+    assert sorted(agents) == sorted(card.name for card in CARDS)
+    assert "RetrieverInputs" in str(forms["RetrieverStep"])
+
+
+def test_a_template_asks_for_the_values_of_its_parameters_only() -> None:
+    assert understanding_response(()) is UnderstandingResponse
+    town = Parameter(name="town", meaning="where it is")
+    filled = understanding_response((town,)).model_validate(
+        {"intent": "know", "requirements": ["it"], "inputs": {"town": "Norvik"}}
+    )
+    assert filled.model_dump()["inputs"] == {"town": "Norvik"}
 
 
 def needs(plan: Plan) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,1 @@
+"""Mutation tests of Candor. Run them with ``python -m benchmarks.mutants``."""
