@@ -24,6 +24,7 @@ from api.services.documents.search import timed_search
 from api.services.research.conversation import collection_to_ask, with_conversation
 from api.services.research.research import make_request
 from api.settings import load_settings
+from base.installation import install_command
 from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.tally import IngestReport
 from multi_agent.orchestrator.orchestrator import new_run_id
@@ -31,9 +32,10 @@ from multi_agent.values.answer import Answer
 from multi_agent.values.bus import ALL
 from multi_agent.values.events import Body, Event
 from multi_agent.values.request import Request
-from vectorstore.models import FieldValue, Hit
+from vectorstore.models import Chunk, FieldValue, Hit
 
 if TYPE_CHECKING:
+    from langchain_core.retrievers import BaseRetriever as LangChainRetriever
     from llama_index.core.base.base_query_engine import BaseQueryEngine
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.base.response.schema import Response
@@ -109,12 +111,26 @@ class Home:
         class Passages(BaseRetriever):
             def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
                 hits = search(query_bundle.query_str, collection, limit)
-                return [
-                    _node(
-                        hit.chunk.id, hit.chunk.reading_text, hit.score, document=hit.chunk.name, pages=hit.chunk.pages
-                    )
-                    for hit in hits
-                ]
+                return [_node(hit.chunk.id, hit.chunk.reading_text, hit.score, **_place(hit.chunk)) for hit in hits]
+
+        return Passages()
+
+    def langchain_retriever(self, collection: str | None = None, limit: int = 10) -> LangChainRetriever:
+        """Return ``search`` as a retriever of LangChain. Raises UsageError if langchain-core is not installed."""
+        try:
+            from langchain_core.documents import Document
+            from langchain_core.retrievers import BaseRetriever
+        except ImportError as error:
+            raise UsageError(
+                f"LangChain is not installed. Install it with {install_command('langchain-core')!r}."
+            ) from error
+
+        search = self.search
+
+        class Passages(BaseRetriever):
+            def _get_relevant_documents(self, query: str, *, run_manager: object) -> list[Document]:
+                chunks = [hit.chunk for hit in search(query, collection, limit)]
+                return [Document(each.reading_text, id=each.id, metadata=_place(each)) for each in chunks]
 
         return Passages()
 
@@ -153,6 +169,10 @@ class Home:
                 # A listener is code of the caller and may raise any exception, which must not end a paid run.
                 except Exception:
                     log.exception("A listener of %s events of run %s failed.", wanted, event.run_id)
+
+
+def _place(chunk: Chunk) -> dict[str, Any]:
+    return {"document": chunk.name, "pages": chunk.pages}
 
 
 def _node(node_id: str, text: str, score: float | None, **metadata: object) -> NodeWithScore:

@@ -175,6 +175,8 @@ class DocumentFilter(BaseModel):
     """tags, all of which the document has"""
     where: dict[str, str | int | float | bool | list[str]] = Field({}, max_length=100)
     """metadata and facts, all of which the document has; `2024-05` selects all days of the month"""
+    latest: bool = False
+    """of several versions of a document that meet the conditions, only the newest. Versions have the title or the first word of the name in common, and 70 % of their sentences"""
 
 
 class DraftWithdrawn(BaseModel):
@@ -444,6 +446,8 @@ class Selection(BaseModel):
     """number of documents that the run could read"""
     total: int
     """number of documents in the collection"""
+    older: dict[str, str] = {}
+    """names of older versions left out, each with the name of its newest version"""
 
 
 class SourceCount(BaseModel):

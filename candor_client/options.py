@@ -37,6 +37,8 @@ class DocumentFilter(TypedDict):
     """tags, all of which the document has"""
     where: NotRequired[dict[str, str | int | float | bool | list[str]]]
     """metadata and facts, all of which the document has; `2024-05` selects all days of the month"""
+    latest: NotRequired[bool]
+    """of several versions of a document that meet the conditions, only the newest. Versions have the title or the first word of the name in common, and 70 % of their sentences"""
 
 
 class Exchange(TypedDict):

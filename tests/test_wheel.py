@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-from base.installation import own_version
+from base.installation import DISTRIBUTION, own_version
 from support.panel import Panel
 from support.scripted_endpoint import ScriptedEndpoint
 from support.waiting import LIMIT_S
@@ -59,17 +62,26 @@ def wheel(sdist: Path) -> Path:
     return next(sdist.parent.glob("candor_documents-*.whl"))
 
 
+@pytest.fixture
+def bare_wheel(wheel: Path, tmp_path: Path) -> Path:
+    """The wheel without its requirements, except those of extras, because the libraries are shared."""
+    bare = tmp_path / wheel.name
+    with zipfile.ZipFile(wheel) as packed, zipfile.ZipFile(bare, "w") as copied:
+        for member in packed.infolist():
+            content = packed.read(member)
+            if member.filename.endswith("/METADATA"):
+                content = re.sub(rb"Requires-Dist: (?!.*extra ==).*\n", b"", content)
+            copied.writestr(member, content)
+    return bare
+
+
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `candor` command of an environment with the wheel."""
     environment = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     pip("--python", environment / "bin" / "python", "install", "--no-deps", "--no-index", wheel)
-    libraries = sysconfig.get_path("purelib")
-    site_packages = Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
-    (site_packages / "libraries.pth").write_text(
-        f"{libraries}\n"
-    )  # after its own packages; .pth files there are not read
+    share_libraries(environment)
     return environment / "bin" / "candor"
 
 
@@ -84,14 +96,22 @@ def demo(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def service(installed: Path, demo: Path) -> Iterator[httpx.Client]:
-    """A client of `candor serve`."""
-    command = [installed, "serve", "--json", "--port", "0", "--home", demo]
-    with subprocess.Popen(command, cwd=demo, env=environment(), stdout=subprocess.PIPE, text=True) as process:
+    """A client of `candor serve` after the demo."""
+    with served(installed, demo, environment()) as client:
+        yield client
+
+
+@contextmanager
+def served(program: Path, home: Path, variables: dict[str, str]) -> Iterator[httpx.Client]:
+    """A client of `candor serve`, which Ctrl-C stops at the end."""
+    command = [program, "serve", "--json", "--port", "0", "--home", home]
+    with subprocess.Popen(command, cwd=home, env=variables, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         printed = "".join(iter(process.stdout.readline, "}\n")) + "}"
         with httpx.Client(base_url=json.loads(printed)["url"], timeout=LIMIT_S, trust_env=False) as client:
             yield client
-        process.terminate()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LIMIT_S) == 0
 
 
 def test_every_file_of_the_packages_is_in_the_wheel(wheel: Path) -> None:
@@ -148,27 +168,60 @@ def test_the_installed_command_reads_a_folder_and_asks(installed: Path, tmp_path
     assert "-25 °C" in json.loads(found.stdout)[0]["text"]
 
 
+def test_pipx_installs_the_command(bare_wheel: Path, tmp_path: Path) -> None:
+    places = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
+    arguments = ["install", "--python", sys.executable, bare_wheel]
+    subprocess.run([sys.executable, "-m", "pipx", *arguments], env=environment() | places, check=True)
+    tool = tmp_path / "pipx" / "venvs" / DISTRIBUTION
+    share_libraries(tool)
+    ingest_and_search(tmp_path / "bin" / "candor", tmp_path)
+    code = "from base.installation import extra_command; print(extra_command('local'))"
+    advice = run(tool / "bin" / "python", "-c", code)
+    assert advice == f"pipx inject {DISTRIBUTION} 'openvino-genai>=2026.4' 'xllamacpp>=2026.10'\n"
+
+
+def test_uv_installs_the_command(bare_wheel: Path, tmp_path: Path) -> None:
+    places = {name: str(tmp_path / name) for name in ("UV_TOOL_DIR", "UV_TOOL_BIN_DIR", "UV_CACHE_DIR")}
+    arguments = ["tool", "install", "--offline", "--python", sys.executable, bare_wheel]
+    subprocess.run([sys.executable, "-m", "uv", *arguments], env=environment() | places, check=True)
+    share_libraries(tmp_path / "UV_TOOL_DIR" / DISTRIBUTION)
+    ingest_and_search(tmp_path / "UV_TOOL_BIN_DIR" / "candor", tmp_path)
+
+
 @pytest.mark.parametrize("provider", ["ollama", "openai"])
 def test_a_newcomer_with_a_model_gets_a_cited_answer(installed: Path, tmp_path: Path, provider: str) -> None:
-    """Set the model of Ollama, or an address and a key, then ask, as docs/install.md describes."""
+    """Set the model of Ollama, or an address and a key, then do what README.md shows, from `ingest` to Ctrl-C."""
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "pump.md").write_text("The Borea 12 works down to -25 °C.\n")
-    (tmp_path / "home").mkdir(mode=0o700)
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
     with ScriptedEndpoint(Panel("-25 °C")) as endpoint:
         model = endpoint.settings(provider)
         lines = (f"{name} = {json.dumps(getattr(model, name))}" for name in ("provider", "base_url", "model"))
-        (tmp_path / "home" / "candor.toml").write_text("\n".join(("[llm]", *lines)))
+        (home / "candor.toml").write_text("\n".join(("[llm]", *lines)))
         key = {"CANDOR_LLM__API_KEY": "sk-1"} if provider == "openai" else {}
-        variables = environment() | {"CANDOR_HOME": str(tmp_path / "home")} | key
-        asked = subprocess.run(
-            [installed, "ask", "How cold?", "papers"], cwd=tmp_path, env=variables, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
+        variables = environment() | {"CANDOR_HOME": str(home)} | key
+
+        def candor(*arguments: str) -> str:
+            done = subprocess.run(
+                [installed, *arguments], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        candor("ingest", "papers")
+        assert "-25 °C" in candor("search", "How cold?", "-c", "papers")
+        asked = candor("ask", "How cold?", "-c", "papers")
+        assert asked.startswith("Answered · ")
+        assert "[1] pump.md: “The Borea 12 works down to -25 °C.”" in asked
+        with served(installed, home, variables) as client:
+            assert client.get("/").status_code == 200
+            [run] = client.get("/v1/runs").json()
+            assert run["status"] == "answered"
+            question = {"question": "How cold?", "collection": "papers"}
+            assert client.post("/v1/research", json=question).json()["status"] == "answered"
         sent = {each.headers.get("Authorization") for each in endpoint.requests}
-    assert asked.returncode == 0, asked.stderr
-    assert asked.stdout.startswith("Answered · ")
     assert sent == {None if provider == "ollama" else "Bearer sk-1"}
-    assert "[1] pump.md: “The Borea 12 works down to -25 °C.”" in asked.stdout
 
 
 def test_the_viewer_is_served_with_the_right_media_types(service: httpx.Client) -> None:
@@ -193,6 +246,22 @@ def test_the_demo_runs_have_their_answers(service: httpx.Client) -> None:
     runs = service.get("/v1/runs").json()
     assert [run["status"] for run in reversed(runs)] == STATUSES
     assert service.get(f"/v1/runs/{runs[-1]['run_id']}").json()["answer"]["claims"]
+
+
+def share_libraries(folder: Path) -> None:
+    """Let an environment use the libraries of this one, after its own packages. Reads no .pth files of this one."""
+    site_packages = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
+    (Path(site_packages) / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+
+def ingest_and_search(program: Path, folder: Path) -> None:
+    """Read a document and find its passage, with a data folder below ``folder``."""
+    (folder / "papers").mkdir()
+    (folder / "papers" / "pump.md").write_text("The Borea 12 works down to -25 °C.\n")
+    assert run(program, "--version") == f"candor {own_version()}\n"
+    run(program, "ingest", folder / "papers", "--home", folder / "home")
+    found = run(program, "search", "cold", "--home", folder / "home", "--json")
+    assert "-25 °C" in json.loads(found)[0]["text"]
 
 
 def pip(*arguments: str | Path) -> None:

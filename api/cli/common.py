@@ -143,7 +143,11 @@ def make_console() -> Console:
 
 
 def require_text(text: str, name: str) -> str:
-    """Return the text. Raises UsageError if it is blank."""
+    """Return the text. Raises UsageError if it is blank, or was typed in another encoding."""
+    if text.encode(errors="ignore").decode() != text:
+        raise UsageError(
+            f"The {name} is not written in {sys.getfilesystemencoding()}. Set the terminal and the locale to UTF-8."
+        )
     if not text.strip():
         raise UsageError(f"The {name} is empty. Write it in quotation marks.")
     return text

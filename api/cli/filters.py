@@ -58,6 +58,11 @@ Where = Annotated[
     ),
 ]
 
+Latest = Annotated[
+    bool,
+    typer.Option("--latest", help="Of several versions of a document, read only the newest. Says which are left out."),
+]
+
 
 def make_filter(
     documents: list[str] | None,
@@ -66,6 +71,7 @@ def make_filter(
     since: datetime | None,
     tags: list[str] | None,
     where: list[str] | None,
+    latest: bool = False,
 ) -> DocumentFilter | None:
     """Return the filter for the options, or None without options. Raises UsageError for an invalid value."""
     from pydantic import ValidationError
@@ -81,6 +87,7 @@ def make_filter(
             since=since.date() if since else None,
             tags=tuple(tags or ()),
             where=named_values(where or ()),
+            latest=latest,
         )
     except ValidationError as error:
         raise UsageError(f"Invalid filter: {fault_list(error)}.") from error

@@ -38,9 +38,9 @@ class FilteredLibrary(_Wrapper):
     def __init__(self, library: Library, wanted: DocumentFilter) -> None:
         super().__init__(library)
         catalogue = library.catalogue()
-        self._documents = wanted.choose(catalogue, library.collection)
+        self._documents, older = wanted.select(catalogue, library.collection, library.scan)
         self._unread = wanted.matching(library.unread())
-        self.selection = Selection(filter=wanted, documents=len(self._documents), total=len(catalogue))
+        self.selection = Selection(filter=wanted, documents=len(self._documents), total=len(catalogue), older=older)
 
     def catalogue(self) -> Sequence[CatalogueEntry]:
         return self._documents

@@ -163,6 +163,8 @@ class Table(FrozenModel):
         names = [column.name.casefold() for column in self.columns]
         if len(set(names)) < len(names):
             raise ValueError("two columns have the same name")
+        if self.filter and self.filter.latest:
+            raise ValueError("a table has a row for each document, also for older versions: leave out `latest`")
         return self
 
     def column(self, name: str) -> Column:

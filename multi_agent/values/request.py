@@ -21,6 +21,7 @@ from multi_agent.library import CatalogueEntry
 from multi_agent.settings.research import Budget, Source
 from multi_agent.values.plan import Plan
 from multi_agent.values.report import ReportOptions
+from multi_agent.values.versions import Scan, left_out, newest
 from vectorstore.models import FieldValue
 
 EXCHANGES = 6
@@ -111,14 +112,20 @@ class DocumentFilter(FrozenModel):
         description="metadata and facts, all of which the document has; `2024-05` selects all days of the month",
         examples=[{"project": "Orion", "issuer": "Apple Inc."}],
     )
+    latest: bool = Field(
+        default=False,
+        description="of several versions of a document that meet the conditions, only the newest. Versions have the "
+        "title or the first word of the name in common, and 70 % of their sentences",
+    )
 
     def __str__(self) -> str:
-        return ", ".join(condition.text for condition in self._conditions())
+        latest = ["latest versions"] if self.latest else []
+        return ", ".join([condition.text for condition in self._conditions()] + latest)
 
     @property
     def is_empty(self) -> bool:
         """Whether the filter has no conditions."""
-        return next(self._conditions(), None) is None
+        return not self.latest and next(self._conditions(), None) is None
 
     def choose(self, catalogue: Sequence[CatalogueEntry], collection: str) -> tuple[CatalogueEntry, ...]:
         """Return the documents that meet every condition. Raises NoDocumentMatches, which names the condition."""
@@ -133,6 +140,16 @@ class DocumentFilter(FrozenModel):
                 "documents. Remove one of them."
             )
         return left
+
+    def select(
+        self, catalogue: Sequence[CatalogueEntry], collection: str, scan: Scan
+    ) -> tuple[tuple[CatalogueEntry, ...], dict[str, str]]:
+        """Return the documents to read, and the names of the older versions left out, each with its newest version's.
+
+        ``scan`` reads the documents to find their versions. Raises NoDocumentMatches.
+        """
+        chosen = self.choose(catalogue, collection)
+        return newest(chosen, scan) if self.latest else (chosen, {})
 
     def matching(self, catalogue: Sequence[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
         """Return the documents that meet every condition."""
@@ -169,9 +186,13 @@ class Selection(FrozenModel):
     filter: DocumentFilter
     documents: int = Field(description="number of documents that the run could read")
     total: int = Field(description="number of documents in the collection")
+    older: dict[str, str] = Field(
+        default_factory=dict, description="names of older versions left out, each with the name of its newest version"
+    )
 
     def __str__(self) -> str:
-        return f"{self.documents:,} of {self.total:,} documents ({self.filter})"
+        read = f"{self.documents:,} of {self.total:,} documents ({self.filter})"
+        return ". ".join(filter(None, (read, left_out(self.older))))
 
 
 class _Condition(NamedTuple):

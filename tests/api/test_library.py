@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,6 +88,20 @@ def test_a_collection_is_a_retriever_and_a_query_engine_of_llama_index(home: Hom
     assert [node.metadata["document"] for node in nodes] == ["pumps.md"]
 
 
+def test_a_collection_is_a_retriever_of_langchain(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    retriever = home.langchain_retriever("papers", limit=1)
+    hit = home.search("Borea frost", "papers")[0]
+    [found] = retriever.invoke("Borea frost")
+    assert (found.id, found.page_content) == (hit.chunk.id, hit.chunk.reading_text)
+    assert found.metadata == {"document": "pumps.md", "pages": ()}
+    # A chain of LangChain, which calls it from asynchronous code.
+    chain = retriever | (lambda passages: [passage.metadata["document"] for passage in passages])
+    assert asyncio.run(chain.ainvoke("Borea frost")) == ["pumps.md"]
+    monkeypatch.setitem(sys.modules, "langchain_core.retrievers", None)
+    with pytest.raises(UsageError, match=r"LangChain is not installed\. .* install langchain-core"):
+        home.langchain_retriever("papers")
+
+
 def test_wrong_arguments_are_named(home: Home) -> None:
     with pytest.raises(UsageError, match=r"Unknown event type 'plans'.*plan_made"):
         home.subscribe("plans", print)
@@ -98,5 +113,5 @@ def test_wrong_arguments_are_named(home: Home) -> None:
 
 def test_the_page_uses_what_there_is(home: Home) -> None:
     used = set(re.findall(r"\bhome\.(\w+)\(", PAGE.read_text()))
-    assert used == {"ingest", "search", "subscribe", "research", "retriever", "query_engine"}
+    assert used == {"ingest", "search", "subscribe", "research", "retriever", "query_engine", "langchain_retriever"}
     assert all(callable(getattr(home, name)) for name in used)

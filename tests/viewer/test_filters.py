@@ -32,6 +32,19 @@ def test_a_question_reads_only_the_documents_of_the_filter(open_page: OpenPage, 
     expect(page.locator(".filters summary")).to_contain_text("type txt or pdf")
 
 
+def test_only_the_latest_versions_are_read(open_page: OpenPage, site: Site) -> None:
+    page = open_page()
+    page.locator(".filters summary").click()
+    page.get_by_label("Only the latest versions").check()
+    expect(page.locator(".filters summary")).to_have_text("Only documents with latest versions")
+    ask(page, mode="fast")
+    answer = page.get_by_role("region", name="Answer", exact=True)
+    expect(answer).to_contain_text("searched 3 of 3 documents (latest versions)")
+    page.goto(f"{site.url}#/")
+    page.get_by_label("Only the latest versions").uncheck()
+    expect(page.locator(".filters summary")).to_have_text("Only some of the documents")
+
+
 def test_a_filter_that_leaves_nothing_says_which_condition(open_page: OpenPage, site: Site) -> None:
     before = site.candor.trace.runs()
     page = open_page()

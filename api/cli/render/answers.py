@@ -15,6 +15,7 @@ from base.counts import count
 from multi_agent.prompts.show_passages import show_pages
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.sources import describe_origin
+from multi_agent.values.versions import left_out
 from vectorstore.models import WebPage
 
 MAX_ROWS = 20
@@ -48,6 +49,8 @@ def show_answer(console: Console, answer: Answer, home: Path | None = None, *, f
         for part in report.parts:
             if part.heading in _IN_SHORT:
                 console.print(Text(f"{part.heading}: {'; '.join(part.lines)}"), soft_wrap=True)
+        if answer.searched and answer.searched.older:
+            show_paragraph(console, left_out(answer.searched.older))
         if report.sources:
             footer = f"A quote on its page: candor show {answer.run_id} 1{option} · {footer}"
     console.print(Text(footer, style="dim"), soft_wrap=True)

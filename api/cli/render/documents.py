@@ -19,6 +19,7 @@ from ingest.fields import fields_text
 from ingest.ledger.records import DocumentRecord
 from multi_agent.prompts.show_passages import show_location, show_pages
 from multi_agent.tables.values import Cell, CellStatus, Grid, TableRow
+from multi_agent.values.versions import left_out
 from vectorstore.models import Hit
 
 _TIMES = ("modified", "read_at", "updated_at")
@@ -42,7 +43,7 @@ def show_counts(console: Console, found: WordCounts) -> None:
         show_table(console, (*found.words, "document"), rows)
     unread = f" {count(found.unread, 'file')} could not be read." if found.unread else ""
     hits = f"{count(found.total, 'mention')} in {len(rows)} of {count(found.searched, 'document')}"
-    show_paragraph(console, f"{hits}.{unread}")
+    show_paragraph(console, f"{hits}.{unread} {left_out(found.older)}".rstrip())
 
 
 def show_differences(console: Console, found: Differences) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from api.services.documents.differences import Differences
     from api.storage.uploads import Uploads
     from ingest.ledger.ledger import Ledger
+    from multi_agent.library import Library
     from vectorstore.store import Collection
 
 
@@ -59,6 +60,19 @@ class Documents:
         found = compare_texts(self.text(before), self.text(after), before.name, after.name)
         warnings = tuple(f"{each.name}: {text}" for each in (before, after) for text in each.warnings)
         return found.model_copy(update={"warnings": warnings})
+
+    def version_before(self, document: DocumentRecord, library: Library) -> DocumentRecord:
+        """Return the version before a document of a library. Raises UsageError if none is found, StoreError."""
+        from multi_agent.values.versions import find_versions
+
+        for versions in find_versions(library.catalogue(), library.scan):
+            ages = {entry.id: age for age, entry in versions}
+            if older := [key for key, age in ages.items() if document.id in ages and age < ages[document.id]]:
+                return self._ledger.find(document.collection, older[-1])
+        raise UsageError(
+            f"No version before {document.name!r} was found: no older document of {document.collection!r} has its "
+            "title or the first word of its name, and 70 % of its sentences. Name the document to compare it with."
+        )
 
     def tag(
         self, reference: str, collection: str | None, *, add: Sequence[str] = (), remove: Sequence[str] = ()

@@ -17,6 +17,7 @@ from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord
 from multi_agent.library import CatalogueEntry
 from multi_agent.values.request import DocumentFilter
+from multi_agent.values.versions import left_out
 from vectorstore.mentions import WantedWords
 from vectorstore.models import ChunkFilter, Hit, SearchMode, names_in
 from vectorstore.qdrant_schema import chunk_language
@@ -53,9 +54,9 @@ def search(
     """
     clock = _Clock()
     library = pool.library(selection)
-    chunks = _chunk_filter(library.catalogue() if wanted else (), selection, wanted)
+    chunks, older = _chunk_filter(library.catalogue() if wanted else (), selection, wanted, library.retriever)
     hits = _find(library.retriever, query, limit, chunks, mode, reranker, clock)
-    notes = pool.words_alone(selection), library.retriever.language_note(query)
+    notes = pool.words_alone(selection), library.retriever.language_note(query), left_out(older)
     return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
@@ -75,6 +76,9 @@ class WordCounts(FrozenModel):
     searched: int = Field(description="Number of documents searched.")
     unread: int = Field(description="Number of files that could not be read, so they were not searched.")
     documents: tuple[DocumentCount, ...] = Field(description="Most mentions first.")
+    older: dict[str, str] = Field(
+        default_factory=dict, description="Names of older versions left out, each with the name of its newest version."
+    )
 
 
 def count_words(library: CollectionLibrary, texts: Documents, query: str, wanted: DocumentFilter | None) -> WordCounts:
@@ -90,7 +94,7 @@ def count_words(library: CollectionLibrary, texts: Documents, query: str, wanted
     if not all(any(map(str.isalnum, word)) for word in words):
         raise UsageError(f"{query!r} has no word to count.")
     selection, catalogue = library.collection, library.catalogue()
-    chosen = _chunk_filter(catalogue, selection, wanted)
+    chosen, older = _chunk_filter(catalogue, selection, wanted, library.retriever)
     found = {(chunk.name, chunk.document_id): chunk for chunk in library.retriever.mentions(words, chosen)}
     rows = []
     for (name, document), chunk in found.items():
@@ -105,6 +109,7 @@ def count_words(library: CollectionLibrary, texts: Documents, query: str, wanted
         searched=len(chosen.documents or catalogue),
         unread=len(library.unread()),
         documents=tuple(rows),
+        older=older,
     )
 
 
@@ -137,12 +142,12 @@ def timed_search(
         from vectorstore.retrieval import Retriever
 
         clock.lap("open collections")
-        chunks = _chunk_filter(collections.catalogue(name) if wanted else (), name, wanted)
         embedder = None if mode is SearchMode.WORDS else collections.load_embedder()
         clock.lap("load embedding model")
         retriever = Retriever(opened, embedder)
+        chunks, older = _chunk_filter(collections.catalogue(name) if wanted else (), name, wanted, retriever)
         hits = _find(retriever, query, limit, chunks, mode, reranker, clock)
-        notes = collections.words_alone(name), retriever.language_note(query)
+        notes = collections.words_alone(name), retriever.language_note(query), left_out(older)
     return Found(hits, " ".join(filter(None, notes)), clock.laps)
 
 
@@ -175,9 +180,14 @@ def require_reranker(reranker: Reranker | None) -> Reranker:
     return reranker
 
 
-def _chunk_filter(catalogue: Sequence[CatalogueEntry], collection: str, wanted: DocumentFilter | None) -> ChunkFilter:
-    chosen = wanted.choose(catalogue, collection) if wanted else ()
-    return ChunkFilter(documents=tuple(entry.id for entry in chosen))
+def _chunk_filter(
+    catalogue: Sequence[CatalogueEntry], collection: str, wanted: DocumentFilter | None, retriever: Retriever
+) -> tuple[ChunkFilter, Mapping[str, str]]:
+    """Return the filter for the chosen documents, and the older versions that it leaves out."""
+    if not wanted:
+        return ChunkFilter(), {}
+    chosen, older = wanted.select(catalogue, collection, lambda ids: retriever.scan(ChunkFilter(documents=tuple(ids))))
+    return ChunkFilter(documents=tuple(entry.id for entry in chosen)), older
 
 
 class _Clock:

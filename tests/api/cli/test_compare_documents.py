@@ -75,6 +75,25 @@ def test_two_versions_are_compared_by_section(run: Any) -> None:
 
 
 @pytest.mark.usefixtures("contracts")
+def test_a_document_is_compared_with_the_version_before_it(run: Any, tmp_path: Path) -> None:
+    for number, fee in ((1, 250), (2, 275)):
+        text = OLD.replace("# Contract", "# Lease").replace("250", str(fee))
+        (tmp_path / "contracts" / f"lease_v{number}.md").write_text(text)
+    run("ingest", tmp_path / "contracts")
+    shown = run("documents", "compare", "lease_v2.md").out
+    assert "numbers: 250 → 275" in shown
+    assert "lease_v1.md → lease_v2.md" in shown
+    assert "No version before 'lease_v1.md' was found" in run("documents", "compare", "lease_v1.md").err
+    found = run("search", "force majeure", "--document", "lease*", "--latest")
+    assert ("lease_v2.md" in found.out, "lease_v1.md" in found.out) == (True, False)
+    assert "Older versions left out: lease_v1.md (newest: lease_v2.md)" in found.err
+    counted = run("search", "--count", "force majeure", "--document", "lease*", "--latest").out
+    assert "in 1 of 1 document. Older versions left out: lease_v1.md" in " ".join(counted.split())
+    refused = run("table", "create", "fees", "--column", "fee:text:What is the fee?", "--latest")
+    assert refused.code == 2
+
+
+@pytest.mark.usefixtures("contracts")
 def test_words_are_counted_by_document(run: Any) -> None:
     found = run("search", "--count", '"force majeure" "acts of war"', "--json").json
     assert (found["total"], found["searched"]) == (7, 5)

@@ -82,6 +82,21 @@ def test_a_run_reads_only_what_the_filter_leaves(panel: Recorder, run: Callable)
     assert "reads only documents with type md, tag machines" in run("trace", latest["run_id"]).out
 
 
+def test_a_run_reads_only_the_newest_version(panel: Recorder, run: Callable, folder: Path) -> None:
+    text = (folder / "pumps.md").read_text() + "".join(f"\nPart {number} is made of steel.\n" for number in range(9))
+    (folder / "pumps.md").write_text(text)
+    (folder / "pumps_old.md").write_text(text.replace("-25", "-20"))
+    os.utime(folder / "pumps_old.md", (OLD, OLD))
+    run("ingest", folder)
+    left_out = "Older versions left out: pumps_old.md (newest: pumps.md)"
+    assert left_out in run("ask", QUESTION, "--mode", "fast", "--latest").out
+    assert any("pumps.md" in prompt for prompt in panel.prompts)
+    assert not any("pumps_old" in prompt for prompt in panel.prompts)
+    panel.prompts.clear()
+    assert left_out not in run("ask", QUESTION, "--mode", "fast").out
+    assert any("pumps_old.md" in prompt for prompt in panel.prompts)
+
+
 def test_an_answer_that_the_filter_left_out_names_the_filter(panel: Recorder, run: Callable) -> None:
     lacking = run("ask", QUESTION, "--mode", "fast", "--document", "soup.txt", "--json").json
     assert lacking["status"] == "insufficient"

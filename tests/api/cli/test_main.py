@@ -452,3 +452,6 @@ def test_a_terminal_that_is_not_utf_8_gets_unknown_characters_escaped(tmp_path: 
     done = subprocess.run(command, env=given, capture_output=True, check=False, timeout=LIMIT_S)
     assert b"Traceback" not in done.stderr
     assert rb"\u20ac.txt" in done.stderr
+    typed = [sys.executable, "-m", "api.cli", "search", b"k\xe4lte", "--home", str(tmp_path / "home")]
+    done = subprocess.run(typed, env={**os.environ, "PYTHONUTF8": "1"}, capture_output=True, check=False)
+    assert (done.returncode, b"The query is not written in utf-8. Set the terminal" in done.stderr) == (2, True)

@@ -80,7 +80,14 @@ def tag(
 @app.command("compare")
 def compare(
     old: Annotated[str, typer.Argument(help="Document id or a prefix of it, path, or name.")],
-    new: Annotated[str, typer.Argument(help="The document to compare it with, such as its next version.")],
+    new: Annotated[
+        str | None,
+        typer.Argument(
+            help="The document to compare it with, such as its next version. Without it, the first one is compared "
+            "with the version before it.",
+            show_default=False,
+        ),
+    ] = None,
     collection: CollectionsOption = None,
     as_json: Json = False,
     home: Home = None,
@@ -90,9 +97,15 @@ def compare(
     Shows the sections that were added, removed, changed or moved, with the sentences and table rows that differ, and
     the numbers that changed. In several collections, a name may begin with its collection.
 
-    Example: candor documents compare contract-2023.docx contract-2024.docx -c contracts
+    Examples: candor documents compare contract-2023.docx contract-2024.docx -c contracts; candor documents compare
+    contract-2024.docx (changed since the version before)
     """
-    differences = make_candor(home).documents.compare(old, new, selection(collection))
+    candor, within = make_candor(home), selection(collection)
+    if new is None:
+        new, document = old, candor.documents.find(old, within)
+        with candor.collections.open_library(document.collection) as library:
+            old = candor.documents.version_before(document, library).id
+    differences = candor.documents.compare(old, new, within)
     if as_json:
         print_json(differences)
         return

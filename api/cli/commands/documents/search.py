@@ -42,6 +42,7 @@ def search(
     since: filters.Since = None,
     tags: filters.Tags = None,
     where: filters.Where = None,
+    latest: filters.Latest = False,
     mode: Annotated[
         Literal["words", "meaning", "hybrid"],
         typer.Option("--mode", help="Search by words, by meaning, or by both (hybrid)."),
@@ -72,7 +73,7 @@ def search(
     from api.services.documents.search import count_words, require_reranker, timed_search
     from vectorstore.models import SearchMode
 
-    wanted = filters.make_filter(documents, folder, types, since, tags, where)
+    wanted = filters.make_filter(documents, folder, types, since, tags, where, latest)
     candor = make_candor(home)
     if counted:
         name = candor.collections.resolve(selection(collection))

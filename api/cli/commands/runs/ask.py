@@ -71,6 +71,7 @@ def ask(
     since: filters.Since = None,
     tags: filters.Tags = None,
     where: filters.Where = None,
+    latest: filters.Latest = False,
     samples: Annotated[
         int | None, typer.Option("--samples", min=1, max=32, help="Generate N answers and vote.")
     ] = None,
@@ -135,7 +136,7 @@ def ask(
         "inputs": parse_inputs(inputs or []),
         "samples": samples,
         "strict": strict,
-        "filter": filters.make_filter(documents, folder, types, since, tags, where),
+        "filter": filters.make_filter(documents, folder, types, since, tags, where, latest),
         **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
         "rag_results": read_passages(passages) if passages else (),
         "search": search,
@@ -186,6 +187,7 @@ def chat(
     since: filters.Since = None,
     tags: filters.Tags = None,
     where: filters.Where = None,
+    latest: filters.Latest = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print each answer as one line of JSON.")] = False,
     home: Home = None,
 ) -> None:
@@ -200,6 +202,6 @@ def chat(
     from api.cli.chat import Chat
 
     options: dict[str, Any] = {"mode": mode, "agent": agent, "model": model, "session": session}
-    options["filter"] = filters.make_filter(documents, folder, types, since, tags, where)
+    options["filter"] = filters.make_filter(documents, folder, types, since, tags, where, latest)
     options |= {"sources": [each.strip() for each in sources.split(",")]} if sources else {}
     Chat(make_candor(home), selection(collection), options, home, as_json=as_json).run()

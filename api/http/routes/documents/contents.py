@@ -83,11 +83,20 @@ def search(
 @router.get("/{document}/differences", responses=problem_responses(404, 422, 503))
 def differences(
     candor: CandorDep,
+    parts: PartsDep,
     document: ReadableDocument,
-    other: Annotated[str, Query(description="Id, path or name of the other document in the same collection.")],
+    other: Annotated[
+        str | None, Query(description="Id, path or name of the other document in the same collection.")
+    ] = None,
 ) -> Differences:
-    """Compare a document with another one, such as its next version, section by section, without a language model."""
-    return candor.documents.compare(document.id, other, document.collection)
+    """Compare a document with another one, such as its next version, section by section, without a language model.
+
+    Without `other`, it is compared with the version before it.
+    """
+    if other is not None:
+        return candor.documents.compare(document.id, other, document.collection)
+    before = candor.documents.version_before(document, parts.pool.library(document.collection))
+    return candor.documents.compare(before.id, document.id, document.collection)
 
 
 @router.get("/{document}/passages", responses=PAGED | problem_responses(404, 409, 422, 503))

@@ -6,6 +6,7 @@ import {field} from "../forms.js";
 
 const asText = (value) => (typeof value === "object" ? Object.entries(value).map((pair) => pair.join("=")).join(", ") : value);
 const trimmed = (text) => text.trim();
+const isBox = ({type}) => type === "checkbox";
 /** @type {[string, (text: string) => any, string, object, string][]} */
 const FIELDS = [
   ["documents", commaList, "Names", {placeholder: "2024/*.pdf, notes.md"}, "Any of them, separated by commas, with the wildcards * and ?."],
@@ -13,21 +14,22 @@ const FIELDS = [
   ["type", commaList, "Types", {placeholder: "pdf, docx"}, "Any of them, separated by commas."],
   ["since", trimmed, "Since", {type: "date"}, "The date or period that the document states, otherwise the day of the last file change."],
   ["tags", commaList, "Tags", {placeholder: "taxes, 2024"}, "All of them, separated by commas."],
+  ["latest", Boolean, "Only the latest versions", {type: "checkbox", value: "yes"}, "Of several versions of a document. The answer lists the older ones."],
   ["where", pairs, "Metadata", {placeholder: "project=Orion"}, "All of them, separated by commas. A document shows its metadata."],
 ];
 const given = {}; // the last texts of the fields, kept between visits of the page
 
 /** Choose the documents that an earlier request had. */
 export function chooseFilter({filter}) {
-  for (const [name] of FIELDS) given[name] = [filter?.[name] ?? ""].flat().map(asText).join(", ");
+  for (const [name] of FIELDS) given[name] = [filter?.[name] || ""].flat().map(asText).join(", ");
 }
 
 /** The folded fields with a summary of their values, and the part of a request that they set. See `options.js`. */
 export function filterOption() {
-  const inputs = FIELDS.map(([name, , , props]) => h("input", {name, value: given[name] ?? "", ...props}));
+  const inputs = FIELDS.map(([name, , , props]) => h("input", {name, value: given[name] ?? "", checked: isBox(props) && Boolean(given[name]), ...props}));
   const summary = h("summary", {});
   const update = () => {
-    for (const {name, value} of inputs) given[name] = value;
+    for (const input of inputs) given[input.name] = isBox(input) && !input.checked ? "" : input.value;
     const wanted = filterOf(given);
     summary.replaceChildren(wanted ? `Only documents with ${inWords(wanted)}` : "Only some of the documents");
   };
@@ -39,6 +41,6 @@ export function filterOption() {
 
 /** Return the filter from the texts, or null if all are empty. */
 function filterOf(texts) {
-  const filled = FIELDS.map(([name, read]) => [name, read(texts[name])]).filter(([, value]) => (value.length ?? Object.keys(value).length));
+  const filled = FIELDS.map(([name, read]) => [name, read(texts[name])]).filter(([, value]) => value === true || (value.length ?? Object.keys(value).length));
   return filled.length ? Object.fromEntries(filled) : null;
 }

@@ -250,3 +250,5 @@ def test_words_are_counted_and_documents_are_compared(http: httpx.Client, of: Ca
     gone = [each for section in found["sections"] for each in section["changes"] if each["kind"] == "removed"]
     assert [(each["old"], each["old_page"]) for each in gone] == [(COLD, 1), (SECOND, 2)]
     assert http.get(of("sheet.pdf", "differences"), params={"other": "none"}).status_code == 404
+    refused = http.get(of("sheet.pdf", "differences"))
+    assert (refused.status_code, "No version before 'sheet.pdf'" in refused.json()["detail"]) == (422, True)

@@ -29,6 +29,7 @@ def test_a_search_reads_only_what_the_filter_leaves(tagged: None, http: httpx.Cl
     asked = {**PAPERS, "query": "loud", "filter": {"tags": ["machines"], "type": ["md"]}}
     assert {hit["name"] for hit in http.post("/v1/search", json=asked).json()} == {"pumps.md"}
     assert len(http.post("/v1/search", json=asked | {"filter": None}).json()) == 3
+    assert len(http.post("/v1/search", json=asked | {"filter": {"latest": True}}).json()) == 3, "no other versions"
 
 
 @pytest.mark.parametrize("route", ["search", "research"])
