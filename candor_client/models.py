@@ -230,6 +230,22 @@ class GivenPassage(BaseModel):
     """the caller's own score of it"""
 
 
+class ItemRead(BaseModel):
+    """A step over a list has read one of its items."""
+
+    type: Literal["item_read"] = "item_read"
+    item: str
+    number: int
+    """how many items of the step were read, with this one"""
+    of: int
+    found: dict[str, str]
+    """its answers by question, without those that are empty"""
+    reason: str
+    """why answers are empty"""
+    failed: bool
+    """whether it could not be read"""
+
+
 class MissingReported(BaseModel):
     """An agent reported that the passages found lack something."""
 
@@ -1189,6 +1205,8 @@ class Request(BaseModel):
     """the only agent that is asked (mode `direct`)"""
     agents: list[str] = []
     """agents that are asked the same question (mode `direct`), or `@all` for all agents that can answer alone; a vote chooses among their answers"""
+    each: Literal["", "document"] = ""
+    """`document` asks the question of every document (mode `direct`, agent `ForEach`)"""
     model: str = ""
     """named model endpoint for all agents without their own"""
     session: str = ""
@@ -1372,6 +1390,7 @@ class DescribedEvent(BaseModel):
         | ModelFailed
         | ResponseRepaired
         | Searched
+        | ItemRead
         | MissingReported
         | ContradictionFound
         | EvidenceRejected

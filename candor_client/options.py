@@ -207,6 +207,8 @@ class ResearchRequest(TypedDict):
     """the only agent that is asked (mode `direct`)"""
     agents: NotRequired[list[str]]
     """agents that are asked the same question (mode `direct`), or `@all` for all agents that can answer alone; a vote chooses among their answers"""
+    each: NotRequired[Literal["", "document"]]
+    """`document` asks the question of every document (mode `direct`, agent `ForEach`)"""
     model: NotRequired[str]
     """named model endpoint for all agents without their own"""
     session: NotRequired[str]

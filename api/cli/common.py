@@ -242,6 +242,27 @@ def read_text(file: Path) -> str:
         raise UsageError(f"Cannot read {str(file)!r}: {error}.") from error
 
 
+def read_data(file: Path) -> Any:
+    """Return the content of a TOML or JSON file. Raises UsageError."""
+    import tomllib
+
+    is_json, text = file.suffix == ".json", read_text(file)
+    try:
+        return json.loads(text) if is_json else tomllib.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{str(file)!r} is not valid {'JSON' if is_json else 'TOML'}: {error}. Correct it.") from error
+
+
+def read_template(file: Path, kind: type[ModelT]) -> ModelT:
+    """Read a template from a TOML or JSON file. Raises UsageError."""
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(read_data(file))
+    except ValidationError as error:
+        raise UsageError(f"{str(file)!r} is not a valid template: {fault_list(error)}.") from error
+
+
 def write_file(file: Path, content: str | bytes, *, new: bool = False) -> None:
     """Write a file; a ``new`` one must not exist. Raises UsageError."""
     try:

@@ -1,12 +1,13 @@
-"""The demo, which ingests the sample documents and answers three questions with recorded or live model responses.
+"""The demo, which ingests the sample documents, answers three questions about them and fills a small table.
 
-A recording contains the model's responses to the calls of these questions. Everything else is executed. A replay
-matches calls by agent and response type, so it also works with changed prompts, but reports them. After a change of
-prompts, make a new recording with ``candor demo --live --record sample_docs/recording.jsonl``.
+A recording contains the model's responses to these calls. Everything else is executed. A replay matches calls by agent
+and response type, so it also works with changed prompts, but reports them. After a change of prompts, make a new
+recording with ``candor demo --live --record sample_docs/recording.jsonl``.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -18,25 +19,36 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
+from pydantic import Field
 
+from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.cli.ask.run import run_question
 from api.cli.common import print_message, print_text
 from api.cli.ingest import exit_code, run_ingest
+from api.services.tables.tables import CALLER, FillRequest
 from api.settings import load_settings
 from base.models import FrozenModel
 from multi_agent.llm.models import Models
 from multi_agent.llm.wrappers.journal import JournalEntry, RecordedJournal
 from multi_agent.llm.wrappers.replay import DriftedCall, ReplayingLLM
 from multi_agent.settings.research import ResearchSettings
+from multi_agent.tables.values import Column, Grid
 from multi_agent.values.answer import Answer
-from multi_agent.values.request import Request
+from multi_agent.values.request import DocumentFilter, Request
 from vectorstore.settings import EmbeddingSettings
 
 T = TypeVar("T")
 COLLECTION = "sample_docs"
 QUESTIONS = 3
 RECORDING = "recording.jsonl"
+TABLE = "demo"
+_ROWS = ("borea_12_manual.pdf", "compressor_delivery.eml", "quarterly_report_q3_2024.pdf", "warranty_policy.html")
+_COLUMNS = (
+    "Company=Which company wrote it?",
+    "Date=When was it issued?:date",
+    "Warranty=How long is the warranty of a heat pump Borea 12?:number(years)",
+)
 _TODAY = date(2026, 11, 22)
 """The date in the prompts. Prompts with another date would not match the recording."""
 
@@ -52,6 +64,7 @@ class DemoResult(FrozenModel):
     home: str
     collection: str
     answers: tuple[Answer, ...]
+    table: Grid | None = Field(default=None, description="left out if only one question is answered")
     drifted: tuple[DriftedCall, ...] = ()
 
 
@@ -68,18 +81,25 @@ def run_demo(
     report = run_ingest(candor, [folder], COLLECTION, progress=progress)
     if report.cancelled:
         raise typer.Exit(exit_code(report))
-    answers, drifted = list[Answer](), list[DriftedCall]()
+    answers, drifted, calls = list[Answer](), list[DriftedCall](), RecordedJournal()
     if live:
         answers = [_answer(candor, question, None, progress=progress) for question in _selected(demo_questions(), only)]
     else:
         print_message(REPLAYED)
-        answers, drifted = _replay(candor, only, progress=progress)
+        entries = _recorded()
+        answers, drifted = _replay(candor, [each for each in entries if each.caller != CALLER], only, progress=progress)
+        recorded = ReplayingLLM([each for each in entries if each.caller == CALLER], entries[0].model)
+    table = None
+    if only is None:
+        table = _fill_table(candor, calls, None if live else Models(recorded), progress=progress)
+        drifted += [] if live else recorded.drifted
+    if drifted:
+        print_message(drift_warning(drifted, len(entries)))
     if record:
-        entries = [entry for answer in answers for entry in candor.trace.journal_entries(answer.run_id)]
-        RecordedJournal(entries).dump(record)
-    return DemoResult(
-        home=str(candor.settings.home), collection=COLLECTION, answers=tuple(answers), drifted=tuple(drifted)
-    )
+        asked = [entry for answer in answers for entry in candor.trace.journal_entries(answer.run_id)]
+        RecordedJournal([*asked, *calls.entries]).dump(record)
+    given = {"home": str(candor.settings.home), "collection": COLLECTION, "table": table}
+    return DemoResult(**given, answers=tuple(answers), drifted=tuple(drifted))
 
 
 def _copy_documents(home: Path) -> Path:
@@ -92,9 +112,36 @@ def _copy_documents(home: Path) -> Path:
     return folder
 
 
-def _replay(candor: Candor, only: int | None, *, progress: bool) -> tuple[list[Answer], list[DriftedCall]]:
+def _recorded() -> tuple[JournalEntry, ...]:
     with as_file(files("sample_docs") / RECORDING) as path:
-        entries = RecordedJournal.load(path).entries
+        return RecordedJournal.load(path).entries
+
+
+def _fill_table(candor: Candor, calls: RecordedJournal, models: Models | None, *, progress: bool) -> Grid:
+    """Create the table of the demo again, fill and print it."""
+    if any(each.name == TABLE for each in candor.tables.store.list()):
+        candor.tables.store.delete(TABLE)
+    columns = tuple(map(Column.parse, _COLUMNS))
+    asked = {"name": TABLE, "columns": columns, "filter": DocumentFilter(documents=_ROWS)}
+    table = candor.tables.create(asked, COLLECTION)
+    with candor.collections.open_library(COLLECTION) as library:
+        filling = candor.tables.fill(
+            library, table, FillRequest(), LOCAL_CALLER, on_cells=lambda *_: None, models=models, journal=calls
+        )
+        asyncio.run(filling)
+    grid = candor.tables.grid(table)
+    if progress:
+        from api.cli.render.documents import show_grid
+        from api.cli.render.text import SafeConsole
+
+        print_text("\n▸ A table: the same questions about several documents")
+        show_grid(SafeConsole(highlight=False), grid, quotes=True)
+    return grid
+
+
+def _replay(
+    candor: Candor, entries: Sequence[JournalEntry], only: int | None, *, progress: bool
+) -> tuple[list[Answer], list[DriftedCall]]:
     questions = demo_questions()
     model = entries[0].model if entries else ""
     answers, drifted = list[Answer](), list[DriftedCall]()
@@ -103,8 +150,6 @@ def _replay(candor: Candor, only: int | None, *, progress: bool) -> tuple[list[A
         replay = ReplayingLLM(recorded, model)
         answers.append(_answer(candor, question, Models(replay), progress=progress))
         drifted += replay.drifted
-    if drifted:
-        print_message(drift_warning(drifted, len(entries)))
     return answers, drifted
 
 

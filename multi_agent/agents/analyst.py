@@ -142,7 +142,8 @@ def _computation(
     if own and len(result.columns) == 1:
         return ["sql: it gives nothing but the numbers of rows. Give the values that were asked for."]
     shown = [at for at, name in enumerate(result.columns) if not (own and name == _RECORD)]
-    evidence = [table.evidence[number - 1] for number in (*own, *named)]
+    behind_rows = ((table.evidence[number - 1], *table.further[number - 1]) for number in (*own, *named))
+    evidence = [item for quotes in behind_rows for item in quotes]
     return Computation(
         purpose=calculation.purpose,
         sql=calculation.sql,

@@ -9,6 +9,7 @@ from base.counts import count
 from base.models import FrozenModel
 from multi_agent.agent import AgentCard, StepAgent, StepOutput
 from multi_agent.errors import AgentError
+from multi_agent.grounding.citations import unknown_numbers
 from multi_agent.grounding.confidence import SHARE_RIGHT, describe_basis, signal_of
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.support import SupportRules
@@ -105,8 +106,10 @@ class FindingsAnalyst(StepAgent):
         synthesis = _synthesis(judged, gaps, context, inputs.focus)
         self._reasoning = f"{inputs.focus} {synthesis.short}"
         finding = Finding(step=task.step, question=inputs.focus, synthesis=synthesis)
-        notes = tuple(Note(agent=self.card.name, text=f"Gap: {gap}") for gap in gaps)
-        return ContextUpdate(findings=(finding,), notes=notes)
+        notes = [Note(agent=self.card.name, text=f"Gap: {gap}") for gap in gaps]
+        named = {number for point in points for number in (*point.one, *point.other)}
+        notes += unknown_numbers(self.card.name, named - {item.number for item in context.evidence})
+        return ContextUpdate(findings=(finding,), notes=tuple(notes))
 
     async def _judge(self, points: Sequence[Point], context: ResearchContext) -> list[Judged]:
         """Return the points that have quotes on both sides and stand. Publish the conflicts and what was rejected."""

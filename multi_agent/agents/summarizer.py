@@ -11,7 +11,7 @@ from base.counts import count
 from base.tokens import estimate_tokens
 from multi_agent.agent import AgentCard, StepAgent
 from multi_agent.agents.extractor import gather_calls
-from multi_agent.grounding.citations import cite, publish_unknown
+from multi_agent.grounding.citations import cite, publish_unknown, unknown_numbers
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.show_passages import number_units, pack_passages, show_units, titled
 from multi_agent.values.context import ContextUpdate, Evidence, ResearchContext
@@ -53,10 +53,11 @@ class Summarizer(StepAgent):
         name="Summarizer",
         description="Reads whole documents piece by piece, without a search, and answers from notes with quotes.",
         capabilities=("summary", "themes", "disagreements"),
-        writes=frozenset({"chunks", "evidence", "scanned"}),
+        writes=frozenset({"chunks", "evidence", "scanned", "notes"}),
         instructed=False,
         searches=frozenset({"documents"}),
         closing=Prompt.part("whole_summary"),
+        planned=False,
     )
 
     async def process(self, context: ResearchContext, task: TaskData) -> ContextUpdate:
@@ -65,14 +66,16 @@ class Summarizer(StepAgent):
         pieces = list(_pieces(chunks, self._kit.settings.tokens_per_call))
         read = await gather_calls(self._read(piece) for piece in pieces)
         notes = list({item.place: item for found in read for item in found}.values())
-        kept = await self._choose(notes, context.question)
+        unknown = set[int]()
+        kept = await self._choose(notes, context.question, unknown)
         names = tuple(dict.fromkeys(chunk.name for chunk in chunks))
         unread = ", ".join(entry.name for entry in await asyncio.to_thread(self._kit.library.unread))
         self._reasoning = (
             f"Read {count(len(names), 'document')} in {count(len(pieces), 'piece')}, took {count(len(notes), 'note')} "
             f"and kept {len(kept)}.{f' Could not be read: {unread}.' if unread else ''}"
         )
-        return ContextUpdate(chunks=tuple(chunks), evidence=tuple(kept), scanned=names)
+        warnings = unknown_numbers(self.card.name, unknown)
+        return ContextUpdate(chunks=tuple(chunks), evidence=tuple(kept), scanned=names, notes=tuple(warnings))
 
     async def _read(self, piece: Sequence[Chunk]) -> list[Evidence]:
         units, first = number_units(piece), piece[0]
@@ -85,22 +88,23 @@ class Summarizer(StepAgent):
             await publish_unknown(each.unknown, units, self._kit.publish, self.card.name, about=note.text)
         return [item for _, each in cited for item in each.evidence]
 
-    async def _choose(self, notes: Sequence[Evidence], question: str) -> list[Evidence]:
+    async def _choose(self, notes: Sequence[Evidence], question: str, unknown: set[int]) -> list[Evidence]:
         """Return the notes that matter most for the question, as many as fit into a call.
 
-        Each round asks about groups of notes and keeps at most half of each.
+        Each round asks about groups of notes and keeps at most half of each. Adds numbers of no note to ``unknown``.
         """
         kept, tokens = list(notes), self._kit.settings.tokens_per_call
         while len(kept) > 1 and sum(map(_size, kept)) > tokens:
-            halves = await gather_calls(self._half(group, question) for group in _groups(kept, tokens))
+            halves = await gather_calls(self._half(group, question, unknown) for group in _groups(kept, tokens))
             kept = [item for half in halves for item in half]
         return kept
 
-    async def _half(self, group: Sequence[Evidence], question: str) -> list[Evidence]:
+    async def _half(self, group: Sequence[Evidence], question: str, unknown: set[int]) -> list[Evidence]:
         shown = "\n".join(f"[{number}] {_line(item)}" for number, item in enumerate(group, start=1))
         most = max(1, len(group) // 2)
         messages = Prompt.shipped("choose_notes").render(question=question, most=most, notes=shown)
         numbers = (await self._kit.llm.complete(messages, ChosenNotes)).value.numbers
+        unknown |= {number for number in numbers if not 1 <= number <= len(group)}
         chosen = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(group)][:most]
         return [group[number - 1] for number in sorted(chosen)]
 

@@ -6,12 +6,12 @@ from a figure description counts as a picture reading, because a model wrote the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from multi_agent.prompts.show_passages import Unit
 from multi_agent.values.bus import Publish
-from multi_agent.values.context import Evidence, PictureSource
+from multi_agent.values.context import Evidence, Note, PictureSource
 from multi_agent.values.evidence_events import EvidenceRejected
 from vectorstore.models import Chunk
 
@@ -65,6 +65,14 @@ async def publish_unknown(
                 chunk_ids=chunk_ids,
             )
         )
+
+
+def unknown_numbers(agent: str, numbers: Collection[int]) -> list[Note]:
+    """Return a warning for the reader of the answer about numbers that the model named and that do not exist."""
+    if not numbers:
+        return []
+    listed = ", ".join(map(str, sorted(numbers)))
+    return [Note(agent=agent, text=f"{agent} named numbers of no quote, which were left out: {listed}", gap=True)]
 
 
 def _adjacent(unit: Unit, following: Unit) -> bool:

@@ -241,7 +241,7 @@ class AnswerBuilder:
         names, dates = _document_names(synthesis), show_dates(context.chunks)
         reason = _said(context, synthesis) if is_answered else synthesis.reasoning
         plain = self._answer(status, reason, context, synthesis)
-        left_out = _left_out(plain.coverage)
+        left_out = (*_left_out(plain.coverage), *dict.fromkeys(note.text for note in context.notes if note.gap))
         return plain.model_copy(
             update={
                 "checks": synthesis.reasoning,

@@ -28,7 +28,8 @@ def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]
     If computations use at most ``most`` records, return all evidence. Otherwise, limit the quotes of records to the
     first ``most`` of each computation, which belong to its result.
     """
-    rows = {row.evidence.place for row in locate_records(context)} if context.computations else set()
+    located = locate_records(context) if context.computations else []
+    rows = {item.place for row in located for item in (row.evidence, *row.further)}
     if len(rows) <= most:
         return context.evidence
     behind = {item.place for each in context.computations for item in each.evidence[:most]}

@@ -55,6 +55,7 @@ class RecordTable(FrozenModel):
 
     columns: tuple[Column, ...]
     evidence: tuple[Evidence, ...]
+    further: tuple[tuple[Evidence, ...], ...]
     flaws: tuple[Flaw, ...]
     left_out: int
 
@@ -63,10 +64,11 @@ class RecordTable(FrozenModel):
 
 
 class Row(NamedTuple):
-    """A record and the quote that it was extracted from."""
+    """A record, the quote that it was extracted from, and further quotes if it has several."""
 
     record: Record
     evidence: Evidence
+    further: tuple[Evidence, ...]
 
 
 def locate_records(context: ResearchContext) -> list[Row]:
@@ -79,9 +81,11 @@ def locate_records(context: ResearchContext) -> list[Row]:
     evidence = {item.place: item for item in context.evidence}
     rows: dict[tuple[int, str], Row] = {}
     for record in context.records:
-        item = evidence.get((documents.get(record.chunk_id, ""), record.start, record.end))
+        spans = ((record.chunk_id, record.start, record.end), *record.also)
+        item, *further = (evidence.get((documents.get(chunk_id, ""), start, end)) for chunk_id, start, end in spans)
         if item is not None:
-            rows.setdefault((item.number, repr(sorted(record.values.items()))), Row(record, item))
+            row = Row(record, item, tuple(filter(None, further)))
+            rows.setdefault((item.number, repr(sorted(record.values.items()))), row)
     return [rows[key] for key in sorted(rows)]
 
 
@@ -105,7 +109,10 @@ def build_table(context: ResearchContext) -> RecordTable:
         if unfit := [flaw for flaw in flaws if flaw.column == column.name]:
             columns.append(_text_column(column, _unused_name(f"{column.name}_text", "_value", columns), unfit))
     left_out = len(context.records) - len(rows)
-    return RecordTable(columns=tuple(columns), evidence=evidence, flaws=tuple(flaws), left_out=left_out)
+    further = tuple(row.further for row in rows)
+    return RecordTable(
+        columns=tuple(columns), evidence=evidence, further=further, flaws=tuple(flaws), left_out=left_out
+    )
 
 
 def _origin_columns(evidence: Sequence[Evidence]) -> tuple[Column, ...]:

@@ -1,8 +1,8 @@
-"""Reads cells of one document with one model call.
+"""Reads cells of one document, or of one thing that documents tell about, with one model call.
 
 The model sees the whole document if it fits into a call, otherwise its opening and the best passages for each column.
-It points at numbered sentences, from which Candor takes the quotes. A value that its quotes do not bear out is not
-kept: the cell is empty, with the reason.
+Of a thing, it sees the best passages of all documents. It points at numbered sentences, from which Candor takes the
+quotes. A value that its quotes do not bear out is not kept: the cell is empty, with the reason.
 """
 
 from __future__ import annotations
@@ -57,10 +57,12 @@ class RowAnswers(BaseModel):
 
 @dataclass(frozen=True)
 class OpenCells:
-    """Cells of one document for one model call."""
+    """Cells of one document for one model call; of a thing, which ``entry`` then only names, if it has no id."""
 
     entry: CatalogueEntry
     columns: tuple[Column, ...]
+    documents: tuple[str, ...] = ()
+    """Documents that tell about the thing. Empty: all."""
 
     @classmethod
     def of(cls, entry: CatalogueEntry, columns: Sequence[Column], tokens: int) -> Iterator[OpenCells]:
@@ -84,9 +86,13 @@ class CellReader:
 
         Those of a response that cannot be used are failed. Raises LLMError if other calls would fail, too.
         """
-        chunks = await asyncio.to_thread(self.passages, wanted)
+        return await self.fill(wanted, await asyncio.to_thread(self.passages, wanted))
+
+    async def fill(self, wanted: OpenCells, chunks: Sequence[Chunk]) -> list[Cell]:
+        """Do what ``read`` does, from these passages."""
         if not chunks:
-            return [self._cell(wanted, column, reason="The document has no text.") for column in wanted.columns]
+            reason = "The document has no text." if wanted.entry.id else "No passage tells about it."
+            return [self._cell(wanted, column, reason=reason) for column in wanted.columns]
         try:
             completion = await self.llm.complete(self.prompt(wanted, chunks), RowAnswers)
         except _FAILURES as error:
@@ -104,21 +110,30 @@ class CellReader:
 
     def passages(self, wanted: OpenCells) -> tuple[Chunk, ...]:
         """Return all passages, or the first one and the best ones for each column if a call cannot hold all."""
+        if not wanted.entry.id:
+            return self._best(wanted, wanted.documents, f"{wanted.entry.name}: ", ())
         document = (wanted.entry.id,)
         whole = tuple(self.library.scan(document))
         if sum(estimate_tokens(chunk.reading_text) for chunk in whole) <= self.tokens:
             return whole
-        searches = (self.library.search([column.question], self.found, document) for column in wanted.columns)
+        return self._best(wanted, document, "", whole[:1])
+
+    def _best(
+        self, wanted: OpenCells, documents: Sequence[str], about: str, first: Sequence[Chunk]
+    ) -> tuple[Chunk, ...]:
+        queries = (f"{about}{column.question}" for column in wanted.columns)
+        searches = (self.library.search([query], self.found, documents) for query in queries)
         ranked = filter(None, chain.from_iterable(zip_longest(*searches)))
-        found = {chunk.id: chunk for chunk in (whole[0], *(hit.chunk for hit in ranked))}
+        found = {chunk.id: chunk for chunk in (*first, *(hit.chunk for hit in ranked))}
         read = read_around(tuple(found.values()), self.library, self.tokens)
-        return tuple(sorted(read, key=lambda chunk: chunk.index))
+        return tuple(sorted(read, key=lambda chunk: (chunk.name, chunk.index)))
 
     def prompt(self, wanted: OpenCells, chunks: Sequence[Chunk]) -> list[Message]:
         """Return the messages of the call for these cells."""
         entry = wanted.entry
         return Prompt.shipped("table_row").render(
-            document=", ".join(filter(None, (entry.name, entry.title, *entry.facts))),
+            kind="document" if entry.id else "thing that the passages tell about",
+            row=", ".join(filter(None, (entry.name, entry.title, *entry.facts))),
             columns="\n".join(_show_column(number, each) for number, each in enumerate(wanted.columns, start=1)),
             passages=show_units(number_units(chunks)),
         )

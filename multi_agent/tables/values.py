@@ -149,14 +149,11 @@ class Cell(FrozenModel):
         ]
 
 
-class Table(FrozenModel):
-    """A table without its cells."""
+class TableTemplate(FrozenModel):
+    """What a table asks, for use on any collection."""
 
-    name: TableName
-    collection: str
     filter: DocumentFilter | None = Field(default=None, description="which documents are rows. Null: all.")
     columns: tuple[Column, ...] = Field(min_length=1, max_length=MOST_COLUMNS)
-    created_at: AwareDatetime
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -166,6 +163,19 @@ class Table(FrozenModel):
         if self.filter and self.filter.latest:
             raise ValueError("a table has a row for each document, also for older versions: leave out `latest`")
         return self
+
+
+class Table(TableTemplate):
+    """A table without its cells."""
+
+    name: TableName
+    collection: str
+    created_at: AwareDatetime
+
+    @property
+    def template(self) -> TableTemplate:
+        """What the table asks."""
+        return TableTemplate(filter=self.filter, columns=self.columns)
 
     def column(self, name: str) -> Column:
         """Return a column by its name. Upper and lower case are the same. Raises TableError."""

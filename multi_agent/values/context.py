@@ -119,6 +119,7 @@ class Record(FrozenModel):
     chunk_id: str
     start: int
     end: int
+    also: tuple[tuple[str, int, int], ...] = Field(default=(), description="passages and spans of further values")
 
 
 class Computation(FrozenModel):
@@ -287,6 +288,7 @@ class Note(FrozenModel):
     agent: str
     text: str
     file: str = Field(default="", description="name of the file of the run that it is about")
+    gap: bool = Field(default=False, description="whether it says what the agent could not cover")
 
 
 class AgentMessage(FrozenModel):

@@ -20,6 +20,7 @@ from multi_agent.values.evidence_events import (
     ContradictionFound,
     DraftWithdrawn,
     EvidenceRejected,
+    ItemRead,
     MissingReported,
     Searched,
 )
@@ -328,6 +329,7 @@ Body = Annotated[
     | ModelFailed
     | ResponseRepaired
     | Searched
+    | ItemRead
     | MissingReported
     | ContradictionFound
     | EvidenceRejected

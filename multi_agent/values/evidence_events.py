@@ -79,6 +79,18 @@ class Searched(FrozenModel):
         )
 
 
+class ItemRead(FrozenModel):
+    """A step over a list has read one of its items."""
+
+    type: Literal["item_read"] = "item_read"
+    item: str
+    number: int = Field(description="how many items of the step were read, with this one")
+    of: int
+    found: dict[str, str] = Field(description="its answers by question, without those that are empty")
+    reason: str = Field(description="why answers are empty")
+    failed: bool = Field(description="whether it could not be read")
+
+
 class MissingReported(FrozenModel):
     """An agent reported that the passages found lack something."""
 

@@ -32,6 +32,12 @@ class ReportOptions(FrozenModel):
     outline_only: bool = Field(default=False, description="only propose the sections, for a person to edit")
 
 
+class ReportTemplate(ReportOptions):
+    """A question with its outline, for use on any collection."""
+
+    question: str = Field(default="", description="what the report is about; empty to ask when it is used")
+
+
 class ReportSection(FrozenModel):
     """A section of a report. Its claims follow those of the previous section in the answer's claims."""
 

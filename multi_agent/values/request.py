@@ -319,6 +319,9 @@ class Request(FrozenModel):
     agents: tuple[str, ...] = Field(
         default=(), description="agents that are asked the same question (mode `direct`), or `@all` for all agents "
         "that can answer alone; a vote chooses among their answers")  # fmt: skip
+    each: Literal["", "document"] = Field(
+        default="", description="`document` asks the question of every document (mode `direct`, agent `ForEach`)"
+    )
     model: str = Field(default="", description="named model endpoint for all agents without their own")
     session: str = Field(
         default="", max_length=100, description="name of a conversation about a collection, which completes questions"
@@ -376,6 +379,8 @@ class Request(FrozenModel):
                 f"The question has {len(self.question):,} characters, but the maximum is {LONGEST:,}. Ingest long "
                 "texts as a document and ask about that document."
             )
+        if self.each:
+            return self._asking_each().validated()
         if self.agent and self.agents:
             raise AgentError("Name one agent in `agent` or several in `agents`, not both.")
         if self.mode == "direct" and not (self.agent or self.agents):
@@ -391,6 +396,11 @@ class Request(FrozenModel):
         self._check_results()
         wanted = None if self.filter and self.filter.is_empty else self.filter
         return self.model_copy(update={"question": self.question.strip(), "filter": wanted})
+
+    def _asking_each(self) -> "Request":
+        if self.agent or self.agents or self.template or self.mode not in ("auto", "direct"):
+            raise AgentError("`each` names the agent and the mode. Omit `mode`, `agent`, `agents` and `template`.")
+        return self.model_copy(update={"each": "", "mode": "direct", "agent": "ForEach"})
 
     def _check_results(self) -> None:
         """Raise AgentError if there is nothing to read or given passages are not allowed, blank or over the limits."""

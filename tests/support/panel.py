@@ -22,7 +22,7 @@ PLANNER, QUERIES, INSPECTION = "PlannerResponse", "Queries", "InspectionResponse
 PATTERNS, EXTRACTION, SYNTHESIS = "Patterns", "Extraction", "WrittenAnswer"
 READING, REVISION, EXPLANATION = "ReaderAnswer", "RevisionResponse", "Explanation"
 UNDERSTANDING, CHECK, TRIAGE = "UnderstandingResponse", "ClaimCheck", "Triage"
-COMPLETION, SUGGESTION, NOTES = "CompletedQuestion", "Suggested", "DocumentNotes"
+COMPLETION, SUGGESTION, NOTES, ROWS = "CompletedQuestion", "Suggested", "DocumentNotes", "RowAnswers"
 
 FULL_PLAN = (
     ("queries", "QueryPlanner"),
@@ -89,6 +89,7 @@ class Panel:
             PATTERNS: _PATTERNS,
             REVISION: give_up(),
             EXPLANATION: {"explanation": "It was tried and did not work."},
+            ROWS: {"answers": []},
             SUGGESTION: {"questions": ["What is said here?"]},
             UNDERSTANDING: {"intent": "know", "requirements": ["the fact"]},
         }[role]

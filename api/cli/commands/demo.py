@@ -25,7 +25,7 @@ def demo(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Answer three questions about the sample documents.
+    """Answer three questions about the sample documents, and fill a table about them.
 
     Ingests them first. The model's responses come from a recording, so no model is needed.
 

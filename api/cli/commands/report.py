@@ -21,6 +21,8 @@ from api.cli.common import (
     make_candor,
     print_message,
     print_text,
+    print_written,
+    read_template,
     require_text,
     selection,
     write_file,
@@ -46,10 +48,21 @@ def report(
     ] = None,
     form: Annotated[
         str,
-        typer.Option("--format", help="comprehensive_report, executive_summary, bullet_points or academic."),
-    ] = "comprehensive_report",
+        typer.Option(
+            "--format",
+            help="comprehensive_report, executive_summary, bullet_points or academic. Default: that of --template, or "
+            "comprehensive_report.",
+        ),
+    ] = "",
+    template: Annotated[
+        Path | None,
+        typer.Option("--template", help="TOML or JSON file with `question`, `sections` and `format`, if not given."),
+    ] = None,
     outline_only: Annotated[
-        bool, typer.Option("--outline-only", help="Only propose an outline, as sections to edit.")
+        bool,
+        typer.Option(
+            "--outline-only", help="Only propose an outline, as sections to edit; with --out, as a JSON template."
+        ),
     ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write: .md, .html, .docx, .pdf or .json.")
@@ -78,17 +91,22 @@ def report(
     from api.cli.ask.run import make_budgeted, run_question, show_and_end
     from api.services.exports.export import choose_format
     from api.services.research.runs import export_run
+    from multi_agent.values.report import ReportTemplate
 
+    if out and outline_only and out.suffix != ".json":
+        raise UsageError(f"A template is a .json file, not {str(out)!r}.")
     if out:
         choose_format(None, out.name)  # before anything is paid
     candor = make_candor(home)
     if resume:
         answer = _resume(candor, resume, progress=not as_json)
     else:
+        given = read_template(template, ReportTemplate) if template else ReportTemplate()
+        question, sections = question or given.question, list(map(_section, section or ())) or given.sections
         options = {
             "mode": mode,
             "model": model,
-            "report": {"format": form, "sections": list(map(_section, section or ())), "outline_only": outline_only},
+            "report": {"format": form or given.format, "sections": sections, "outline_only": outline_only},
             **({} if sources is None else {"sources": [each.strip() for each in sources.split(",")]}),
         }
         limits = {"model_calls": max_calls, "tokens": max_tokens, "cost": max_cost}
@@ -96,6 +114,14 @@ def report(
         answer = run_question(
             candor.panel, candor.collections, request, selection(collection), progress=not as_json, steps=True
         )
+    if outline_only and answer.sections and out:
+        outline = [{"title": each.title, "question": each.question} for each in answer.sections]
+        made = ReportTemplate.model_validate(
+            {"question": question, "format": form or "comprehensive_report", "sections": outline}
+        )
+        write_file(out, made.model_dump_json(indent=2, exclude_defaults=True) + "\n")
+        print_written(out, f"Wrote {out}. Edit it and use it with --template.", as_json)
+        return
     if outline_only and answer.sections and not as_json:
         for each in answer.sections:
             print_text(f"--section {shlex.quote(f'{each.title}={each.question}')}")

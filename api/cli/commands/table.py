@@ -20,6 +20,7 @@ from api.cli.common import (
     print_message,
     print_result,
     print_written,
+    read_template,
     selection,
     write_file,
 )
@@ -44,6 +45,10 @@ Columns = Annotated[
         help="A column. TYPE: text (default), number, number(UNIT), date, yes_no, choice(A|B) or list. Repeatable.",
     ),
 ]
+Template = Annotated[
+    Path | None,
+    typer.Option("--template", help="TOML or JSON file with columns, as `candor table template` writes it."),
+]
 Model = Annotated[str, typer.Option("--model", help="Named model endpoint to use ([llms.NAME]).")]
 
 
@@ -64,7 +69,8 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
 @app.command()
 def create(
     name: Name,
-    column: Columns,
+    column: Columns = [],  # noqa: B006 - read only
+    template: Template = None,
     collection: CollectionsOption = None,
     document: Documents = None,
     folder: Folder = None,
@@ -79,12 +85,17 @@ def create(
 ) -> None:
     """Create a table. Its rows are the documents of the selection, now and later.
 
+    With --template, it has the columns of the file before those of --column, and its selection unless you name one.
+
     Example: candor table create reports -c filings --column Issuer --column "Revenue=Revenue of the year:number(EUR)"
     """
     from api.services.tables.tables import FillRequest
+    from multi_agent.tables.values import TableTemplate
 
     candor = make_candor(home)
-    columns, wanted = _read_columns(column), make_filter(document, folder, kind, since, tag, where)
+    given = read_template(template, TableTemplate) if template else None
+    columns = (*(given.columns if given else ()), *_read_columns(column))
+    wanted = make_filter(document, folder, kind, since, tag, where) or (given and given.filter)
     selected = candor.collections.resolve(selection(collection))
     made = candor.tables.create({"name": name, "columns": columns, "filter": wanted}, selected)
     if fill:
@@ -201,6 +212,22 @@ def export(
         raise UsageError(f"A table must be a .{', .'.join(TableFormat)} file, not {str(file)!r}.")
     tables = make_candor(home).tables
     write_file(file, make_file(tables.grid(tables.store.get(name)), TableFormat(form)))
+    print_written(file, f"Wrote {file}.", as_json)
+
+
+@app.command()
+def template(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="JSON file to write.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Write the columns and the selection of a table to a file, for tables over other collections.
+
+    Example: candor table template reports reports.json; candor table create more -c filings --template reports.json
+    """
+    written = make_candor(home).tables.store.get(name).template
+    write_file(file, written.model_dump_json(indent=2, exclude_defaults=True) + "\n")
     print_written(file, f"Wrote {file}.", as_json)
 
 

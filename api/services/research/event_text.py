@@ -37,6 +37,8 @@ def progress(event: Event) -> str:
             return f"Revised plan: {_agents(plan)}. {diagnosis}"
         case events.StepStarted() as body:
             return f"{body.agent}{_reaction(body)} …"
+        case evidence_events.ItemRead():
+            return describe(event)[0]
         case events.ReasoningShared(agent=agent, reasoning=reasoning):
             return f"{agent}: {' '.join(reasoning.split())}"
         case evidence_events.ClaimDrafted(claim=claim):
@@ -103,6 +105,12 @@ def passage_line(passage: evidence_events.FoundPassage) -> str:
     """Return the document, the pages and the first words of a passage that a search found."""
     place = ", ".join(filter(None, (passage.name, show_pages(passage.pages, passage.printed_pages))))
     return f"{place}: {textwrap.shorten(passage.excerpt, _PASSAGE_LENGTH, placeholder=' …')}"
+
+
+def _item_read(body: evidence_events.ItemRead) -> list[str]:
+    found = "; ".join(f"{name} = {value}" for name, value in body.found.items())
+    outcome = found or ("failed" if body.failed else "no answer")
+    return [f"{body.number}/{body.of} {body.item}: {outcome}", body.reason]
 
 
 def _call(body: events.ModelCalled) -> str:
@@ -200,6 +208,7 @@ _EVENT_LINES: dict[type, Callable[[Any], list[str]]] = {
     events.ModelFailed: lambda body: [f"model call of {body.caller} failed", body.error],
     events.ResponseRepaired: lambda body: [f"response to {body.caller} repaired", *body.repairs],
     evidence_events.Searched: _searched,
+    evidence_events.ItemRead: _item_read,
     evidence_events.MissingReported: lambda body: [f"{body.agent} reports as missing", *body.missing],
     evidence_events.ContradictionFound: lambda body: ["possible contradiction", " / ".join(body.sides)],
     evidence_events.EvidenceRejected: lambda body: [

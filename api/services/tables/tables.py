@@ -20,7 +20,7 @@ from base.models import FrozenModel
 from multi_agent.errors import TableError, TableNotFound
 from multi_agent.library import CatalogueEntry, Library
 from multi_agent.llm.models import Models
-from multi_agent.llm.wrappers.journal import RunCalls, RunLLM
+from multi_agent.llm.wrappers.journal import Journal, RunCalls, RunLLM
 from multi_agent.llm.wrappers.requests import estimate_prompt
 from multi_agent.model import Usage
 from multi_agent.storage.tables import OtherCalls
@@ -30,6 +30,8 @@ from multi_agent.tables.typed_values import read_value
 from multi_agent.tables.values import PERSON, Cell, CellStatus, Column, ColumnType, Grid, Table, TableRow
 from vectorstore.models import names_in
 
+CALLER = "Table"
+"""Of the model calls."""
 _SAMPLE = 3  # calls whose prompts are built for an estimate
 _TOKENS_PER_CELL = 80  # of the response
 
@@ -184,21 +186,25 @@ class Tables:
         *,
         on_cells: OnCells,
         models: Models | None = None,
+        journal: Journal | None = None,
     ) -> FillProgress:
         """Read the open cells and store those of each model call at once. The tokens count for the caller's key.
+
+        ``journal`` records the calls, for a recording.
 
         Raises TableError, UnknownModel, LimitReached, and LLMError if every other call would fail, too.
         """
         wanted = await asyncio.to_thread(self.open_cells, table, request)
         reader = self._reader(library, models or self.panel.models(), request)
         progress = FillProgress(calls=0, of=len(wanted), found=0, failed=0, tokens=0)
+        calls = RunCalls(journal) if journal else RunCalls()
         waiting = iter(wanted)
 
         async def work() -> None:
             nonlocal progress
             for each in waiting:
                 await asyncio.to_thread(require_tokens, self.panel.trace, caller)
-                llm = RunLLM(reader.llm, RunCalls(), "Table")
+                llm = RunLLM(reader.llm, calls, CALLER)
                 try:
                     cells = await replace(reader, llm=llm).read(each)
                 finally:

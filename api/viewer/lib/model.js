@@ -182,6 +182,7 @@ const APPLY = {
     step.searches.push(body);
     run.addSearch(body);
   },
+  item_read: (run, body, step) => { step.items = [...step.items.filter(({item}) => item !== body.item), body]; },
   evidence_rejected: (run, body, step) => { step.rejected.push(body); },
   computed: (run, body, step) => { step.computed.push(body); },
   tool_called: (run, body, step) => { step.tools.push({...body, returned: null}); },
@@ -210,7 +211,7 @@ function emptyStep(id, attempt, plan) {
     wokenBy: null, heard: [],
     changed: 0, lost: false, startedAt: null, endedAt: null, usage: sum([]),
     events: [], turns: [], tasks: [], reads: [], retries: [], skipped: [], failures: [], wrote: [], reasoning: [],
-    asked: [], calls: [], searches: [], rejected: [], repaired: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
+    asked: [], calls: [], searches: [], items: [], rejected: [], repaired: [], computed: [], tools: [], approvals: [], votes: [], faults: [], drafts: [],
   };
 }
 

@@ -33,7 +33,8 @@ def direct_plan(names: Sequence[str], question: str, registry: AgentRegistry) ->
             choice = ", ".join(each.name for each in able)
             raise AgentError(f"{card.name} gives no answer that can be compared. Agents that do: {choice}.")
     if closing := cards[0].closing:
-        return two_step_plan(cards[0], NoInputs(), question, registry, mode="direct", instruction=closing)
+        inputs = cards[0].asked(question) if cards[0].asked else NoInputs()
+        return two_step_plan(cards[0], inputs, question, registry, mode="direct", instruction=closing)
     return one_step_plan(cards, question, "direct")
 
 

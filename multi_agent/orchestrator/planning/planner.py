@@ -47,7 +47,7 @@ class Planner(PlanningCalls):
 
     @property
     def _cards(self) -> tuple[AgentCard, ...]:
-        return tuple(agent.card for agent in self.registry if not agent.card.closing)
+        return tuple(agent.card for agent in self.registry if agent.card.planned)
 
     async def plan(self, question: str, examples: Sequence[PlanExample]) -> tuple[Understanding, Plan]:
         """Return a valid plan. Raises PlanError if the model makes no valid plan, LLMError if the model fails."""

@@ -23,6 +23,7 @@ import pytest
 import multi_agent
 import multi_agent.agents
 from api.cli.demo import demo_questions, split_by_question
+from api.services.tables.tables import CALLER
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.llm.wrappers.journal import RecordedJournal
 from support.files import copy_folder
@@ -75,6 +76,18 @@ def test_answers_two_questions_and_not_the_unanswerable_one(demo: dict[str, Any]
     assert third["looked_for"]
 
 
+def test_a_table_has_quotes_or_says_why_a_cell_is_empty(demo: dict[str, Any]) -> None:
+    rows = {row["name"]: row["cells"] for row in demo["table"]["rows"]}
+    assert {name: cells["Warranty"]["value"] for name, cells in rows.items()} == {
+        "borea_12_manual.pdf": 5,
+        "compressor_delivery.eml": None,
+        "quarterly_report_q3_2024.pdf": None,
+        "warranty_policy.html": 7,
+    }
+    assert all(cell["evidence"] or cell["reason"] for cells in rows.values() for cell in cells.values())
+    assert demo["drifted"] == []
+
+
 def test_every_claim_is_supported_by_evidence(demo: dict[str, Any]) -> None:
     for answer in demo["answers"]:
         numbers = {item["number"] for item in answer["evidence"]}
@@ -124,7 +137,7 @@ def test_a_changed_prompt_replays_with_a_warning(
     assert result.code == 0, result.err
     assert [answer["status"] for answer in result.json["answers"]] == ["answered", "answered", "insufficient"]
     assert "2:02:08" in result.json["answers"][0]["answer"]
-    assert " of 16 recorded prompts have changed: " in result.err
+    assert " of 20 recorded prompts have changed: " in result.err
     assert "3 of Extractor (Extraction)" in result.err
     drifted = [call for call in result.json["drifted"] if call["caller"] == "Extractor"]
     assert len(drifted) == 3
@@ -160,7 +173,9 @@ def test_a_recording_that_lacks_a_call_is_an_error(
 
 
 def test_the_recording_is_split_by_question() -> None:
-    runs = split_by_question(RecordedJournal.load(RECORDING).entries, demo_questions())
+    entries = RecordedJournal.load(RECORDING).entries
+    assert [entry.caller for entry in entries[-4:]] == [CALLER] * 4
+    runs = split_by_question(entries[:-4], demo_questions())
     assert [[entry.caller for entry in run if entry.caller != "Extractor"] for run in runs] == [
         ["Triage", "Planner", "DataInspector", "PatternGenerator", "Analyst", "Synthesizer"],
         ["Triage", "Reader", "Reader"],
@@ -181,6 +196,7 @@ def test_a_live_demo_is_recorded_and_replays(
     live = run("demo", "--live", "--record", recording, "--json", "--home", home)
     assert live.code == 0, live.err
     calls = sum(answer["usage"]["model_calls"] for answer in live.json["answers"])
+    calls += len(live.json["table"]["rows"])
     assert len(recording.read_text().splitlines()) == calls
     monkeypatch.setattr("api.cli.demo.RECORDING", str(recording))
     replayed = run("demo", "--json", "--home", home).json
@@ -193,6 +209,7 @@ def test_a_live_demo_is_recorded_and_replays(
 def test_one_question_is_selected_by_its_number(run: Run, home: Path, tmp_path: Path) -> None:
     chosen = run("demo", "--question", "2", "--json", "--home", home).json
     assert [answer["question"] for answer in chosen["answers"]] == [demo_questions()[1]]
+    assert chosen["table"] is None
     refused = run("demo", "--live", "--question", "2", "--record", tmp_path / "recording.jsonl")
     assert refused.code == 2
     assert "leave out --question" in refused.err

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import sample_docs
 from api.bootstrap import Candor
 from api.settings import load_settings
 from multi_agent.llm.settings import EndpointSettings
@@ -147,3 +148,12 @@ def test_an_input_needs_a_name_and_a_value(run: Callable, given: str) -> None:
     refused = run("ask", "Why?", "--template", "any", "--input", given)
     assert refused.code == 2
     assert f"--input '{given}' is not NAME=VALUE" in refused.err
+
+
+def test_the_example_plan_asks_every_document(run: Callable, race: str) -> None:
+    file = Path(sample_docs.__file__).parent / "templates" / "tender.json"
+    assert run("plans", "import", file).code == 0
+    followed = run("ask", WARRANTY, "-c", "papers", "--template", "tender", "--json").json
+    traced = run("trace", followed["run_id"], "--json").json
+    items = [event["body"] for event in traced["events"] if event["body"]["type"] == "item_read"]
+    assert {body["of"] for body in items} == {len(items)}

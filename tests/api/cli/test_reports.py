@@ -16,6 +16,7 @@ from typing import Any
 import docx
 import pytest
 
+import sample_docs
 from multi_agent.llm.settings import EndpointSettings
 from support.panel import READING, SYNTHESIS, TRIAGE, Panel, role_of, synthesis, triage
 from support.replies import Reply, Request, held_until
@@ -38,7 +39,7 @@ class Model:
         self.fails: Callable[[Request], bool] = lambda _: False
         points = [
             {"kind": "gap", "one": [], "other": [], "text": "What the soup costs."},
-            {"kind": "conflict", "one": [1], "other": [2], "text": "-25 °C and 20 minutes."},
+            {"kind": "conflict", "one": [1], "other": [2, 99], "text": "-25 °C and 20 minutes."},
         ]
         outline = [{"title": "Cold", "question": COLD}, {"title": "Soup", "question": SOUP}]
         self._panel = Panel(
@@ -79,6 +80,22 @@ def test_the_outline_is_proposed_as_options_to_edit(report: Callable[..., Any], 
     assert [each["title"] for each in outline] == ["Cold", "Soup"]
 
 
+def test_an_outline_is_saved_and_used_as_a_template(report: Callable[..., Any], model: Model, tmp_path: Path) -> None:
+    saved = tmp_path / "outline.json"
+    assert report(ABOUT, "-c", "papers", "--outline-only", "--format", "academic", "--out", saved).code == 0
+    model.calls = []
+    made = report("-c", "papers", "--template", saved, "--json").json
+    assert made["question"] == ABOUT
+    assert [each["title"] for each in made["sections"]] == ["Abstract", "Cold", "Soup", "Discussion"]
+    assert OUTLINE not in model.calls
+
+
+def test_the_example_of_a_template_is_researched(report: Callable[..., Any]) -> None:
+    file = Path(sample_docs.__file__).parent / "templates" / "due-diligence.toml"
+    made = report("-c", "papers", "--template", file, "--json").json
+    assert [each["title"] for each in made["sections"]][1:5] == ["Business", "Finances", "Contracts", "Risks"]
+
+
 def test_a_report_has_a_run_for_each_section_and_common_numbers(
     report: Callable[..., Any], run: Any, model: Model, tmp_path: Path
 ) -> None:
@@ -101,6 +118,7 @@ def test_a_report_has_a_run_for_each_section_and_common_numbers(
     assert text.index("1. Summary") < text.index("## Summary") < text.index("## Cold") < text.index("## References")
     assert "> “The Borea 12 works down to -25 °C.”" in text
     assert "Gap: What the soup costs." in text
+    assert "FindingsAnalyst named numbers of no quote, which were left out: 99" in text
     assert cold["run"].replace("_", "\\_") in text
     assert model.calls.count(ANALYSIS) == model.calls.count(SYNTHESIS) == model.calls.count(OUTLINE) == 1
     replayed = run("replay", answer["run_id"], "--json")

@@ -91,6 +91,7 @@ def test_one_document_is_read_and_long_notes_are_chosen_from(
     assert (answer["status"], answer["question"].startswith("What is long.md about")) == ("answered", True)
     assert CHOICE in model.calls
     assert {each["document"] for each in answer["evidence"]} == {"long.md"}
+    assert "Summarizer named numbers of no quote, which were left out: 999" in answer["basis"]
     assert 0 < len(answer["claims"]) < 10
     refused = summarize("none.md")
     assert (refused.code, "none.md" in refused.err) == (1, True)

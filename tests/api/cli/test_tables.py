@@ -11,10 +11,12 @@ from typing import Any
 import openpyxl
 import pytest
 
+import sample_docs
 from multi_agent.llm.settings import EndpointSettings
-from support.panel import sentences_of
+from support.panel import Panel, sentences_of
 from support.replies import Reply, Request
 
+TEMPLATES = Path(sample_docs.__file__).parent / "templates"
 Serve = Callable[..., EndpointSettings]
 ANSWERS = {"Limit": ("-25", "-25 °C"), "Product": ("Borea 12", "Borea 12"), "Minutes": ("20", "20 minutes")}
 """The value of each column, and the words of the sentence that states it."""
@@ -35,7 +37,7 @@ class Model:
         return json.dumps({"answers": [self._answer(request, int(number), name) for number, name in columns]})
 
     def _answer(self, request: Request, number: int, name: str) -> dict[str, Any]:
-        value, words = ANSWERS[name]
+        value, words = ANSWERS.get(name, ("", "no such words"))
         if words not in request.prompt:
             return {"column": number, "sentences": [], "values": [], "reason": "It is about something else."}
         at = sentences_of(request, 1, words)
@@ -197,3 +199,49 @@ def test_rows_are_the_documents_of_a_filter(table: Callable[..., Any]) -> None:
     assert [row["name"] for row in table("show", "u", "--json").json["rows"]] == ["pumps.md"]
     assert table("drop", "u", "--yes").code == 0
     assert [each["name"] for each in table("list", "--json").json] == ["t"]
+
+
+def test_a_question_is_asked_of_each_document_without_a_planner(
+    run: Any, serve: Serve, use_model: Any, ingested: None
+) -> None:
+    """Every item has a line in the trace. The words say which documents have no answer."""
+    rows = Model()
+    ANSWERS["answer"] = ANSWERS["Limit"]
+    panel = Panel("-25 °C", roles={"RowAnswers": rows})
+    use_model(serve(panel))
+    asked = run("ask", "Down to which temperature does it work?", "-c", "papers", "--each", "document", "--json")
+    answer = asked.json
+    assert (asked.code, answer["status"], len(rows.prompts)) == (0, "answered", 2)
+    assert "1 of 2 items has no answer: soup.txt" in answer["basis"]
+    assert [each["quote"] for each in answer["evidence"]] == ["The Borea 12 works down to -25 °C."]
+    traced = " ".join(run("trace", answer["run_id"]).out.split())
+    assert "pumps.md: answer = -25" in traced
+    assert "soup.txt: no answer" in traced
+    refused = run("ask", "What?", "-c", "papers", "--each", "document", "--agent", "Reader")
+    assert (refused.code, "`each` names the agent" in refused.err) == (2, True)
+
+
+def test_what_a_table_asks_is_saved_and_used_on_another_collection(
+    table: Callable[..., Any], run: Any, folder: Path, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved.json"
+    assert table("template", "t", saved).code == 0
+    assert run("ingest", folder, "-c", "others").code == 0
+    made = table(
+        "create", "u", "-c", "others", "--template", saved, "--column", "Minutes", "--document", "p*", "--json"
+    ).json
+    assert (made["collection"], made["filter"]["documents"]) == ("others", ["p*"])
+    assert [each["name"] for each in made["columns"]] == ["Limit", "Product", "Minutes"]
+    assert made["columns"][0]["unit"] == "°C"
+    saved.write_text('{"columns": [{"name": "x"}]}')
+    refused = table("create", "v", "-c", "others", "--template", saved)
+    assert (refused.code, "columns.0.question" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["contract-review", "literature-review"])
+def test_the_examples_of_templates_are_filled(table: Callable[..., Any], model: Model, name: str) -> None:
+    assert table("create", name, "-c", "papers", "--template", TEMPLATES / f"{name}.toml", "--fill").code == 0
+    assert {cell["status"] for cell in cells(lambda *each: table(each[0], name, *each[2:]), "pumps.md").values()} == {
+        "empty"
+    }
+    assert model.prompts

@@ -78,7 +78,13 @@ def test_every_listed_model_answers(http: httpx.Client) -> None:
         made = http.post("/v1/agents", json=each)
         assert made.status_code == 201, made.text
     names = names_of(http)
-    assert names == {"papers", "papers:Reader", "papers:Summarizer", *(f"papers:{each['name']}" for each in LISTED)}
+    assert names == {
+        "papers",
+        "papers:ForEach",
+        "papers:Reader",
+        "papers:Summarizer",
+        *(f"papers:{each['name']}" for each in LISTED),
+    }
     assert "empty" in {each["name"] for each in http.get("/v1/collections").json()}
     for name in sorted(names):
         asked = {"model": name, "messages": [{"role": "user", "content": QUESTION}]}
@@ -107,7 +113,7 @@ def test_an_agent_with_a_disabled_tool_is_not_listed(candor: Candor) -> None:
     limited.embedder = candor.embedder
     with RunningService(limited) as service:
         listed = httpx.get(f"{service.url}/v1/models", timeout=LIMIT_S).json()["data"]
-    assert [model["id"] for model in listed] == ["papers", "papers:Reader", "papers:Summarizer"]
+    assert [model["id"] for model in listed] == ["papers", "papers:ForEach", "papers:Reader", "papers:Summarizer"]
 
 
 def test_a_missing_model_endpoint_is_named(candor: Candor) -> None:

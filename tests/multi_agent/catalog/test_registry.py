@@ -199,9 +199,9 @@ def test_the_error_for_an_unknown_agent_lists_the_known_ones() -> None:
         AgentRegistry.discover().get("Oracle")
 
 
-def test_agents_without_a_model_have_no_prompt() -> None:
+def test_agents_without_a_model_and_those_that_read_rows_have_no_prompt() -> None:
     without = [agent.card.name for agent in AgentRegistry.discover() if agent.prompt is None]
-    assert without == ["Catalogue", "Mentions", "Retriever", "Structure"]
+    assert without == ["Catalogue", "ForEach", "Mentions", "Retriever", "Structure"]
 
 
 def test_a_prompt_rejects_missing_and_unknown_values() -> None:

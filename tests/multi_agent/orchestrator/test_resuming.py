@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -78,3 +79,34 @@ async def test_parallel_steps_are_merged_in_their_first_order(
     assert [event.number for event in events] == list(range(1, len(events) + 1))
     assert [event.body.times for event in events if isinstance(event.body, RunResumed)] == [1]
     assert sum(isinstance(event.body, RunFinished) for event in events) == 1
+
+
+async def test_items_that_were_read_are_not_read_again(
+    panel: Callable[..., Orchestrator], serve: Callable[..., EndpointSettings], trace: Trace
+) -> None:
+    """A run over every document stops while one of them is read. The rows before it are paid for once."""
+    rows: Counter[str] = Counter()
+    goes_on = threading.Event()
+    waiting: list[Request] = []
+
+    def model(request: Request) -> Reply | str:
+        if role_of(request) != "RowAnswers":
+            return json.dumps(synthesis([], sufficient=False))
+        document = re.findall(r"^The document: ([^\s,]+)", request.prompt, re.MULTILINE)[0]
+        if rows and not goes_on.is_set():
+            waiting.append(request)
+            return Reply(hang=True)
+        rows[document] += 1
+        return json.dumps({"answers": [{"column": 1, "sentences": [], "values": [], "reason": "No."}]})
+
+    orchestrator = panel(serve(model).model_copy(update={"parallel": 1}))
+    asked = Question(question="What is it about?", each="document")
+    resting = asyncio.create_task(orchestrator.research(asked, run_id="run_1", pausing=lambda: True))
+    await wait_for(lambda: waiting)
+    resting.cancel()
+    await asyncio.wait({resting})
+    goes_on.set()
+    answer = await orchestrator.research(asked, run_id="run_1")
+    assert len(rows) > 1
+    assert set(rows.values()) == {1}
+    assert f"{len(rows)} of {len(rows)} items have no answer" in answer.basis

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,8 +18,8 @@ from api.cli.common import (
     print_list,
     print_message,
     print_result,
+    read_data,
 )
-from api.errors import UsageError
 
 app = command_group("sources", "Read sites, feeds, remote folders and services into collections, and follow them.")
 
@@ -79,24 +79,14 @@ def add(
         collection=collection,
         name=name,
         address=address,
-        options=_read_options(options) | {key: value for key, value in given.items() if value is not None},
+        options=(read_data(options) if options else {})
+        | {key: value for key, value in given.items() if value is not None},
         exclude=tuple(exclude or ()),
         include=tuple(include or ()),
     )
     added = make_candor(home).sources.add(source)
     message = f"Added {added.name}. `candor sources sync {added.name} -c {collection}` reads it."
     print_result(added, message, as_json)
-
-
-def _read_options(file: Path | None) -> dict[str, Any]:
-    import tomllib
-
-    from api.cli.common import read_text
-
-    try:
-        return tomllib.loads(read_text(file)) if file else {}
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{str(file)!r} is not valid TOML: {error}. Correct it.") from error
 
 
 @app.command()

@@ -52,6 +52,9 @@ def ask(
             help="Ask several agents, separated by commas, or '@all' for all that can answer alone. A vote chooses.",
         ),
     ] = "",
+    each: Annotated[
+        str, typer.Option("--each", metavar="document", help="Ask the question of every document, one call each.")
+    ] = "",
     model: ModelOption = "",
     session: Annotated[
         str, typer.Option("--session", help="Conversation name. Its earlier questions complete this one.")
@@ -129,6 +132,7 @@ def ask(
         "mode": mode,
         "agent": agent,
         "agents": tuple(name.strip() for name in agents.split(",") if name.strip()),
+        "each": each,
         "model": model,
         "session": session,
         "continues": continues,

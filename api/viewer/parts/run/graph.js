@@ -36,13 +36,15 @@ function edge(from, to, reaction) {
 function node(step, {x, y}, over, href, chosen) {
   const status = statusOf(step, over);
   const agents = agentsOf(step).join(", ");
+  const items = step.items.length > 0 ? ` ${step.items.length}/${step.items[0].of}` : "";
+  const lines = step.items.map(({item, found, failed}) => `${item}: ${Object.values(found).join("; ") || (failed ? "failed" : "no answer")}`);
   const took = step.startedAt && step.endedAt ? ` · ${seconds((step.endedAt - step.startedAt) / 1000)}` : "";
   return svg("a", {href: href(step), class: step.key === chosen && "chosen", "data-key": `node ${step.key}`},
     svg("g", {class: `node is-${status.replace(" ", "-")}`},
-      svg("title", {}, `${agents}: ${step.instruction}`),
+      svg("title", {}, [`${agents}: ${step.instruction}`, ...lines].join("\n")),
       svg("rect", {x, y, width: WIDTH, height: HEIGHT, rx: 7}),
       svg("rect", {class: "stripe", x, y: y + 9, width: 3.5, height: HEIGHT - 18, rx: 1.75}),
       svg("text", {class: "name", x: x + 14, y: y + 19}, shorten(step.id, 17)),
       svg("text", {class: "agent", x: x + 14, y: y + 36}, shorten(agents, 20)),
-      svg("text", {class: "status", x: x + 14, y: y + 52}, `${status}${took}`)));
+      svg("text", {class: "status", x: x + 14, y: y + 52}, `${status}${items}${took}`)));
 }

@@ -31,6 +31,7 @@ export function stepView(live, step, over, href) {
     part("Reasoning", step.reasoning.map((each) => h("p", {class: "text"},
       step.reasoning.length > 1 && h("strong", {}, `${each.agent}: `), each.reasoning || "No explanation."))),
     part("Read", step.reads.length > 0 && readView(live.model, step, href)),
+    part(`Items, ${step.items.length} of ${step.items[0]?.of}`, step.items.map(itemView)),
     part("Searches", step.searches.map((each) => h("div", {},
       h("p", {}, `${each.method}: ${plural(each.chunks_found, "passage")} in ${plural(each.documents_found, "document")}${within(each.documents)}`), value(each.queries, `${step.key} queries`)))),
     part("Context changes", wroteView(live.model, step)),
@@ -53,6 +54,13 @@ function copyLink(href) {
     await navigator.clipboard.writeText(new URL(href, location.href).href);
     currentTarget.textContent = "Copied";
   }}}, "Copy link");
+}
+
+/** A line for an item that a step over a list has read. */
+function itemView({item, found, reason, failed}) {
+  const answers = Object.entries(found).map(([name, text]) => `${name} = ${text}`).join("; ");
+  return h("p", {class: failed ? "fault" : "text"}, h("strong", {}, `${item}: `), answers || (failed ? "failed" : "no answer"),
+    reason && h("span", {class: "note"}, ` ${reason}`));
 }
 
 /** Computations with results, then refused ones. */

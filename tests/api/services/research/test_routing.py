@@ -74,5 +74,5 @@ def test_an_agent_whose_tools_are_not_allowed_is_not_offered_but_named(
 
 def test_every_agent_that_is_offered_for_a_talk_answers(http: httpx.Client, endpoint: ScriptedEndpoint) -> None:
     listed = {each["name"]: each["direct"] for each in http.get("/v1/agents").json()}
-    assert {name for name, direct in listed.items() if direct} == {"Reader", "Summarizer", "Warehouse"}
+    assert {name for name, direct in listed.items() if direct} == {"ForEach", "Reader", "Summarizer", "Warehouse"}
     assert {"QueryPlanner", "Retriever", "Synthesizer"} <= listed.keys()
