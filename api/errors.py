@@ -23,10 +23,6 @@ class SettingsError(UsageError):
     """A setting is unknown or invalid. The message names the setting and its source."""
 
 
-class ModelInUse(Exception):
-    """A model cannot be changed while jobs use it."""
-
-
 class UploadTooLarge(UsageError):
     """The upload exceeds a limit of the settings."""
 

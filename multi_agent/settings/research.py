@@ -102,16 +102,13 @@ class ResearchSettings(SettingsGroup):
     def for_window(self, context_window: int) -> Self:
         """Return a copy that derives the unset limits per call from the model's context window, in tokens."""
         given = self.model_fields_set - self._derived
-        tokens = self.tokens_per_call
-        if "tokens_per_call" not in given:
-            tokens = max(200, min(context_window // _WINDOW_SHARE, _MOST_PASSAGE_TOKENS))
-        passages = self.reader_passages
-        if "reader_passages" not in given:
-            passages = max(1, tokens // _TOKENS_PER_FOUND_PASSAGE)
-        pictures = self.pictures_per_call
-        if "pictures_per_call" not in given:
-            pictures = max(1, min(context_window // _TOKENS_PER_PICTURE, _MOST_PICTURES))
-        update = {"tokens_per_call": tokens, "reader_passages": passages, "pictures_per_call": pictures}
-        copy = self.model_copy(update=update)
-        copy._derived = frozenset(update) - given
+        tokens = max(200, min(context_window // _WINDOW_SHARE, _MOST_PASSAGE_TOKENS))
+        tokens = self.tokens_per_call if "tokens_per_call" in given else tokens
+        derived = {
+            "tokens_per_call": tokens,
+            "reader_passages": max(1, tokens // _TOKENS_PER_FOUND_PASSAGE),
+            "pictures_per_call": max(1, min(context_window // _TOKENS_PER_PICTURE, _MOST_PICTURES)),
+        }
+        copy = self.model_copy(update={name: value for name, value in derived.items() if name not in given})
+        copy._derived = frozenset(derived.keys() - given)
         return copy

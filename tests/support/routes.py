@@ -63,6 +63,7 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/processes": Rule("owner", "/v1/processes"),
     "GET /v1/audit": Rule("owner", "/v1/audit"),
     "GET /v1/me": Rule("key", "/v1/me"),
+    "GET /shared/{key}": Rule("nothing", "/shared/none", passes=401),
     "GET /v1/keys": Rule("owner", "/v1/keys"),
     "POST /v1/keys": Rule("owner", "/v1/keys", {"name": "another", "rights": {"mine": "read"}}, passes=201),
     "DELETE /v1/keys/{key}": Rule("owner", "/v1/keys/000000000000", passes=404, destroys=True),

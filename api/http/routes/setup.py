@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from fastapi import Body, Response
 
-from api.errors import ModelInUse
 from api.http.deps import CandorDep, CurrentCaller, Owner, PartsDep
 from api.http.errors import problem_responses
 from api.http.router import make_router
@@ -26,6 +25,7 @@ from api.services.models import (
 )
 from api.settings import ModelChoice, ModelTable
 from base.models import FrozenModel
+from multi_agent.errors import RunUnderWay
 from multi_agent.llm.probe import Check
 
 router = make_router(prefix="/v1/setup", tags=["setup"])
@@ -74,7 +74,7 @@ async def choose(
     before = candor.settings.store.embedding
     running = await parts.jobs.list(None, [JobStatus.RUNNING], None, 1, lambda _: True)
     if table == "embedding" and running:
-        raise ModelInUse("A question or an ingest uses the embedding model now. Choose another one when it has ended.")
+        raise RunUnderWay("A question or an ingest uses the embedding model now. Choose another one when it has ended.")
     await asyncio.to_thread(choose_model, candor.settings, table, choice)
     await asyncio.to_thread(candor.refresh)
     if candor.settings.store.embedding != before:
