@@ -105,7 +105,7 @@ class Candor:
         with self.building:
             before, parts = self.settings, vars(self)
             self.settings = now = before.with_models(read_models(before.home))
-            if (now.llm, now.store, now.research) == (before.llm, before.store, before.research):
+            if now is before:
                 return
             embedding = now.store.embedding
             stale = ("embedder", "queries") if embedding != before.store.embedding else ()

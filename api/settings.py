@@ -304,6 +304,7 @@ class Settings(BaseSettings):
     tools: ToolSettings = Field(default=ToolSettings(), validate_default=True)
     _opentelemetry: OpenTelemetry = PrivateAttr(default_factory=OpenTelemetry.read)
     _own: tuple[EndpointSettings, ResearchSettings, VectorStoreSettings] | None = PrivateAttr(default=None)
+    _chosen: ChosenModels = PrivateAttr(default_factory=ChosenModels)
 
     @property
     def opentelemetry(self) -> OpenTelemetry:
@@ -322,14 +323,19 @@ class Settings(BaseSettings):
         return {"llm": llm, "embedding": store.embedding, "rerank": research.rerank}
 
     def with_models(self, chosen: ChosenModels) -> Self:
-        """Return these settings with the chosen models, where no other source sets them. Raises ValidationError."""
+        """Return these settings with the chosen models, where no other source sets them. Raises ValidationError.
+
+        Returns the same object if they have these models already.
+        """
+        if chosen == self._chosen:
+            return self
         own = llm, research, store = self._own or (self.llm, self.research, self.store)
         llm = _choose(llm, chosen.llm)
         research = research.model_copy(update={"rerank": _choose(research.rerank, chosen.rerank)})
         research = research.for_window(_smallest_window(research, llm, self.llms))
         store = store.model_copy(update={"embedding": _choose(store.embedding, chosen.embedding)})
         changed = self.model_copy(update={"llm": llm, "research": research, "store": store})
-        changed._own = own
+        changed._own, changed._chosen = own, chosen
         return changed
 
     @property
