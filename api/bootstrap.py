@@ -12,7 +12,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
 from api.errors import SettingsError
-from api.settings import Settings
+from api.settings import Settings, read_models
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ingest.pipeline.model.figures import FigureDescriber
     from ingest.pipeline.model.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
+    from multi_agent.llm.models import Models
     from multi_agent.llm.wrappers.requests import MakeLocks
     from multi_agent.memory.memories import Memories, Suggestions
     from multi_agent.memory.plans import PlanMemory
@@ -95,6 +96,31 @@ class Candor:
         self.settings = settings
         self.building = RLock()
         self._search_process = search_process
+
+    def refresh(self) -> None:
+        """Use the models that people have chosen since the settings were read. Every job does this when it starts.
+
+        What runs keeps its model. Raises SettingsError.
+        """
+        with self.building:
+            before, parts = self.settings, vars(self)
+            self.settings = now = before.with_models(read_models(before.home))
+            if now is before:
+                return
+            embedding = now.store.embedding
+            stale = ("embedder", "queries") if embedding != before.store.embedding else ()
+            for name in ("models", "reranker", "doctor", *stale):
+                parts.pop(name, None)
+            if "panel" in parts:
+                self.panel.use(now)
+            if "collections" in parts:
+                self.collections.embedding_model, self.collections.reranker = embedding.identity, self.reranker
+            for name in ("figure_describer", "fact_finder"):
+                if name in parts:
+                    parts[name].use(now.llm)
+            for name in ("plan_memory", "memories"):
+                if name in parts:
+                    parts[name].use(embedding.identity)
 
     # Storage
 
@@ -314,6 +340,11 @@ class Candor:
             self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog,
             self.command_runs, listeners, self.make_request_locks,
         )  # fmt: skip
+
+    @part
+    def models(self) -> Models:
+        """The models that the jobs of this process share."""
+        return self.panel.models()
 
     @part
     def span_export(self) -> SpanExport | None:

@@ -1,6 +1,7 @@
 """All settings in one tree. This is the only module that reads the environment.
 
-Later sources override earlier ones: defaults, ``candor.toml`` in the data folder, the file of ``--config``,
+Later sources override earlier ones: defaults, the models that people have chosen (``models.json`` in the data folder,
+see ``Settings.with_models``), ``candor.toml`` in the data folder, the file of ``--config``,
 ``CANDOR_…`` variables (``CANDOR_LLM__MODEL`` is ``model`` under ``[llm]``), the command line. Unknown keys are errors.
 
 A ``candor.toml`` in the working folder is not read, because the folder may belong to somebody else, and settings
@@ -12,8 +13,9 @@ from __future__ import annotations
 import os
 import tomllib
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 import platformdirs
@@ -31,16 +33,35 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 from pydantic_settings.exceptions import SettingsError as SourceError
 
-from api.errors import SettingsError
+from api.errors import SettingsError, fault_list
+from base.models import FrozenModel
 from ingest.settings import IngestSettings
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.settings.tools import ToolSettings
-from vectorstore.settings import HttpUrl, ModelSettings, SettingsGroup, VectorStoreSettings, without_password
+from vectorstore.settings import (
+    EmbeddingSettings,
+    HttpUrl,
+    ModelSettings,
+    RerankSettings,
+    SettingsGroup,
+    VectorStoreSettings,
+    without_password,
+)
 
 PREFIX = "CANDOR_"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FILE = "candor.toml"
+MODELS_FILE = "models.json"
+ModelTable = Literal["llm", "embedding", "rerank"]
+MODEL_TABLES: dict[ModelTable, tuple[str, ...]] = {
+    "llm": ("llm",),
+    "embedding": ("store", "embedding"),
+    "rerank": ("research", "rerank"),
+}
+"""The settings tables of the models that people can choose."""
+_ADDRESS = {"provider", "base_url", "api_key"}  # set by one source, so that a key goes only to the address it is for
+_Table = TypeVar("_Table", EndpointSettings, EmbeddingSettings, RerankSettings)
 AnyModel = TypeVar("AnyModel", bound=ModelSettings)
 EndpointName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
@@ -222,6 +243,41 @@ class OpenTelemetry(NamedTuple):
         return self.variables.get(name, "").strip().lower() == value
 
 
+class ModelChoice(FrozenModel):
+    """A model that somebody has chosen. Fields that are not set keep the values of the settings."""
+
+    provider: Literal["ollama", "openai", "local", "none", "endpoint"] | None = Field(
+        default=None, description="as in the settings of the model"
+    )
+    base_url: HttpUrl | None = Field(default=None, description="address of the endpoint")
+    api_key: SecretStr | None = Field(
+        default=None, description="API key of the endpoint. Without one, the stored key of the same address stays; "
+        "an empty one deletes it."
+    )  # fmt: skip
+    model: str | None = Field(default=None, min_length=1, max_length=500)
+    context_window: int | None = Field(default=None, ge=512, description="tokens; only of the language model")
+
+    @field_validator("base_url")
+    @classmethod
+    def _has_no_password(cls, value: str | None) -> str | None:
+        if value and without_password(value) != value:
+            raise ValueError("an address without a user name or password; give the key apart")
+        return value
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields that are set."""
+        return {name: value for name, value in self if value}
+
+
+class ChosenModels(FrozenModel):
+    """The models that people have chosen in the page or with `candor models`, one for each of ``MODEL_TABLES``."""
+
+    llm: ModelChoice = ModelChoice()
+    embedding: ModelChoice = ModelChoice()
+    rerank: ModelChoice = ModelChoice()
+
+
 class Settings(BaseSettings):
     """The root of the settings."""
 
@@ -247,11 +303,40 @@ class Settings(BaseSettings):
     )
     tools: ToolSettings = Field(default=ToolSettings(), validate_default=True)
     _opentelemetry: OpenTelemetry = PrivateAttr(default_factory=OpenTelemetry.read)
+    _own: tuple[EndpointSettings, ResearchSettings, VectorStoreSettings] | None = PrivateAttr(default=None)
+    _chosen: ChosenModels = PrivateAttr(default_factory=ChosenModels)
 
     @property
     def opentelemetry(self) -> OpenTelemetry:
         """The variables of OpenTelemetry when the settings were read. The research process gets them with these."""
         return self._opentelemetry
+
+    @property
+    def models(self) -> dict[ModelTable, EndpointSettings | EmbeddingSettings | RerankSettings]:
+        """The settings of the models that people can choose."""
+        return {"llm": self.llm, "embedding": self.store.embedding, "rerank": self.research.rerank}
+
+    @property
+    def own_models(self) -> dict[ModelTable, EndpointSettings | EmbeddingSettings | RerankSettings]:
+        """The same without what people have chosen."""
+        llm, research, store = self._own or (self.llm, self.research, self.store)
+        return {"llm": llm, "embedding": store.embedding, "rerank": research.rerank}
+
+    def with_models(self, chosen: ChosenModels) -> Self:
+        """Return these settings with the chosen models, where no other source sets them. Raises ValidationError.
+
+        Returns the same object if they have these models already.
+        """
+        if chosen == self._chosen:
+            return self
+        own = llm, research, store = self._own or (self.llm, self.research, self.store)
+        llm = _choose(llm, chosen.llm)
+        research = research.model_copy(update={"rerank": _choose(research.rerank, chosen.rerank)})
+        research = research.for_window(_smallest_window(research, llm, self.llms))
+        store = store.model_copy(update={"embedding": _choose(store.embedding, chosen.embedding)})
+        changed = self.model_copy(update={"llm": llm, "research": research, "store": store})
+        changed._own, changed._chosen = own, chosen
+        return changed
 
     @property
     def uploads_folder(self) -> Path:
@@ -276,8 +361,7 @@ class Settings(BaseSettings):
         value = value.model_copy(update={"rerank": _with_variables(value.rerank)})
         if not {"llm", "llms"} <= found.data.keys():  # missing if invalid
             return value
-        named = (found.data["llms"].get(name) for name in value.agent_models.values())
-        return value.for_window(min(each.context_window for each in (found.data["llm"], *named) if each))
+        return value.for_window(_smallest_window(value, found.data["llm"], found.data["llms"]))
 
     @field_validator("store")
     @classmethod
@@ -321,7 +405,7 @@ def load_settings(home: Path | None = None, **overrides: Any) -> Settings:
         settings = Settings(home=folder, config=config, **overrides)
         if config:
             _reject_paired_key(settings, config)
-        return settings
+        return settings.with_models(read_models(folder))
     except ValidationError as error:
         # If a setting is invalid, a default computed from it is not reported as a second fault.
         own = [each for each in error.errors() if each["type"] != "default_factory_not_called"]
@@ -335,6 +419,52 @@ def find_home(home: Path | None = None) -> Path:
     """Return the data folder: ``home``, otherwise ``CANDOR_HOME``, otherwise the user's data folder."""
     folder = home or Path(os.environ.get(f"{PREFIX}HOME") or platformdirs.user_data_path("candor"))
     return folder.expanduser().absolute()
+
+
+def read_models(home: Path) -> ChosenModels:
+    """Return the models that people have chosen. Raises SettingsError."""
+    file = home / MODELS_FILE
+    try:
+        return ChosenModels.model_validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return ChosenModels()
+    except (OSError, ValidationError) as error:
+        reason = fault_list(error) if isinstance(error, ValidationError) else error
+        raise SettingsError(f"Cannot read the chosen models in {file}: {reason}. Delete the file.") from None
+
+
+def fixed_fields(own: EndpointSettings | ModelSettings) -> set[str]:
+    """Return the fields of a model that a file, a variable or a program sets, so that people cannot choose them."""
+    fixed = {name for name in own.model_fields_set & ModelChoice.model_fields.keys() if getattr(own, name) is not None}
+    return fixed | (_ADDRESS if fixed & _ADDRESS else set())
+
+
+def find_source(settings: Settings, *path: str) -> str:
+    """Return the variable or the file that sets the setting, such as ``"llm", "model"``. Empty if none does."""
+    variables = {name.upper() for name in os.environ}
+    names = (f"{PREFIX}{'__'.join(path[:end])}".upper() for end in range(len(path), 0, -1))
+    if found := next((name for name in names if name in variables), ""):
+        return found
+    for file in filter(None, (settings.config, settings.home / FILE)):
+        value: Any = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None:
+            return str(file)
+    return ""
+
+
+def _choose(own: _Table, chosen: ModelChoice) -> _Table:
+    """Return the settings of a model with the choice. What another source sets stays."""
+    free = type(own).model_fields.keys() - fixed_fields(own)
+    wanted = {name: value for name, value in chosen.given.items() if name in free}
+    return type(own).model_validate({**own.model_dump(include=own.model_fields_set), **wanted}) if wanted else own
+
+
+def _smallest_window(research: ResearchSettings, llm: EndpointSettings, llms: Mapping[str, EndpointSettings]) -> int:
+    """Return the smallest context window of the panel's models."""
+    named = (llms.get(name) for name in research.agent_models.values())
+    return min(each.context_window for each in (llm, *named) if each)
 
 
 def use_config(file: Path) -> None:

@@ -25,17 +25,19 @@ INTRODUCTION = """# Configuration
 Candor reads settings from these sources. A later source overrides an earlier one:
 
 1. the defaults on this page
-2. `candor.toml` in the data folder
-3. the file of `candor --config FILE COMMAND` or `CANDOR_CONFIG`
-4. environment variables
-5. command-line options
+2. the models chosen in the page or with `candor models`, in `models.json` in the data folder
+3. `candor.toml` in the data folder
+4. the file of `candor --config FILE COMMAND` or `CANDOR_CONFIG`
+5. environment variables
+6. command-line options
 
 Environment variables begin with `CANDOR_`. Two underscores separate a table from its key: `CANDOR_LLM__MODEL` sets
 `model` in the table `[llm]`. Lists and tables are JSON: `CANDOR_RESEARCH__BUDGET='{"model_calls": 40}'`. Candor rejects
 unknown keys by name. `candor doctor --settings` prints the settings in force.
 
 A `candor.toml` in the working folder is not read: the folder may be somebody else's. An API key is not sent to a
-`base_url` of the `--config` file unless the key is in that file, too.
+`base_url` of the `--config` file unless the key is in that file, too. If a variable or a settings file sets the
+provider, the address or the key of a model, the other two cannot be chosen in the page.
 
 `--home` or `CANDOR_HOME` sets the data folder. Without either, Candor uses the user's data folder of the operating
 system.

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sql
 from pydantic import AwareDatetime, Field
 
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 
 MAX_TARGET, MAX_ACTION = 2000, 300  # characters
@@ -62,17 +62,13 @@ class AuditQuery(FrozenModel):
     limit: int = Field(default=100, ge=1, le=10_000)
 
 
-class Audit:
+class Audit(SqlStore):
     """The audit log in SQL. Calls block."""
-
-    def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
 
     def write(self, entries: Sequence[AuditEntry]) -> None:
         """Append entries."""
         rows = [entry.model_dump(exclude={"id"}) | {"collections": list(entry.collections)} for entry in entries]
-        with self._engine.begin() as connection:
-            connection.execute(_audit.insert(), rows)
+        self._execute(_audit.insert(), rows)
 
     def list(self, query: AuditQuery) -> list[AuditEntry]:
         """Return the entries that match, newest first."""
@@ -91,8 +87,7 @@ class Audit:
             statement = statement.where(_audit.c.at <= query.until.astimezone(UTC))
         if query.before is not None:
             statement = statement.where(_audit.c.id < query.before)
-        with self._engine.connect() as connection:
-            return [_entry(row) for row in connection.execute(statement).mappings()]
+        return [_entry(row._mapping) for row in self._select(statement)]
 
     def prune(self, days: int, by: str) -> int:
         """Delete entries older than ``days`` days, and return how many were deleted.
@@ -101,9 +96,7 @@ class Audit:
         """
         now = datetime.now(UTC)
         old = _audit.c.at < now - timedelta(days=days)
-        with self._engine.connect() as connection:
-            count = connection.scalar(sql.select(sql.func.count()).where(old))
-        if count:
+        if count := self._select(sql.select(sql.func.count()).where(old))[0][0]:
             target = f"{count} entries older than {days} days"
             entry = AuditEntry(
                 at=now, key="", name=by, address="", action="prune audit", target=target, collections=(), status=0
@@ -111,13 +104,9 @@ class Audit:
             self.write([entry])
         batch = _audit.delete().where(_audit.c.id.in_(sql.select(_audit.c.id).where(old).limit(_DELETE_BATCH)))
         total = 0
-        while deleted := self._delete(batch):
+        while deleted := self._execute(batch):
             total += deleted
         return total
-
-    def _delete(self, statement: sql.Delete) -> int:
-        with self._engine.begin() as connection:
-            return connection.execute(statement).rowcount
 
 
 def _entry(row: sql.RowMapping) -> AuditEntry:

@@ -96,4 +96,6 @@ class Callers:
         rights = key.rights
         if key.user_id:
             rights = intersection(rights, self._users.rights(self._users.get(key.user_id)))
-        return Caller(key=key.id, user=key.user_id or "", name=key.name, rights=rights, limits=key.limits)
+        return Caller(
+            key=key.id, user=key.user_id or "", run=key.run_id or "", name=key.name, rights=rights, limits=key.limits
+        )  # fmt: skip

@@ -18,7 +18,7 @@ from pydantic import AwareDatetime, Field
 
 from api.auth.permissions import Caller, Limits, Right
 from api.errors import KeyNotFound, LimitReached, Unauthorized, UsageError
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 
 KEY_PREFIX = "candor_"
@@ -32,6 +32,7 @@ _keys = sql.Table(
     sql.Column("secret_hash", sql.String(64), nullable=False),
     sql.Column("name", sql.String(100), nullable=False),
     sql.Column("user_id", sql.String(12), nullable=True),
+    sql.Column("run_id", sql.String(64), nullable=True),
     sql.Column("rights", sql.JSON, nullable=False),
     sql.Column("requests_per_day", sql.Integer, nullable=True),
     sql.Column("tokens_per_day", sql.BigInteger, nullable=True),
@@ -58,6 +59,10 @@ class KeyRequest(FrozenModel):
     user_id: str | None = Field(
         default=None, max_length=12, description="the user to whom the key belongs. It can do what the user can do, too"
     )
+    run_id: str | None = Field(
+        default=None, max_length=64, description="a run whose answer the key shares as a page, at `/shared/KEY`. The "
+        "key can read nothing else; its rights are those to read the collections of the run"
+    )  # fmt: skip
     rights: Rights
     expires_at: AwareDatetime | None = Field(default=None, description="None means never")
     limits: Limits = Limits()
@@ -69,6 +74,7 @@ class Key(FrozenModel):
     id: str
     name: str
     user_id: str | None
+    run_id: str | None
     rights: dict[str, Right]
     limits: Limits
     created_at: AwareDatetime
@@ -90,11 +96,8 @@ class NewKey(FrozenModel):
     secret: str = Field(description="the API key to send; shown only once")
 
 
-class Keys:
+class Keys(SqlStore):
     """All API keys in SQL. Calls block."""
-
-    def __init__(self, engine: sql.Engine) -> None:
-        self._engine = engine
 
     def add(self, request: KeyRequest) -> NewKey:
         """Create a key. Raises UsageError if its expiry date is in the past."""
@@ -107,6 +110,7 @@ class Keys:
             "secret_hash": hash_secret(secret),
             "name": request.name.strip(),
             "user_id": request.user_id,
+            "run_id": request.run_id,
             "rights": {collection: right.value for collection, right in request.rights.items()},
             **request.limits.model_dump(),
             "created_at": now,
@@ -115,8 +119,7 @@ class Keys:
             "requests": 0,
             "uploaded": 0,
         }
-        with self._engine.begin() as connection:
-            connection.execute(_keys.insert().values(row))
+        self._execute(_keys.insert(), row)
         return NewKey(key=self.get(key_id), secret=f"{KEY_PREFIX}{key_id}_{secret}")
 
     def get(self, key_id: str) -> Key:
@@ -130,20 +133,18 @@ class Keys:
         """Return all keys, or those of a user, newest first, including revoked and expired ones."""
         mine = _keys.c.user_id == user if user else sql.true()
         query = sql.select(_keys).where(mine).order_by(_keys.c.created_at.desc(), _keys.c.id)
-        with self._engine.connect() as connection:
-            return [_key(row) for row in connection.execute(query).mappings()]
+        return [_key(row._mapping) for row in self._select(query)]
 
     def revoke(self, key_id: str) -> Key:
         """Revoke a key. A key that is already revoked stays unchanged. Raises KeyNotFound."""
         revoked = _keys.update().where(_keys.c.id == key_id, _keys.c.revoked_at.is_(None))
-        with self._engine.begin() as connection:
-            connection.execute(revoked.values(revoked_at=datetime.now(UTC)))
+        self._execute(revoked.values(revoked_at=datetime.now(UTC)))
         return self.get(key_id)
 
     def has_valid(self) -> bool:
-        """Return whether there is a valid key."""
+        """Return whether there is a valid key that does more than share an answer."""
         now = datetime.now(UTC)
-        return any(key.valid(now) for key in self.list())
+        return any(key.valid(now) and not key.run_id for key in self.list())
 
     def authenticate(self, sent: str) -> Key:
         """Return the key that was sent. Raises Unauthorized."""
@@ -187,15 +188,13 @@ class Keys:
             "requests": total_requests, "uploaded": total_uploaded, "last_day": _day(now), "last_used_at": now
         }  # fmt: skip
         statement = _keys.update().where(_keys.c.id == key_id, sql.or_(limit.is_(None), total <= limit)).values(values)
-        with self._engine.begin() as connection:
-            counted = connection.execute(statement).rowcount
-        if not counted:
+        if not self._execute(statement):
             limits = self.get(key_id).limits
             raise uploads_used_up(limits) if uploaded else _used_up(f"{limits.requests_per_day} requests")
 
     def _row(self, key_id: str) -> sql.RowMapping | None:
-        with self._engine.connect() as connection:
-            return connection.execute(sql.select(_keys).where(_keys.c.id == key_id)).mappings().first()
+        found = self._select(sql.select(_keys).where(_keys.c.id == key_id))
+        return found[0]._mapping if found else None
 
 
 def until_midnight(now: datetime) -> int:

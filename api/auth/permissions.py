@@ -61,6 +61,7 @@ class Caller(FrozenModel):
 
     key: str = Field(default="", description="id of the key or of the user; empty for a local user without a key")
     user: str = Field(default="", description="id of the user who is signed in or to whom the key belongs")
+    run: str = Field(default="", description="the only run that the key shares; empty for other keys")
     name: str = Field(description="name of the key or user, for people")
     rights: Mapping[str, Right] = Field(description="by collection; '*' covers all collections and the service itself")
     limits: Limits = Limits()

@@ -71,8 +71,7 @@ class Sessions(SqlStore):
         """Delete the token and return the id of its user. None if it has ended, also if another call ended it."""
         user = self.user(token, kind)
         mine = sql.and_(_tokens.c.token_hash == hash_secret(token), _tokens.c.kind == kind.name)
-        with self._engine.begin() as connection:
-            return user if connection.execute(_tokens.delete().where(mine)).rowcount else None
+        return user if self._execute(_tokens.delete().where(mine)) else None
 
     @contextmanager
     def attempt(self, name: str, address: str) -> Iterator[None]:
@@ -95,8 +94,7 @@ class Sessions(SqlStore):
                 if (connection.scalar(sql.select(sql.func.count()).where(same)) or 0) > most:
                     raise TooManyAttempts(int(_WINDOW.total_seconds()))  # rolls back: a refused one does not count
         yield
-        with self._engine.begin() as connection:
-            connection.execute(_attempts.delete().where(_attempts.c.id == number))
+        self._execute(_attempts.delete().where(_attempts.c.id == number))
 
 
 def end_all(connection: sql.Connection, user: str) -> None:

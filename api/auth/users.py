@@ -103,8 +103,7 @@ class Users(SqlStore):
             "password_hash": password and hasher().hash(password), "disabled": False,
         }  # fmt: skip
         try:
-            with self._engine.begin() as connection:
-                connection.execute(_users.insert(), row | self._changes(new))
+            self._execute(_users.insert(), row | self._changes(new))
         except IntegrityError as error:
             raise UsageError(f"The name {new.name!r} or the e-mail address belongs to a user already.") from error
         return self.get(row["id"])
@@ -180,9 +179,8 @@ class Users(SqlStore):
 
     def delete_group(self, name: str) -> None:
         """Delete a group. Its members lose its rights at once. Raises UserNotFound."""
-        with self._engine.begin() as connection:
-            if not connection.execute(_groups.delete().where(_groups.c.name == name)).rowcount:
-                raise UserNotFound(f"There is no group {name!r}.")
+        if not self._execute(_groups.delete().where(_groups.c.name == name)):
+            raise UserNotFound(f"There is no group {name!r}.")
 
     def _changes(self, change: UserChange) -> dict[str, Any]:
         """Return the changed columns. Raises UserNotFound for groups that do not exist."""

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from multiprocessing.connection import Connection
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,6 +28,7 @@ from api.settings import Settings
 from api.storage.database import is_away
 from api.storage.notifications import Listener
 from base.rpc import Channel, Disconnected, to_failure
+from multi_agent.llm.models import Models
 from multi_agent.values.bus import Subscriber
 from multi_agent.values.events import Event
 from vectorstore.remote.process import SearchProcess
@@ -96,11 +96,15 @@ async def start_jobs(
     peers = None
     if settings.shares_jobs:
         peers = Peers(settings, candor.engine, queue, lambda: candor.store.require_writable())
-    jobs = Jobs(queue, peers, worker, candor.callers.withdrawn)
+    jobs = Jobs(queue, peers, worker, candor.callers.withdrawn, candor.refresh)
     if peers:
         await peers.start(jobs)
         stack.push_async_callback(peers.leave)
-    listener, make_models = Listener(candor.engine), cache(candor.panel.models)
+    listener = Listener(candor.engine)
+
+    def make_models() -> Models:
+        return candor.models
+
     runs = Runs(candor.trace, candor.callers, candor.panel, pool, jobs, listener, make_models)
     IngestJobs(candor.ingest, pool, jobs)
     EvaluationJobs(candor.evaluations, candor.callers, pool, jobs, make_models)

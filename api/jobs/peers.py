@@ -32,7 +32,7 @@ from api.jobs.queue import JobQueue
 from api.settings import Settings
 from api.storage.fencing import end_connections_of_dead, fence
 from api.storage.live_processes import NOW, PROCESSES, SILENT, Process, live_processes, read_process
-from base.database import METADATA
+from base.database import METADATA, SqlStore
 from ingest.ledger.lock import release_locks_of
 from vectorstore.errors import StoreError, StoreKeyRejected
 
@@ -60,11 +60,12 @@ class Beat:
     """Ids of this process's jobs that another process has cancelled."""
 
 
-class Processes:
+class Processes(SqlStore):
     """The rows of one process, and what it reads of the others. Calls block and raise SQLAlchemyError."""
 
     def __init__(self, engine: sql.Engine, process_id: str, queues: Collection[JobKind], takeover_s: float) -> None:
-        self._engine, self._id = engine, process_id
+        super().__init__(engine)
+        self._id = process_id
         started = psutil.Process().create_time()
         self._row = {
             "id": process_id,
@@ -90,16 +91,12 @@ class Processes:
 
     def leave(self) -> None:
         """Delete the row, so that others take over unfinished jobs at once."""
-        with self._engine.begin() as connection:
-            connection.execute(sql.delete(PROCESSES).where(PROCESSES.c.id == self._id))
+        self._execute(sql.delete(PROCESSES).where(PROCESSES.c.id == self._id))
 
     def beat(self, active: Mapping[str, JobState]) -> Beat:
         """Renew the row, and exchange the state of active jobs."""
-        with self._engine.begin() as connection:
-            if not connection.execute(
-                sql.update(PROCESSES).where(PROCESSES.c.id == self._id).values(seen_at=NOW)
-            ).rowcount:
-                return Beat(alive=False)
+        if not self._execute(sql.update(PROCESSES).where(PROCESSES.c.id == self._id).values(seen_at=NOW)):
+            return Beat(alive=False)
         with self._engine.begin() as connection:
             self._store_states(connection, active)
             cancelled = connection.scalars(
@@ -137,34 +134,29 @@ class Processes:
 
     def runs(self, process_id: str | None) -> bool:
         """Return whether the process with this id has a row."""
-        with self._engine.connect() as connection:
-            return process_id in connection.scalars(sql.select(PROCESSES.c.id)).all()
+        return any(row.id == process_id for row in self._select(sql.select(PROCESSES.c.id)))
 
     def states(self, job_ids: Collection[str]) -> dict[str, JobState]:
         """Return the stored states of these jobs."""
         query = sql.select(ACTIVE_JOBS).where(ACTIVE_JOBS.c.job_id.in_(job_ids), ACTIVE_JOBS.c.process_id != "")
-        with self._engine.connect() as connection:
-            return {
-                row.job_id: JobState(started=row.started, progress=row.progress, waits_for=row.waits_for)
-                for row in connection.execute(query)
-            }
+        return {
+            row.job_id: JobState(started=row.started, progress=row.progress, waits_for=row.waits_for)
+            for row in self._select(query)
+        }
 
     def mark_cancelled(self, job_id: str) -> None:
         """Ask the process that runs the job, now or later, to cancel it."""
         mark = insert(ACTIVE_JOBS).values(job_id=job_id, cancelled=True)
-        with self._engine.begin() as connection:
-            connection.execute(mark.on_conflict_do_update(index_elements=["job_id"], set_={"cancelled": True}))
+        self._execute(mark.on_conflict_do_update(index_elements=["job_id"], set_={"cancelled": True}))
 
     def is_cancelled(self, job_id: str) -> bool:
         """Return whether somebody asked to cancel the job."""
         marked = sql.select(ACTIVE_JOBS.c.job_id).where(ACTIVE_JOBS.c.job_id == job_id, ACTIVE_JOBS.c.cancelled)
-        with self._engine.connect() as connection:
-            return connection.execute(marked).first() is not None
+        return bool(self._select(marked))
 
     def forget(self, job_id: str) -> None:
         """Delete the state of a job that has ended."""
-        with self._engine.begin() as connection:
-            connection.execute(sql.delete(ACTIVE_JOBS).where(ACTIVE_JOBS.c.job_id == job_id))
+        self._execute(sql.delete(ACTIVE_JOBS).where(ACTIVE_JOBS.c.job_id == job_id))
 
     def _store_states(self, connection: sql.Connection, active: Mapping[str, JobState]) -> None:
         for job_id, state in active.items():

@@ -57,8 +57,13 @@ class Jobs:
         peers: Peers | None = None,
         worker: ServiceWorker | None = None,
         withdrawn: Callable[[str], bool] = lambda _: False,
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
-        """``worker`` runs the jobs of its kinds. Jobs of a key or user that is ``withdrawn`` are refused."""
+        """``worker`` runs the jobs of its kinds. Jobs of a key or user that is ``withdrawn`` are refused.
+
+        ``prepare`` is called before each job starts.
+        """
+        self._prepare = prepare
         self._queue, self._peers, self._worker, self._withdrawn = queue, peers, worker, withdrawn
         self._handlers: dict[JobKind, JobHandler] = {}
         self._slots = {kind: asyncio.Semaphore(limit) for kind, limit in queue.limits.items()}
@@ -293,6 +298,7 @@ class Jobs:
                     if await asyncio.to_thread(self._withdrawn, active.spec.key):
                         await self._refuse(active.spec, _WITHDRAWN)
                 active.started, active.waits_for = True, None
+                await asyncio.to_thread(self._prepare)
                 try:
                     return await self._handlers[kind].run(active)
                 except JobMustWait as reason:

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, SecretStr
 
 from api.errors import HomeError
-from api.settings import FILE, Settings
-from base.installation import extra_command
+from api.settings import FILE, ModelTable, Settings
 from base.models import FrozenModel
 from ingest.errors import IngestError
 from ingest.ledger.ledger import DAMAGED
 from multi_agent.llm.probe import Check, check, check_offered
 from vectorstore.errors import StoreError
 from vectorstore.models import UnreadableCollection
+from vectorstore.reranking import make_reranker
 from vectorstore.settings import without_password
 from vectorstore.text.languages import name_languages
 
@@ -54,25 +54,8 @@ class Diagnosis(FrozenModel):
         return all(check.ok for check in self.checks)
 
 
-class Setup(FrozenModel):
-    """The state of the setup, which shows a new user whether a model is reachable and documents exist."""
-
-    provider: str = Field(description="`ollama`, `openai` or `local`")
-    model: str
-    address: str = Field(description="URL of the endpoint; empty for a model that Candor loads itself")
-    checks: tuple[Check, ...] = Field(description="whether the endpoint answers and offers the model")
-    collections: int = Field(description="number of collections")
-    settings_file: str = Field(description="path of the candor.toml in the data folder")
-    install_local: str = Field(description="command that installs the engines for GGUF files")
-
-    @property
-    def reachable(self) -> bool:
-        """Whether the endpoint responds and offers the model."""
-        return all(check.ok for check in self.checks)
-
-
 class Trial(FrozenModel):
-    """The results and the duration of a trial of the default endpoint, which sends requests to the model."""
+    """The results and the duration of a trial of a model, which sends it requests."""
 
     checks: tuple[Check, ...]
     seconds: float
@@ -97,32 +80,37 @@ class Doctor:
         settings = _without_secrets(self.settings.model_dump())
         return Diagnosis(settings=settings, settings_file=str(self.settings.home / FILE), checks=checks)
 
-    async def setup(self) -> Setup:
-        """Return the default model, its checks and the number of collections. Sends no request to the model.
-
-        Raises StoreError.
-        """
-        endpoint = self.settings.llm
-        names = await asyncio.to_thread(lambda: {spec.collection for spec in self.store().list()})
-        return Setup(
-            provider=endpoint.provider,
-            model=endpoint.model,
-            address="" if endpoint.provider == "local" else endpoint.address,
-            checks=await self.check_model(),
-            collections=len(names),
-            settings_file=str(self.settings.home / FILE),
-            install_local=extra_command("local"),
-        )
-
     async def check_model(self) -> tuple[Check, ...]:
         """Check whether the default endpoint offers its model. Sends no request to the model."""
         return tuple(await check_offered(self.settings.llm, self.settings.home / "endpoints"))
 
-    async def try_model(self) -> Trial:
-        """Send the default endpoint the test requests of ``diagnose``."""
+    async def try_model(self, table: ModelTable = "llm") -> Trial:
+        """Send a model test requests: for the language model those of ``diagnose``."""
         started = time.monotonic()
-        checks = await _check_model(self.settings, self.settings.llm)
+        if table == "llm":
+            checks = await _check_model(self.settings, self.settings.llm)
+        else:
+            check = self._try_embedder if table == "embedding" else self._try_reranker
+            checks = await asyncio.to_thread(lambda: list(check()))
         return Trial(checks=tuple(checks), seconds=round(time.monotonic() - started, 1))
+
+    def _try_embedder(self) -> Iterator[Check]:
+        found = self._check_embedder()
+        yield found
+        if found.ok:
+            yield from self._measure_embedding()
+
+    def _try_reranker(self) -> Iterator[Check]:
+        reranker = make_reranker(self.settings.research.rerank)
+        if reranker is None:
+            yield Check(name="reranker", ok=True, detail="none")
+            return
+        try:
+            first, second = reranker.scores("How cold may it get?", ["It works down to -25 °C.", "It is made in Graz."])
+        except StoreError as error:
+            yield Check(name="reranker", ok=False, detail=reranker.name, remedy=str(error))
+        else:
+            yield Check(name="reranker", ok=True, detail=f"{reranker.name}: scores {first:.3g} and {second:.3g}")
 
     def check_parts(self) -> tuple[Check, ...]:
         """Check database, store and embedding model, without a request to a language model."""

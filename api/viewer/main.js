@@ -15,6 +15,7 @@ import {showEvaluation} from "./pages/evaluation.js";
 import {showEvaluations} from "./pages/evaluations.js";
 import {showKeys} from "./pages/keys.js";
 import {showMemory} from "./pages/memory.js";
+import {showModels} from "./pages/models.js";
 import {closePanel, panelKey} from "./parts/panel.js";
 import {showRunComparison} from "./pages/run-comparison.js";
 import {showRun} from "./pages/run.js";
@@ -33,7 +34,7 @@ const banner = document.querySelector("#banner");
 const shortcuts = document.querySelector("#shortcuts");
 const who = document.querySelector("#who");
 const sections = document.querySelector("#sections");
-const SETTINGS = ["settings", "agents", "memory", "keys", "users"];
+const SETTINGS = ["settings", "agents", "memory", "models", "keys", "users"];
 const NO_PAGE = {path: "", close: () => {}, moved: (_path) => false};
 let current = NO_PAGE;
 
@@ -56,6 +57,7 @@ const PAGES = [
   [/^\/settings$/, showSettings],
   [/^\/agents$/, showAgents],
   [/^\/memory$/, showMemory],
+  [/^\/models$/, showModels],
   [/^\/keys$/, showKeys],
   [/^\/users$/, showUsers],
 ];

@@ -92,8 +92,13 @@ class Memories(SqlStore):
 
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
         super().__init__(engine)
-        self._embed, self._embedding_model = embed, embedding_model
-        self._scale = SimilarityScale(engine, embed, embedding_model)
+        self._embed = embed
+        self.use(embedding_model)
+
+    def use(self, embedding_model: str) -> None:
+        """Name the model by which ``embed`` embeds from now on."""
+        self._embedding_model = embedding_model
+        self._scale = SimilarityScale(self._engine, self._embed, embedding_model)
 
     def for_key(self, key: str) -> "KeyMemory":
         """Return the memory of one API key."""

@@ -58,9 +58,14 @@ class PlanMemory(SqlStore):
 
     def __init__(self, engine: sql.Engine, embed: Callable[[str], Vectors], embedding_model: str) -> None:
         super().__init__(engine)
-        self._embed, self._embedding_model = embed, embedding_model
-        self._scale = SimilarityScale(engine, embed, embedding_model)
+        self._embed = embed
+        self.use(embedding_model)
         self._lock = threading.Lock()
+
+    def use(self, embedding_model: str) -> None:
+        """Name the model by which ``embed`` embeds from now on."""
+        self._embedding_model = embedding_model
+        self._scale = SimilarityScale(self._engine, self._embed, embedding_model)
 
     def save(self, name: str, plan: Plan, question: str, collection: str = "") -> None:
         """Save a template, of a collection or of all. Raises NameTaken, and AgentError for an invalid name."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from vectorstore.settings import RerankSettings, SettingsGroup
 
@@ -97,17 +97,18 @@ class ResearchSettings(SettingsGroup):
         "missing information or a second reading after a rejected quote")  # fmt: skip
     budget: Budget = Budget()
     rerank: RerankSettings = RerankSettings()
+    _derived: frozenset[str] = PrivateAttr(default=frozenset())
 
     def for_window(self, context_window: int) -> Self:
         """Return a copy that derives the unset limits per call from the model's context window, in tokens."""
-        tokens = self.tokens_per_call
-        if "tokens_per_call" not in self.model_fields_set:
-            tokens = max(200, min(context_window // _WINDOW_SHARE, _MOST_PASSAGE_TOKENS))
-        passages = self.reader_passages
-        if "reader_passages" not in self.model_fields_set:
-            passages = max(1, tokens // _TOKENS_PER_FOUND_PASSAGE)
-        pictures = self.pictures_per_call
-        if "pictures_per_call" not in self.model_fields_set:
-            pictures = max(1, min(context_window // _TOKENS_PER_PICTURE, _MOST_PICTURES))
-        update = {"tokens_per_call": tokens, "reader_passages": passages, "pictures_per_call": pictures}
-        return self.model_copy(update=update)
+        given = self.model_fields_set - self._derived
+        tokens = max(200, min(context_window // _WINDOW_SHARE, _MOST_PASSAGE_TOKENS))
+        tokens = self.tokens_per_call if "tokens_per_call" in given else tokens
+        derived = {
+            "tokens_per_call": tokens,
+            "reader_passages": max(1, tokens // _TOKENS_PER_FOUND_PASSAGE),
+            "pictures_per_call": max(1, min(context_window // _TOKENS_PER_PICTURE, _MOST_PICTURES)),
+        }
+        copy = self.model_copy(update={name: value for name, value in derived.items() if name not in given})
+        copy._derived = frozenset(derived.keys() - given)
+        return copy

@@ -133,6 +133,7 @@ class ScriptedEndpoint:
                 web.get("/api/tags", self._list_ollama),
                 web.get("/api/version", self._version_ollama),
                 web.post("/api/show", self._show_ollama),
+                web.post("/api/pull", self._pull_ollama),
             ]
         )
         return app
@@ -240,6 +241,15 @@ class ScriptedEndpoint:
 
     async def _version_ollama(self, _: web.Request) -> web.StreamResponse:
         return web.json_response({"version": "0.12.0"})
+
+    async def _pull_ollama(self, http: web.Request) -> web.StreamResponse:
+        """Fetch every model except one named ``unknown``."""
+        name = (await http.json())["model"]
+        known = [{"status": "pulling 9f86d081", "total": 4_000, "completed": 1_000}, {"status": "success"}]
+        parts = [{"error": "file does not exist"}] if name == "unknown" else known
+        if name != "unknown":
+            self._models = (*self._models, name)
+        return web.Response(text="\n".join(map(json.dumps, parts)), content_type="application/x-ndjson")
 
     async def _show_ollama(self, _: web.Request) -> web.StreamResponse:
         info = {"general.architecture": "test", "test.context_length": self._context_length}

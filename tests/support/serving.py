@@ -51,6 +51,9 @@ class SearchThread(SearchProcess):
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    def use(self, embedding: EmbeddingSettings) -> None:
+        """The embedding model is that of the test."""
+
     @property
     def pid(self) -> int:
         return os.getpid()

@@ -50,7 +50,7 @@ class Site:
 
     def start(self, **settings: Any) -> None:
         """Start the service with these settings. A restart uses the same port."""
-        given = Settings(home=self._home, llm=self.endpoint.settings("openai"), **settings)
+        given = Settings(home=self._home, **{"llm": self.endpoint.settings("openai"), **settings})
         self.candor = Candor(with_service(given, research_process=True))
         self.candor.embedder = self._embedder
         self._service = RunningService(self.candor, self._port).__enter__()

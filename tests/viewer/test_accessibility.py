@@ -19,6 +19,7 @@ PAGES = (
     "settings",
     "agents",
     "memory",
+    "models",
     "keys",
     "no",
 )

@@ -66,6 +66,11 @@ class SearchProcess:
         self._watcher.join()
         self._listener.close()
 
+    def use(self, embedding: EmbeddingSettings) -> None:
+        """Embed queries by another model, in a new process."""
+        self._embedding = embedding
+        self._process.kill()
+
     @property
     def pid(self) -> int:
         """The id of the current process."""

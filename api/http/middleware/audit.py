@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.auth.audit import MAX_ACTION, MAX_TARGET, AuditEntry
 from api.auth.permissions import ACCESSED_COLLECTIONS, Caller
 from api.http.errors import problem_response
-from api.http.middleware.auth import is_open
+from api.http.middleware.auth import SHARED, is_open
 from api.problems import problem_of
 
 _RESPONSE_STARTS = {"http.response.start", "websocket.http.response.start", "websocket.accept"}
@@ -85,13 +85,14 @@ def _is_recorded(path: str) -> bool:
 def _entry(scope: Scope, caller: Caller, collections: set[str], body: str, status: int) -> AuditEntry:
     method = scope.get("method", "WEBSOCKET")
     query = scope["query_string"].decode("latin-1")
+    path = f"{SHARED}{caller.key}" if caller.run else scope["path"]  # a shared path has the secret
     return AuditEntry(
         at=datetime.now(UTC),
         key=caller.key,
         name=caller.name,
         address=scope["client"][0] if scope.get("client") else "",
         action=_clean(f"{method} {getattr(scope.get('route'), 'path', scope['path'])}", MAX_ACTION),
-        target=_clean(f"{scope['path']}{'?' if query else ''}{query} {body}".rstrip(), MAX_TARGET),
+        target=_clean(f"{path}{'?' if query else ''}{query} {body}".rstrip(), MAX_TARGET),
         collections=tuple(sorted(collections)),
         status=status,
     )

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.auth.callers import Callers, Credentials
 from api.auth.permissions import LOCAL_CALLER, Caller
 from api.auth.sessions import COOKIE
-from api.errors import HomeError, Refused, Unauthorized
+from api.errors import Forbidden, HomeError, Refused, Unauthorized
 from api.http.errors import problem_response
 from api.http.middleware.stream_guard import StreamGuard
 from api.problems import problem_of
@@ -26,6 +26,8 @@ from api.settings import ServiceSettings
 
 OPEN = ("/", "/docs", "/healthz", "/readyz", "/openapi.json", "/v1/session")
 OPEN_FOLDERS = ("/viewer/", "/docs/assets/", "/v1/session/")
+SHARED = "/shared/"
+"""The path of shared answers, before their key."""
 _LOCAL_KEY = "local"  # clients of OpenAI always send a key
 _PROXY_HEADERS = ("forwarded", "via", "x-real-ip")
 _PROXY_PREFIX = "x-forwarded"
@@ -52,6 +54,10 @@ class AuthMiddleware:
                     await problem_response(problem_of(error), headers)(scope, receive, send)
                     return
                 caller = None
+            if caller and bool(caller.run) != scope["path"].startswith(SHARED):
+                refused = Forbidden("A key of a shared answer opens its page, and nothing else.")
+                await problem_response(problem_of(refused))(scope, receive, send)
+                return
             scope.setdefault("state", {})["caller"] = caller
             if caller and caller.key:
                 await self._respond(partial(self._callers().is_current, sent, caller), scope, receive, send)
@@ -98,7 +104,9 @@ def _is_proxied(scope: Scope) -> bool:
 def _credentials(scope: Scope, service: ServiceSettings) -> Credentials:
     headers = Headers(scope=scope)
     cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
-    return Credentials(_sent_key(headers), _proxied_user(scope, headers, service), cookie)
+    path = scope["path"]
+    key = path.removeprefix(SHARED) if path.startswith(SHARED) else _sent_key(headers)
+    return Credentials(key, _proxied_user(scope, headers, service), cookie)
 
 
 def _proxied_user(scope: Scope, headers: Headers, service: ServiceSettings) -> str:

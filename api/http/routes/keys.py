@@ -13,7 +13,9 @@ from api.errors import KeyNotFound
 from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
 from api.http.router import make_router
+from api.services.research.runs import find_run
 from base.models import FrozenModel
+from vectorstore.models import names_in
 
 router = make_router(prefix="/v1", tags=["keys"])
 
@@ -29,6 +31,7 @@ _EXAMPLES = [
     {"name": "Reading room", "rights": {"papers": "read"}, "limits": {"requests_per_day": 1000}},
     {"name": "Nightly ingest", "rights": {"papers": "write"}, "expires_at": "2031-01-01T00:00:00Z"},
     {"name": "The second owner", "rights": {"*": "admin"}},
+    {"name": "Link for the board", "rights": {"papers": "read"}, "run_id": "run_d65459f7e628"},
 ]
 
 
@@ -71,11 +74,17 @@ def keys(candor: CandorDep, caller: CurrentCaller) -> list[Key]:
 def add(candor: CandorDep, caller: CurrentCaller, key: Annotated[KeyRequest, Body(examples=_EXAMPLES)]) -> NewKey:
     """Create a key. The response contains the secret, which cannot be retrieved later.
 
-    A user who is signed in creates keys of their own. A key of a user can never do more than the user.
+    A user who is signed in creates keys of their own. A key of a user can never do more than the user. With `run_id`,
+    the key opens only the page `/shared/KEY` with the answer of this run and the pages that it cites, until you revoke
+    it or may no longer read the run.
     """
     own = _own_user(caller)
     if own or key.user_id:
         key = key.model_copy(update={"user_id": candor.users.get(own or key.user_id or "").id})
+    if key.run_id:
+        run = find_run(candor.trace, key.run_id, caller)
+        rights = dict.fromkeys(names_in(run.collection), Right.READ)
+        key = key.model_copy(update={"run_id": run.run_id, "rights": rights})
     return candor.keys.add(key)
 
 

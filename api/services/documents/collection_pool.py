@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from api.errors import ServiceEnding
 from api.services.documents.collections import Collections
@@ -59,7 +59,7 @@ class CollectionPool:
         """Return the panel's view of the live versions of collections. Raises StoreError, ServiceEnding."""
         names = names_in(selection)
         if len(names) == 1:
-            return self.get(selection).library
+            return replace(self.get(selection).library, reranker=self._collections.reranker)
         opened = {name: self.get(name, any_model=True).collection for name in names}
         return self._collections.library(selection, self._collections.join(opened))
 

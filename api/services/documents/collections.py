@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from vectorstore.store import Collection, Searchable, VectorStore
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Collections:
     """All collections of a data folder. Calls block.
 

@@ -27,6 +27,10 @@ class DefaultModel:
         self._users = 0
         self._running: _RunningModel | None = None
 
+    def use(self, settings: EndpointSettings) -> None:
+        """Use another model when it is next started."""
+        self._settings = settings
+
     @property
     def name(self) -> str:
         return self._settings.model

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from itertools import islice
@@ -173,10 +173,15 @@ def _render(run: RunSummary, answer: Answer, wanted: Format) -> bytes:
         whole = {"run": run.model_dump(mode="json"), "answer": answer.model_dump(mode="json")}
         return (json.dumps(whole, ensure_ascii=False, indent=2) + "\n").encode()
     if wanted is Format.HTML:  # the template escapes all text of documents and models
-        template = environment("api.services.exports", html=True).get_template("page.html.jinja")
-        return template.render(report=Report.of(run, answer)).encode()
+        return render_page(run, answer, {})
     render: Callable[[RunSummary, Answer], bytes] = import_module(f"api.services.exports.{_FORMATS[wanted][1]}").render
     return render(run, answer)
+
+
+def render_page(run: RunSummary, answer: Answer, pictures: Mapping[str, str]) -> bytes:
+    """Return one HTML page without scripts or other files. ``pictures`` has pages as ``data:`` URLs by mark."""
+    template = environment("api.services.exports", html=True).get_template("page.html.jinja")
+    return template.render(report=Report.of(run, answer), pictures=pictures).encode()
 
 
 _FORMATS = {

@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError
 from api.errors import HomeError, UsageError
 from api.services.move.collections import OnPassages, copy_collection
 from api.services.move.move import stored_collections
-from api.settings import Settings
+from api.settings import MODELS_FILE, Settings
 from api.storage.home import DATABASE, create_home
 from api.storage.upgrade import newest_version
 from base.installation import own_version
@@ -35,7 +35,7 @@ from vectorstore.store import VectorStore
 
 _MANIFEST = "backup.json"
 _COLLECTIONS = "collections"
-_SPECIAL = ("*.db", "*.db-*", "*.lock")
+_SPECIAL = ("*.db", "*.db-*", "*.lock", MODELS_FILE)
 _UNFINISHED = ".incoming"  # uploads
 _PIECE = 1 << 20
 _OF_PROCESSES = ("ingests_under_way", "processes")
@@ -137,7 +137,8 @@ def _copy_collections(
 
 
 def _is_copied(home: Path, path: Path) -> bool:
-    """Return whether to copy a file of the data folder as it is: no database, collection, lock or unfinished upload."""
+    """Return whether to copy a file of the data folder as it is: no database, collection, lock, unfinished upload or
+    key of a model."""
     first, *others = path.relative_to(home).parts
     special = first == _COLLECTIONS or (not others and any(map(PurePosixPath(first).match, _SPECIAL)))
     return path.is_file() and not (special or path.is_symlink() or _UNFINISHED in others)
@@ -151,6 +152,8 @@ def _left_out(settings: Settings) -> Iterator[str]:
         yield "The collections are on the Qdrant server: back them up with its snapshots."
     if not settings.uploads_folder.is_relative_to(settings.home):
         yield f"Uploaded files are in {str(settings.uploads_folder)!r}: copy this folder."
+    if (settings.home / MODELS_FILE).exists():
+        yield "The models chosen in the page are left out, because they have keys: choose them again."
     for path in settings.home.rglob("*"):
         if path.is_symlink():
             yield f"{str(path)!r} is a link: copy what it names."

@@ -48,7 +48,7 @@ def make_request(given: Mapping[str, Any]) -> Request:
         raise UsageError(str(error)) from error
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PanelFactory:
     """Builds models and orchestrators from the settings."""
 
@@ -62,6 +62,11 @@ class PanelFactory:
     listeners: tuple[Subscriber, ...] = ()
     """Receive the events of every run, except of replays."""
     make_locks: MakeLocks | None = None
+
+    def use(self, settings: Settings) -> None:
+        """Use these settings in the orchestrators and models that are built from now on."""
+        self.settings = settings
+        vars(self).pop("_known_models", None)
 
     @cached_property
     def catalog(self) -> AgentCatalog:

@@ -152,9 +152,11 @@ export const addAgent = (agent) => post("v1/agents", agent);
 export const editAgent = (agent) => send("PUT", `v1/agents/${id(agent.name)}`, agent);
 export const changeAgent = (name, changes) => send("PATCH", `v1/agents/${id(name)}`, changes);
 export const removeAgent = (name) => remove(`v1/agents/${id(name)}`);
-export const setup = () => call("v1/setup");
 export const modelState = () => call("v1/setup/model");
-export const tryModel = () => post("v1/setup/trial");
+export const models = () => call("v1/setup/models");
+export const chooseModel = (table, choice) => send("PUT", `v1/setup/models/${table}`, choice);
+export const tryModel = (table, choice) => post(`v1/setup/models/${table}/trial`, choice);
+export const offeredModels = (table, choice) => post(`v1/setup/models/${table}/offered`, choice);
 export const endpoints = () => call("v1/endpoints");
 export const skills = () => call("v1/skills");
 export const addSkill = (skill) => post("v1/skills", skill);
@@ -197,6 +199,12 @@ export const comparison = (first, second) => call(`v1/evaluations/comparison?${q
 /** Yield the events of a run after a number, live, as JSON text; "" is a keep-alive. */
 export async function* eventStream(runId, after, signal) {
   const response = await request(`v1/runs/${id(runId)}/events?after=${after}`, {signal, headers: {"Last-Event-ID": after}});
+  if (response.body) yield* messages(response.body);
+}
+
+/** Yield what Ollama does while it fetches a model, as JSON text. */
+export async function* pullModel(table, choice) {
+  const response = await request(`v1/setup/models/${table}/pull`, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(choice)});
   if (response.body) yield* messages(response.body);
 }
 

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import {RequestError} from "./errors.js";
 import {h} from "./dom.js";
+import {owner} from "./session.js";
 
 const EVERY_MS = 60_000;
 const place = document.querySelector("#model");
@@ -21,6 +22,7 @@ export async function followModel() {
 export async function checkModel() {
   const state = await api.modelState();
   place.hidden = false;
+  place.setAttribute("href", owner() ? "#/models" : "#/");
   place.className = state.reachable ? "is-done" : "is-failed";
   place.replaceChildren(h("span", {class: "dot", "aria-hidden": "true"}), h("span", {class: "name"}, state.model), " ", h("span", {class: state.reachable ? "hidden" : ""}, state.reachable ? "is reachable" : "not reachable"));
   return state;

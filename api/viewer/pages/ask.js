@@ -33,7 +33,8 @@ class AskView {
     this.before = h("div", {});
     this.run = h("div", {class: "live", tabindex: "-1"});
     this.live = this.approvals = this.thread = null;
-    container.append(h("h1", {class: "hidden"}, "Ask"), setupCard(), this.form, this.bar, this.before, this.run);
+    this.setup = setupCard();
+    container.append(h("h1", {class: "hidden"}, "Ask"), this.setup, this.form, this.bar, this.before, this.run);
     this.again = () => this.load();
   }
 
@@ -81,6 +82,7 @@ class AskView {
     const typing = this.form.contains(document.activeElement) || this.run.contains(document.activeElement);
     for (const part of [this.form, this.before, this.run]) part.replaceChildren();
     this.bar.hidden = !runId;
+    this.setup.hidden = Boolean(runId);
     if (!runId) {
       this.load();
       return;

@@ -2,7 +2,7 @@
 
 import * as api from "../lib/api.js";
 import {badge, failure, h, loading} from "../lib/dom.js";
-import {actionsHead, choice, confirmButton, field, tryAction} from "../parts/forms.js";
+import {actionsHead, choice, confirmButton, field, secretView, tryAction} from "../parts/forms.js";
 import {formatTime} from "../lib/format.js";
 
 export const RIGHTS = [["read", "Read"], ["write", "Read and write"], ["admin", "Full access"]];
@@ -34,7 +34,7 @@ export function showKeys(container) {
   async function create(request) {
     await tryAction(errorBox, async () => {
       const {key, secret} = await api.addKey(request);
-      created.replaceChildren(secretView(key, secret));
+      created.replaceChildren(secretView(`The key for ${key.name}`, "Copy it now. It is shown only once.", secret));
       await load();
     });
   }
@@ -75,17 +75,6 @@ function keyRequest(given) {
   };
 }
 
-function secretView(key, secret) {
-  const copy = navigator.clipboard && h("button", {type: "button", on: {click: async ({currentTarget}) => {
-    await navigator.clipboard.writeText(secret);
-    currentTarget.textContent = "Copied";
-  }}}, "Copy");
-  return h("section", {class: "secret"},
-    h("strong", {}, `The key for ${key.name}`),
-    h("p", {}, "Copy it now. It is shown only once."),
-    h("p", {class: "inline"}, h("code", {}, secret), copy));
-}
-
 function table(keys, revoke) {
   return h("div", {class: "wide"}, h("table", {},
     h("thead", {}, h("tr", {}, [...["Key", "Rights", "Limits", "Used", "Expires"].map((name) => h("th", {scope: "col"}, name)), actionsHead()])),
@@ -102,7 +91,7 @@ function row(key, revoke) {
   const limits = [["requests", key.limits.requests_per_day], ["tokens", key.limits.tokens_per_day], ["bytes uploaded", key.limits.upload_bytes_per_day]].filter(([, limit]) => limit);
   return h("tr", {},
     h("td", {}, h("strong", {}, key.name), " ", ended && badge(ended), h("div", {class: "note"}, key.id)),
-    h("td", {}, rightsList(key.rights)),
+    h("td", {}, key.run_id ? h("a", {href: `#/runs/${encodeURIComponent(key.run_id)}`}, "shares one answer") : rightsList(key.rights)),
     h("td", {}, limits.map(([unit, limit]) => h("div", {}, `${limit.toLocaleString("en")} ${unit} per day`))),
     h("td", {}, key.last_used_at ? formatTime(key.last_used_at) : "never", h("div", {class: "note"}, `${key.requests_today.toLocaleString("en")} today`)),
     h("td", {}, key.expires_at ? formatTime(key.expires_at) : "never"),

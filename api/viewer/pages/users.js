@@ -2,7 +2,7 @@
 
 import * as api from "../lib/api.js";
 import {badge, failure, h, loading} from "../lib/dom.js";
-import {actionsHead, choice, confirmButton, field, tryAction} from "../parts/forms.js";
+import {actionsHead, choice, confirmButton, field, secretView, tryAction} from "../parts/forms.js";
 import {RIGHTS, rightsList} from "./keys.js";
 
 export function showUsers(container) {
@@ -18,8 +18,7 @@ export function showUsers(container) {
 
   async function invite(user) {
     const {link} = await api.inviteUser(user.id);
-    invited.replaceChildren(h("section", {class: "secret"}, h("strong", {}, `The invitation for ${user.name}`),
-      h("p", {}, "Send this link. It is shown only once, and valid for 7 days."), h("p", {class: "inline"}, h("code", {}, link))));
+    invited.replaceChildren(secretView(`The invitation for ${user.name}`, "Send this link. It is shown only once, and valid for 7 days.", link));
   }
 
   async function load() {

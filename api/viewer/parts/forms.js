@@ -59,3 +59,12 @@ function confirm(label, act, consequence) {
   document.body.append(dialog);
   dialog.showModal();
 }
+
+/** A secret that is shown once, with a button that copies it. */
+export function secretView(title, note, secret) {
+  const copy = navigator.clipboard && h("button", {type: "button", on: {click: async ({currentTarget}) => {
+    await navigator.clipboard.writeText(secret);
+    currentTarget.textContent = "Copied";
+  }}}, "Copy");
+  return h("section", {class: "secret"}, h("strong", {}, title), h("p", {}, note), h("p", {class: "inline"}, h("code", {}, secret), copy));
+}

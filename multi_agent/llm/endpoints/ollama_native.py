@@ -98,6 +98,23 @@ class OllamaNative:
         names = [model.model for model in listed.models if model.model]
         return dict.fromkeys([*names, *(name.removesuffix(":latest") for name in names)])
 
+    async def pull(self) -> AsyncGenerator[tuple[str, int, int]]:
+        """Let the server fetch the model. Yields what it does, the bytes that it has, and all bytes, 0 if unknown.
+
+        Raises a subclass of LLMError.
+        """
+        import ollama
+
+        async with transport_errors(self._settings) as received:
+            try:
+                async for part in await self._client.pull(self._settings.model, stream=True):
+                    received()
+                    yield part.status or "", part.completed or 0, part.total or 0
+            except ollama.ResponseError as error:
+                raise stream_interrupted(self._settings, f"it cannot fetch the model: {error.error}") from error
+            except ConnectionError as error:
+                raise endpoint_unreachable(self._settings) from error
+
     async def context_length(self) -> int | None:
         """Return the maximum context length of the model in tokens, or None if the server does not report it."""
         shown = await self._call(self._client.show(self._settings.model))

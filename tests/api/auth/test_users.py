@@ -16,6 +16,8 @@ from api.auth.sessions import COOKIE, TokenKind
 from api.auth.users import Group, NewUser, User, UserChange
 from api.bootstrap import Candor
 from api.settings import ServiceSettings
+from multi_agent.values.answer import Status
+from multi_agent.values.request import Request
 from support.service import RunningService
 from support.waiting import LIMIT_S
 
@@ -241,6 +243,26 @@ class TestRights:
             assert program.get("/v1/me").json()["rights"] == {"papers": "write"}
             assert program.get("/v1/keys").status_code == 403, "a key makes no keys"
         assert http.delete(f"/v1/keys/{made.json()['key']['id']}").json()["revoked_at"]
+
+    def test_a_shared_link_ends_with_the_right_of_its_user(self, http: httpx.Client, candor: Candor, ada: User) -> None:
+        for run, collection in (("run_1", "papers"), ("run_2", "secrets")):
+            candor.trace.create(run, Request(question="How cold?"), collection, "none", "")
+            candor.trace.abort(run, Status.FAILED, "The model was away.")
+        sign_in(http)
+        wanted = {"name": "Link", "rights": {"papers": "admin"}}
+        assert http.post("/v1/keys", json={**wanted, "run_id": "run_2"}).status_code == 404
+        link = http.post("/v1/keys", json={**wanted, "run_id": "run_1"}).json()
+        assert (link["key"]["rights"], link["key"]["user_id"]) == ({"papers": "read"}, ada.id)
+
+        def read(path: str) -> httpx.Response:
+            key = {"Authorization": f"Bearer {link['secret']}"}
+            return httpx.get(f"{http.base_url}{path}", headers=key, timeout=LIMIT_S)
+
+        shared = f"/shared/{link['secret']}"
+        assert (read("/v1/runs").status_code, read("/v1/me").status_code) == (403, 403)
+        assert "The model was away." in read(shared).text
+        candor.users.delete_group("Editors")
+        assert read(shared).status_code == 404
 
     def test_rights_are_joined_and_cut_by_collection(self) -> None:
         read, write, admin = Right

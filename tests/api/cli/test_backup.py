@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from api.bootstrap import Candor
 from api.services.move.backup import back_up
-from api.settings import Settings
+from api.settings import MODELS_FILE, Settings
 from ingest.ledger.lock import ingest_lock
 from support.panel import Panel
 from support.scripted_endpoint import ScriptedEndpoint
@@ -214,3 +214,12 @@ def test_what_is_not_in_the_archive_is_named(ingested: None, run: Callable, tmp_
 
     postgres = Settings(home=home, database_url=SecretStr("postgresql+psycopg://db/candor"))
     assert "The database is in Postgres" in next(iter(_left_out(postgres)))
+
+
+def test_the_keys_of_chosen_models_are_left_out(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / MODELS_FILE).write_text('{"llm": {"api_key": "sesame"}}')
+    report = back_up_home(home, tmp_path / "candor.zip")
+    assert "choose them again" in report.left_out[0]
+    assert MODELS_FILE not in report.files

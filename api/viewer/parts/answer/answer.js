@@ -47,7 +47,7 @@ export function answerView(answer, collection, base, choose) {
     answer.records.length > 0 && fold("records", plural(answer.records.length, "record"), () => records(answer.records)),
     executionSummary(answer),
     (complete || answer.status === "insufficient") && ratingView(answer.run_id),
-    answer.status !== "failed" && exportMenu(answer));
+    answer.status !== "failed" && exportMenu(answer, collection));
 }
 
 /** An answer that is still being written: its finished claims, each already verified against its quotes. */

@@ -4,11 +4,13 @@ import * as api from "../../lib/api.js";
 import {copyAnswer} from "./copy.js";
 import {failure, h} from "../../lib/dom.js";
 import {RequestError} from "../../lib/errors.js";
+import {owner, session} from "../../lib/session.js";
+import {shareButton} from "./share.js";
 import {saveFile} from "../../lib/save-file.js";
 
 const FORMATS = [["md", "Markdown"], ["html", "HTML"], ["docx", "Word"], ["pdf", "PDF"], ["json", "JSON"]];
 
-export function exportMenu(answer) {
+export function exportMenu(answer, collection) {
   const errorBox = h("div", {});
   const save = async (format, button) => {
     button.disabled = true;
@@ -28,5 +30,6 @@ export function exportMenu(answer) {
     h("button", {type: "button", class: "quiet", on: {click: copy}}, "Copy with citations"), copied,
     h("span", {class: "note"}, "Save as"),
     FORMATS.map(([format, name]) => h("button", {type: "button", class: "quiet", on: {click: ({currentTarget}) => save(format, currentTarget)}}, name)),
+    (owner() || session.me.signed_in) && shareButton(answer, collection),
     errorBox);
 }

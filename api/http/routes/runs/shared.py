@@ -1,0 +1,29 @@
+"""Shared answers: pages for whoever has the link."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import Response
+
+from api.http.deps import CandorDep, CurrentCaller
+from api.http.errors import problem_responses
+from api.http.router import make_router
+from api.services.exports.shared import shared_page
+from api.services.research.runs import find_run
+
+router = make_router(tags=["runs"])
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+
+
+@router.get("/shared/{key}", responses=problem_responses(404, 409, 503), response_class=Response)
+async def shared(candor: CandorDep, caller: CurrentCaller, key: str) -> Response:
+    """Read the answer that a key of `POST /v1/keys` with `run_id` shares, with the pages that it cites."""
+    run = await asyncio.to_thread(find_run, candor.trace, caller.run, caller)
+    answer = await asyncio.to_thread(candor.trace.answer, run.run_id)
+    content = await shared_page(run, answer, candor.documents, candor.pages)
+    return Response(content, media_type="text/html; charset=utf-8", headers=_HEADERS)
