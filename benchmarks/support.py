@@ -8,6 +8,7 @@ Pairs by hand that the rules were written with are marked and belong to the firs
 claims that join two sentences of different pages, in two halves of their own, and ``support_third.tsv`` claims of five
 subjects in four languages that were written before their authors looked at the rules, in two halves by their quotes.
 ``support_clauses.tsv`` holds claims over appositions, relative clauses, participles and pronouns, all only counted.
+``support_replies.tsv`` holds claims as answers state them: short, in everyday words, in another language, or about counts.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _HALVES = (
     "third untouched",
     "clauses untouched",
     "answers",
+    "replies",
+    "replies untouched",
 )
 _NOT_CITED = "not cited"
 _LONG = 10_000  # characters between the places of two quotes
@@ -82,8 +85,7 @@ def joined() -> Iterator[Pair]:
 
 def third() -> Iterator[Pair]:
     """Yield the claims whose authors had not seen the rules."""
-    for pair in _tabular("support_third.tsv"):
-        yield pair._replace(tuned=hashlib.sha256(" @ ".join(pair.quotes).encode()).digest()[0] % 2 == 1)
+    return _halved("support_third.tsv")
 
 
 def clauses() -> Iterator[Pair]:
@@ -96,11 +98,24 @@ def answers() -> Iterator[Pair]:
     return _tabular("support_answers.tsv")
 
 
+def replies() -> Iterator[Pair]:
+    """Yield short and everyday claims whose author had not seen the rules."""
+    return _halved("support_replies.tsv")
+
+
+def _halved(name: str) -> Iterator[Pair]:
+    for pair in _tabular(name):
+        yield pair._replace(tuned=hashlib.sha256(" @ ".join(pair.quotes).encode()).digest()[0] % 2 == 1)
+
+
 def _tabular(name: str) -> Iterator[Pair]:
     for line in (_FOLDER / name).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
-            verdict, kind, claim, quotes = line.split("\t")
-            yield Pair(kind, verdict == "S", claim, tuple(quotes.split(" @ ")), tuned=True)
+            verdict, kind, claim, quotes, *question = line.split("\t")
+            yield Pair(kind, verdict == "S", claim, tuple(quotes.split(" @ ")), "".join(question), tuned=True)
+
+
+_SOURCES = {"joined": joined, "third": third, "clauses": clauses, "answers": answers, "replies": replies}
 
 
 def judge(pair: Pair) -> Judged:
@@ -139,7 +154,7 @@ def main() -> None:
     given = options.parse_args()
     for half in given.half or _HALVES:
         chosen = [pair for pair in pairs() if pair.untouched == (half == "untouched")]
-        for name, source in (("joined", joined), ("third", third), ("clauses", clauses), ("answers", answers)):
+        for name, source in _SOURCES.items():
             if half.startswith(name):
                 chosen = [pair for pair in source() if pair.tuned == (half == name)]
         _report(half, chosen, show=given.show)
