@@ -26,6 +26,7 @@ from multi_agent.grounding.citations import cite
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.support import SupportRules
 from multi_agent.prompts.show_passages import number_units
+from multi_agent.values.context import Computation
 from vectorstore.models import Chunk, ChunkKind
 
 _FOLDER = Path(__file__).parent
@@ -119,7 +120,10 @@ _SOURCES = {"joined": joined, "third": third, "clauses": clauses, "answers": ans
 
 
 def judge(pair: Pair) -> Judged:
-    """Judge the claim as an answer would, with each quote as a passage of its own."""
+    """Judge the claim as an answer would, with each quote as a passage of its own, or on the result of a query."""
+    if pair.kind == "count":
+        computed = _computed(pair.quotes)
+        return SupportRules(pair.question, (), ()).judge(Statement(pair.claim, (), (computed,)))
     table = all(" :: |" in quote for quote in pair.quotes)
     quotes = [_table(pair.quotes)] if table else pair.quotes
     kind = ChunkKind.TABLE if table else ChunkKind.PROSE
@@ -127,6 +131,16 @@ def judge(pair: Pair) -> Judged:
     units = number_units(chunks)
     evidence = cite((unit.number for unit in units if _NOT_CITED not in unit.text), units).evidence
     return SupportRules(pair.question or "What is said?", evidence, chunks).judge(Statement(pair.claim, evidence))
+
+
+def _computed(rows: tuple[str, ...]) -> Computation:
+    """Return the rows as the result of a query over the catalogue. The first row is its head."""
+    cells = [[cell.strip() for cell in row.partition(" :: ")[2].strip("|").split("|")] for row in rows]
+    return Computation(
+        purpose=rows[0].partition(" :: ")[0], sql="", columns=tuple(cells[0]), evidence=(),
+        rows=tuple(tuple(int(cell) if cell.isdigit() else cell for cell in row) for row in cells[1:]),
+        source="the catalogue of 20,000 documents",
+    )  # fmt: skip
 
 
 def _table(rows: tuple[str, ...]) -> str:
