@@ -8,7 +8,7 @@ Pairs by hand that the rules were written with are marked and belong to the firs
 claims that join two sentences of different pages, in two halves of their own, and ``support_third.tsv`` claims of five
 subjects in four languages that were written before their authors looked at the rules, in two halves by their quotes.
 ``support_clauses.tsv`` holds claims over appositions, relative clauses, participles and pronouns, all only counted.
-``support_replies.tsv`` holds claims as answers state them: short, in everyday words, in another language, or about counts.
+``support_replies.tsv`` holds short answers, counts, and claims in everyday words or in another language, in two halves.
 """
 
 from __future__ import annotations
