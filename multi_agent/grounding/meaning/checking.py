@@ -46,7 +46,7 @@ def check(
         return in_question.in_context(token) or (plain and is_widespread(token.text))
 
     found = alone = compare(said, stated, around, is_known, lexicon)
-    if _is_bare(said) and not alone.conflicts:
+    if _is_bare(said) and not (alone.conflicts or all(map(in_question.in_context, said))):
         orders = ([*said, *asked], [*asked, *said])  # "John Barth" may be the subject or not
         found = min(
             (compare(_in_one(each), stated, around, is_known, lexicon) for each in orders),
