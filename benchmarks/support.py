@@ -8,6 +8,7 @@ Pairs by hand that the rules were written with are marked and belong to the firs
 claims that join two sentences of different pages, in two halves of their own, and ``support_third.tsv`` claims of five
 subjects in four languages that were written before their authors looked at the rules, in two halves by their quotes.
 ``support_clauses.tsv`` holds claims over appositions, relative clauses, participles and pronouns, all only counted.
+``support_replies.tsv`` holds short answers, counts, and claims in everyday words or in another language, in two halves.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from multi_agent.grounding.citations import cite
 from multi_agent.grounding.judged import Judged, Statement
 from multi_agent.grounding.support import SupportRules
 from multi_agent.prompts.show_passages import number_units
+from multi_agent.values.context import Computation
 from vectorstore.models import Chunk, ChunkKind
 
 _FOLDER = Path(__file__).parent
@@ -37,6 +39,8 @@ _HALVES = (
     "third untouched",
     "clauses untouched",
     "answers",
+    "replies",
+    "replies untouched",
 )
 _NOT_CITED = "not cited"
 _LONG = 10_000  # characters between the places of two quotes
@@ -82,8 +86,7 @@ def joined() -> Iterator[Pair]:
 
 def third() -> Iterator[Pair]:
     """Yield the claims whose authors had not seen the rules."""
-    for pair in _tabular("support_third.tsv"):
-        yield pair._replace(tuned=hashlib.sha256(" @ ".join(pair.quotes).encode()).digest()[0] % 2 == 1)
+    return _halved("support_third.tsv")
 
 
 def clauses() -> Iterator[Pair]:
@@ -96,15 +99,31 @@ def answers() -> Iterator[Pair]:
     return _tabular("support_answers.tsv")
 
 
+def replies() -> Iterator[Pair]:
+    """Yield short and everyday claims whose author had not seen the rules."""
+    return _halved("support_replies.tsv")
+
+
+def _halved(name: str) -> Iterator[Pair]:
+    for pair in _tabular(name):
+        yield pair._replace(tuned=hashlib.sha256(" @ ".join(pair.quotes).encode()).digest()[0] % 2 == 1)
+
+
 def _tabular(name: str) -> Iterator[Pair]:
     for line in (_FOLDER / name).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
-            verdict, kind, claim, quotes = line.split("\t")
-            yield Pair(kind, verdict == "S", claim, tuple(quotes.split(" @ ")), tuned=True)
+            verdict, kind, claim, quotes, *question = line.split("\t")
+            yield Pair(kind, verdict == "S", claim, tuple(quotes.split(" @ ")), "".join(question), tuned=True)
+
+
+_SOURCES = {"joined": joined, "third": third, "clauses": clauses, "answers": answers, "replies": replies}
 
 
 def judge(pair: Pair) -> Judged:
-    """Judge the claim as an answer would, with each quote as a passage of its own."""
+    """Judge the claim as an answer would, with each quote as a passage of its own, or on the result of a query."""
+    if pair.kind == "count":
+        computed = _computed(pair.quotes)
+        return SupportRules(pair.question, (), ()).judge(Statement(pair.claim, (), (computed,)))
     table = all(" :: |" in quote for quote in pair.quotes)
     quotes = [_table(pair.quotes)] if table else pair.quotes
     kind = ChunkKind.TABLE if table else ChunkKind.PROSE
@@ -112,6 +131,16 @@ def judge(pair: Pair) -> Judged:
     units = number_units(chunks)
     evidence = cite((unit.number for unit in units if _NOT_CITED not in unit.text), units).evidence
     return SupportRules(pair.question or "What is said?", evidence, chunks).judge(Statement(pair.claim, evidence))
+
+
+def _computed(rows: tuple[str, ...]) -> Computation:
+    """Return the rows as the result of a query over the catalogue. The first row is its head."""
+    cells = [[cell.strip() for cell in row.partition(" :: ")[2].strip("|").split("|")] for row in rows]
+    return Computation(
+        purpose=rows[0].partition(" :: ")[0], sql="", columns=tuple(cells[0]), evidence=(),
+        rows=tuple(tuple(int(cell) if cell.isdigit() else cell for cell in row) for row in cells[1:]),
+        source="the catalogue of 20,000 documents",
+    )  # fmt: skip
 
 
 def _table(rows: tuple[str, ...]) -> str:
@@ -139,7 +168,7 @@ def main() -> None:
     given = options.parse_args()
     for half in given.half or _HALVES:
         chosen = [pair for pair in pairs() if pair.untouched == (half == "untouched")]
-        for name, source in (("joined", joined), ("third", third), ("clauses", clauses), ("answers", answers)):
+        for name, source in _SOURCES.items():
             if half.startswith(name):
                 chosen = [pair for pair in source() if pair.tuned == (half == name)]
         _report(half, chosen, show=given.show)

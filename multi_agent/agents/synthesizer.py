@@ -130,7 +130,7 @@ class Synthesizer(StepAgent):
             evidence=context.evidence,
             computations=sources.computations,
             looked_for=context.looked_for,
-            found=describe_read(context.chunks),
+            found=describe_read(context.chunks, context.computations),
         )
         self._reasoning = describe_answer("", synthesis)
         return ContextUpdate(synthesis=synthesis)

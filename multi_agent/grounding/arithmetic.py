@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import permutations, product
 
-_SIGNIFICANT = 3  # minimum significant digits of a figure; shorter ones match by chance
+SIGNIFICANT = 3  # minimum significant digits of a figure; shorter ones match by chance
 _FEWEST_ADDENDS, _MOST_ADDENDS = 3, 10  # figures of a sum; derivations cover two
 _MOST_OPERANDS = 16  # maximum values; a figure with two readings, such as "2,434", counts twice
 
@@ -23,13 +23,13 @@ _OPERATIONS: tuple[tuple[str, Callable[[Decimal, Decimal], Decimal]], ...] = (
 )
 
 
-def derivation(readings: Iterable[Decimal], operands: Sequence[Decimal]) -> str:
+def derivation(readings: Iterable[Decimal], operands: Sequence[Decimal], digits: int = SIGNIFICANT) -> str:
     """Return the formula by which two operands give the figure, rounded to its digits; '' if there is none.
 
-    ``readings`` are the possible values of the figure. Returns '' for a figure with fewer than three significant digits
-    and for more than 16 operands, as formulas could then match by chance.
+    ``readings`` are the possible values of the figure. Returns '' for a figure with fewer significant digits than
+    ``digits`` and for more than 16 operands, as formulas could then match by chance.
     """
-    sought = [value for value in readings if len(_digits(value)) >= _SIGNIFICANT]
+    sought = [value for value in readings if len(_digits(value)) >= digits]
     if not sought or len(operands) > _MOST_OPERANDS:
         return ""
     return next((how for how, result in _results(operands) if any(_equals(result, value) for value in sought)), "")

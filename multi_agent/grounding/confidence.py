@@ -100,7 +100,8 @@ def describe_basis(signal: Signal, judged: Sequence[Judged], computations: Seque
     if signal is Signal.PARTLY:
         return f"{WEAK}: {share} not supported"
     if signal is Signal.UNCHECKED:
-        return f"Names and figures found in its quotes; {share} not checked further"
+        where = "quotes" if any(each.statement.evidence for each in judged) else "computations"
+        return f"Names and figures found in its {where}; {share} not checked further"
     used = {each.number for claim in judged for each in claim.statement.computations}
     if computed := [each for each in computations if each.number in used]:
         return describe_computed(computed)

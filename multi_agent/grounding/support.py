@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Self
 
 from base.counts import count
-from multi_agent.grounding.arithmetic import derivation, total
+from multi_agent.grounding.arithmetic import SIGNIFICANT, derivation, total
 from multi_agent.grounding.confidence import describe_computed
 from multi_agent.grounding.judged import CHECKED, WORD_FOR_WORD, Judged, Statement
 from multi_agent.grounding.meaning.checking import check, follows_by_clauses
@@ -25,7 +25,7 @@ from multi_agent.grounding.terms import Term, TermIndex, find_terms, words_of
 from multi_agent.prompts.show_dates import show_date
 from multi_agent.prompts.show_outside import show_words
 from multi_agent.prompts.show_passages import show_location, show_proof
-from multi_agent.records.numbers_and_dates import find_amounts
+from multi_agent.records.numbers_and_dates import find_amounts, read_number
 from multi_agent.values.context import Computation, Evidence
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
@@ -33,6 +33,7 @@ _QUESTION_MARKS = ("?", "？", "؟", ";")
 _COMMON = 3  # passages; a word in this many passages proves little about one claim
 _MIN_COPIED = 6  # minimum words of a claim to search for as a copy of the text
 _MOST_COPIED = 4  # maximum sentences of a copy
+_CHANCE = 2  # significant digits of a figure that a formula may match by chance
 _NEAR = 2  # sentences to search before and after each cited one
 PICTURED = "It rests on what a model read in the picture of a page, which no rule can verify."
 _LONGEST_QUOTE = 1200  # characters of a quote in the check call
@@ -130,7 +131,12 @@ class SupportRules:
         completed = self._verdict(statement._replace(evidence=(*statement.evidence, *quotes)))
         if quotes and completed.supported:  # a sentence that only has the same figure is about something else
             return completed._replace(repair=f"a claim pointed past its sentence; added {_show(quotes)}")
-        if computed := _recompute(missing, terms, evidence) or _add_up(missing, statement):
+        computed = _recompute(missing, terms, evidence, judged.contradicted) or _add_up(missing, statement)
+        found = self._comparison(statement) if computed else None
+        if computed and (judged.contradicted or (found and found.may_be_turned)):  # "fell by 125" for "rose by 125"
+            reason = f"Its figure follows, but maybe not what it says of it: {'; '.join(computed)}."
+            return judged._replace(supported=None, contradicted=False, missing=(), reason=reason)
+        if computed:
             reason = f"It follows from its evidence: {'; '.join(computed)}."
             return Judged(statement, True, reason, shown=f"Computed: {'; '.join(computed)}")
         return judged
@@ -156,7 +162,7 @@ class SupportRules:
             return Judged(statement, None, f"Not in its evidence: {', '.join(missing)}.", missing=telling)
         if doubts := found.doubts if found.says_more else ("It says nothing beyond the question",):
             return Judged(statement, None, f"{doubts[0]}.")
-        if found.sentences > 1 and not statement.computations:
+        if found.sentences > 1 and not (statement.computations or found.of_rows):
             return Judged(statement, None, "No quote states one of its clauses.")
         shown = WORD_FOR_WORD if verbatim else _follows(statement, found.sentences)
         return Judged(statement, True, "Its evidence contains what it says.", shown=shown)
@@ -173,7 +179,7 @@ class SupportRules:
 
     def _follows_by_clauses(self, statement: Statement) -> bool:
         """Return whether the quotes of one document state each clause of the statement."""
-        if not _joins(statement):
+        if statement.computations:
             return False
         documents: dict[str, list[Evidence]] = {}
         for item in statement.evidence:
@@ -344,11 +350,6 @@ def mark_pictured(judged: Judged, rules: SupportRules) -> Judged:
     return judged._replace(pictured=not verified)
 
 
-def _joins(statement: Statement) -> bool:
-    """Return whether a statement joins quotes."""
-    return bool(statement.evidence) and not statement.computations
-
-
 def _follows(statement: Statement, sentences: int) -> str:
     """Return in words what a supported statement follows from, at least in this number of sentences."""
     if statement.computations:
@@ -356,7 +357,7 @@ def _follows(statement: Statement, sentences: int) -> str:
     return CHECKED if sentences < 2 else f"Follows from {count(len(statement.evidence), 'quote')}"
 
 
-def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermIndex) -> list[str]:
+def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermIndex, by_chance: bool) -> list[str]:
     """Return the formulas of the missing figures. None if a figure has no formula or a name is missing.
 
     The operands are the figures that the claim shares with its evidence or, with fewer than two, all of its evidence.
@@ -364,7 +365,9 @@ def _recompute(missing: Sequence[Term], terms: Sequence[Term], evidence: TermInd
     named = [value for term in terms if term in evidence for value in term.values]
     operands = sorted(named if len(named) > 1 else evidence.amounts, reverse=True)
     telling = [term for term in missing if term.kind != "word"]
-    found = [(term.text, derivation(term.values, operands)) for term in telling]
+    digits = _CHANCE if by_chance else SIGNIFICANT  # a scale may stand in the head of the table
+    values = [{*term.values, *(read_number(term.text) if by_chance else ())} for term in telling]
+    found = [(term.text, derivation(each, operands, digits)) for term, each in zip(telling, values, strict=True)]
     return [f"{text} = {how}" for text, how in found] if all(how for _, how in found) else []
 
 

@@ -38,6 +38,7 @@ class ResponsePart(BaseModel):
 
 ClaimT = TypeVar("ClaimT", bound=ResponseClaim)
 _NAMES_SHOWN = 5
+NOT_ANSWERED = "What was read does not answer the question."
 _ABSENT = "Nothing was found, and the question says what to answer then."
 
 
@@ -161,10 +162,14 @@ def is_foreseen(short: str, question: str) -> bool:
     return f" {' '.join(words_of(short))} " in f" {' '.join(words_of(question))} "
 
 
-def describe_read(chunks: Sequence[Chunk]) -> str:
-    """Return a sentence with the number of passages read and their documents, web pages and tools."""
+def describe_read(chunks: Sequence[Chunk], computations: Sequence[Computation] = ()) -> str:
+    """Return a sentence with the number of passages read and their documents, web pages and tools.
+
+    Without a passage, it names what the computations were made from.
+    """
     if not chunks:
-        return "No passage was found."
+        asked = dict.fromkeys(each.source for each in computations if each.source)
+        return f"Asked {' and '.join(asked)}." if asked else "No passage was found."
     names = list(Counter(chunk.name for chunk in chunks))
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     passages = "1 passage" if len(chunks) == 1 else f"{len(chunks)} passages"
@@ -187,11 +192,12 @@ def _reasoning(judged: Sequence[Judged], *, sufficient: bool) -> str:
         checked = sum(each.method == "model" for each in judged if each.supported)
         seen = sum(each.pictured for each in judged)
         by_rule = sum(each.method == "rule" and not each.pictured for each in judged if each.supported)
-        facts = [f"Rules found {_count(by_rule)} in the quotes." if by_rule else ""]
+        where = "quotes" if any(each.statement.evidence for each in judged) else "computations"
+        facts = [f"Rules found {_count(by_rule)} in the {where}." if by_rule else ""]
         facts += [f"A check call confirmed {_count(checked)}." if checked else ""]
         facts += [f"A model read {_count(seen)} in pictures of pages; no rule can verify that." if seen else ""]
     else:
-        facts = ["What was read does not answer the question."]
+        facts = [NOT_ANSWERED]
     return " ".join(filter(None, (*facts, *rejected)))
 
 

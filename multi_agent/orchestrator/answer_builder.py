@@ -13,6 +13,7 @@ from multi_agent.grounding.confidence import WEAK
 from multi_agent.grounding.consensus import INSUFFICIENT
 from multi_agent.grounding.reading_order import in_reading_order
 from multi_agent.grounding.terms import words_of
+from multi_agent.grounding.written_answer import NOT_ANSWERED
 from multi_agent.library import CatalogueEntry
 from multi_agent.prompts.show_dates import show_dates
 from multi_agent.values.answer import (
@@ -318,13 +319,14 @@ def _left_out(coverage: Coverage) -> tuple[str, ...]:
 
 
 def _said(context: ResearchContext, answer: Synthesis) -> str:
-    """Return what the agents said, in order, without the results of checks."""
+    """Return what the agents said, in order, without the results of checks, also of answers that were rejected."""
     checks = {answer.reasoning, *(finding.synthesis.reasoning for finding in context.findings)}
     lines = []
     for message in context.messages:
         if message.type == "reasoning_shared":
             check = next((each for each in checks if each and message.content.endswith(each)), "")
-            lines.append(f"{message.sender}: {message.content.removesuffix(check).strip()}")
+            said = message.content.removesuffix(check).partition(NOT_ANSWERED)[0]
+            lines.append(f"{message.sender}: {said.strip()}")
     return "\n".join(dict.fromkeys(lines))
 
 

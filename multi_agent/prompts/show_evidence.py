@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from base.counts import count
 from base.tokens import estimate_tokens
 from multi_agent.prompts.show_dates import show_dates
 from multi_agent.prompts.show_outside import OUTSIDE, show_words
@@ -19,7 +20,7 @@ from multi_agent.values.context import Claim, Computation, Evidence, Finding, Re
 from vectorstore.models import Chunk, ChunkKind, Scalar
 
 _FLAWS_SHOWN = 5
-_TOKENS = 500  # of the rows of one computation over the collection itself
+_TOKENS = 1000  # of the rows of one computation over the collection itself
 
 
 def select_evidence(context: ResearchContext, most: int) -> tuple[Evidence, ...]:
@@ -135,7 +136,8 @@ def _show_sourced(computation: Computation, rows: Sequence[str]) -> str:
     fitting = [row for row, tokens in zip(rows, used, strict=True) if tokens <= _TOKENS] or rows[:1]
     lines = [f"{' '.join(computation.sql.split())}, from {computation.source}:", *(f"  {row}" for row in fitting)]
     lines += ["  (no rows)"] if not computation.rows else []
-    lines += ["  (more rows are not shown)"] if computation.truncated or len(fitting) < len(rows) else []
+    cut = computation.truncated or len(fitting) < len(rows)
+    lines += [f"  (these are the first {count(len(fitting) - 1, 'row')}, more are not shown)"] if cut else []
     if computation.flaws:
         lines.append(f"Not covered: {'; '.join(computation.flaws)}")
     return f"[C{computation.number}] {computation.purpose}\n" + "\n".join(f"    {line}" for line in lines)

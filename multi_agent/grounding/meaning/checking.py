@@ -14,6 +14,7 @@ from multi_agent.grounding.meaning.reading import Token, plain_words, read
 from multi_agent.grounding.quotes import has_spaceless
 
 _SHORT_FORM = re.compile(r"\(([A-Z][A-Za-z]{1,7})\)")
+_BARE = 3  # maximum words of a bare answer
 _MOST_SKIPPED = 3  # grammatical words in a long form, such as "of" and "the"
 
 
@@ -35,14 +36,47 @@ def check(
         return None
     said, stated, around, asked = _named([read(each, lexicon) for each in (claim, quoted, context, question)])
     in_question = Matcher(lexicon, asked)
+    first = "".join(plain_words(claim)[:1])
+    if not said and asked and first in lexicon.answers:
+        found = compare(_in_one(asked), stated, around, lambda _: False, lexicon)
+        return _denied(found) if first in lexicon.negation else found
 
     def is_known(token: Token) -> bool:
         plain = token.kind == "word" and not lexicon.sides(token.text)
         return in_question.in_context(token) or (plain and is_widespread(token.text))
 
-    found = compare(said, stated, around, is_known, lexicon)
+    found = alone = compare(said, stated, around, is_known, lexicon)
+    if _is_bare(said) and not (alone.conflicts or all(map(in_question.in_context, said))):
+        orders = ([*said, *asked], [*asked, *said])  # "John Barth" may be the subject or not
+        found = min(
+            (compare(_in_one(each), stated, around, is_known, lexicon) for each in orders),
+            key=lambda each: len(each.conflicts + each.doubts),
+        )
+        names = Matcher(lexicon, [token for token in said if token.is_name])
+        marks = {token.marker for token in stated if names.in_context(token)} & lexicon.strong - lexicon.agents
+        other = marks.difference(plain_words(f"{question} {claim}"))  # "bought it from Bob" for "who bought"
+        doubts = (*found.conflicts, *found.doubts, *alone.doubts, *(f"it stands after “{each}”" for each in other))
+        found = found._replace(conflicts=(), doubts=doubts)
     beyond = [token for token in said if not in_question.in_context(token) and token not in found.missing]
     return found._replace(says_more=bool(beyond) or _is_proposition(said, asked, found, lexicon))
+
+
+def _denied(found: Comparison) -> Comparison:
+    """Return the comparison of a bare "no" from that of a bare "yes"."""
+    if found.conflicts:
+        return found._replace(conflicts=(), doubts=(), missing=())
+    states = not (found.doubts or found.missing)
+    return found._replace(conflicts=("the quotes say that it is so",) if states else ())
+
+
+def _is_bare(said: Sequence[Token]) -> bool:
+    """Return whether the claim is a few words that answer the question, such as "Two" or "John Barth"."""
+    return len(said) <= _BARE and not any(token.linked for token in said)
+
+
+def _in_one(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens as those of one clause."""
+    return [token._replace(sentence=0, segment=0) for token in tokens]
 
 
 def follows_by_clauses(claim: str, documents: Sequence[tuple[Sequence[str], str]], passages: Iterable[str]) -> bool:

@@ -17,6 +17,10 @@ from multi_agent.grounding.meaning.operators import Doubt, governed_differently
 from multi_agent.grounding.meaning.reading import Token
 
 _TIMES = ("figure", "date")
+_DIRECTIONS = {"rise", "raise", "gain", "income", "more", "high"}  # opposites that a formula does not tell apart
+_BOTH_WAYS = ("begin", "rise", "open")  # opposites whose verbs say the same with and without an object
+_NOUN = 3  # words, such as "race car driver"
+_FIRST_CELL = 1
 _COPY = 5  # tokens of a claim that copies its quote
 
 
@@ -30,6 +34,10 @@ class Comparison(NamedTuple):
     """Number of the sentences that the claim follows from."""
     stated: int = 0
     """Number of the tokens that the quotes state."""
+    may_be_turned: bool = False
+    """Whether a word such as "fell" is missing."""
+    of_rows: bool = False
+    """Whether these are rows of a table, each with its name and a figure."""
     says_more: bool = True
     """Whether it says more than the question."""
 
@@ -87,7 +95,9 @@ class _Comparing:
         decided = [each.reason for each in differences if each.conflict and decides]
         doubts = [each.reason for each in differences if each.reason not in decided]
         return Comparison(
-            (*replaced, *decided), tuple(doubts), tuple(missing), len(own or sentences), stated=len(self._pairs)
+            (*replaced, *decided), tuple(doubts), tuple(missing), len(own or sentences), stated=len(self._pairs),
+            may_be_turned=any(_DIRECTIONS & {s.group for s in self._lexicon.sides(each.text)} for each in missing),
+            of_rows=self._is_of_rows(),
         )  # fmt: skip
 
     def _doubts(self) -> Iterator[Doubt]:
@@ -162,8 +172,16 @@ class _Comparing:
     def _against(self, token: Token, others: Sequence[Token]) -> Token | None:
         if token.kind != "word" and self._matcher.in_context(token):
             return None
-        found = (each for each in others if self._matcher.excludes(token, each))
+        found = (each for each in others if self._matcher.excludes(token, each) and self._ranks_alike(token, each))
         return next((each for each in found if ("not" in token.governs) == ("not" in each.governs)), None)
+
+    def _ranks_alike(self, token: Token, other: Token) -> bool:
+        """Return whether two ordinals stand before the same word: "it was first made" says nothing of a fourth one."""
+        if token.unit != "ordinal":
+            return True
+        at, place = self._claim.index(token), self._quotes.index(other)
+        after = (*self._claim[at + 1 : at + 2], *self._quotes[place + 1 : place + 2])
+        return len(after) < 2 or self._matcher.same(*after)
 
     # Roles and places
 
@@ -173,6 +191,7 @@ class _Comparing:
         for pair in (one, other):
             if (
                 pair.claim.marker != pair.quote.marker
+                and not self._is_of_country(pair)
                 and {pair.claim.marker, pair.quote.marker} <= self._lexicon.strong
             ):
                 reason = f"“{pair.claim.marker}” for “{pair.quote.marker} {pair.claim.text}”"
@@ -204,11 +223,31 @@ class _Comparing:
             return True
         if (other.claim.predicate and one.quote.predicate) or any(map(self._is_turned, pairs)):
             return True
-        if any(pair.claim.text != pair.quote.text and same_country(pair.claim.text, pair.quote.text) for pair in pairs):
-            return abs(one.place - other.place) == 1  # "the inventor from Portugal" for "the Portuguese inventor"
+        if other.claim.kind == "word" and self._is_of_noun(one, other):
+            return True
+        if any(map(self._is_of_country, pairs)):
+            return self._is_noun(*sorted((one.place, other.place)))  # "a car driver from Portugal"
         apart = one.claim.segment != other.claim.segment, one.quote.segment != other.quote.segment
         adjacent = abs(one.at - other.at) == 1 and abs(one.place - other.place) == 1
         return all(apart) or (adjacent and apart[0])
+
+    def _is_of_country(self, pair: Aligned) -> bool:
+        """Return whether one side names a country, and the other what is from there."""
+        return pair.claim.text != pair.quote.text and same_country(pair.claim.text, pair.quote.text)
+
+    def _is_of_noun(self, one: Aligned, other: Aligned) -> bool:
+        """Return whether the quote has the second token before its noun: "pending proceedings", "began her career"."""
+        says_noun_is = other.claim.predicate and not other.claim.marker
+        verb = any(side.group in _BOTH_WAYS for side in self._lexicon.sides(other.claim.text))
+        return (says_noun_is or verb) and self._is_noun(other.place, one.place)
+
+    def _is_noun(self, first: int, last: int) -> bool:
+        """Return whether the quote's tokens after the first place, up to the last, are the words of one noun."""
+        marks = ("", self._quotes[first].marker)
+        words = self._quotes[first + 1 : last + 1]
+        return 0 < len(words) <= _NOUN and all(
+            token.kind in ("word", "name") and token.marker in marks and not token.leads for token in words
+        )
 
     def _voice(self, one: Aligned, other: Aligned) -> Iterator[Doubt]:
         """Yield a doubt for another voice: "A was bought by B" for "A bought B"."""
@@ -222,7 +261,8 @@ class _Comparing:
         turned = one.at + 1 == other.at and self._is_turned(other) and not self._is_reduced(one, other)
         if one.place < other.place and turned and role:
             yield Doubt(f"“{one.claim.text}” may have another role in “{other.claim.text}”", conflict=False)
-        if (added or dropped) and role and one.place < other.place and one.at == 0:
+        names_agent = one.claim.text != one.quote.text  # "its founder, Ann" for "founded by Ann"
+        if (added or dropped) and role and one.place < other.place and one.at == 0 and not names_agent:
             yield Doubt(f"“{other.claim.text}” has another role", conflict=other.claim.is_name)
 
     def _is_turned(self, pair: Aligned) -> bool:
@@ -276,6 +316,8 @@ class _Comparing:
             holding = [each for each in segments if any(token is predicate for token in each[0])]
             for segment, subjects in holding:
                 whole = all(self._names([token], segment) for token in about)
+                if segment[0].joints & self._lexicon.pronouns:  # "It", in the place of the heading
+                    whole = whole or all(map(self._matcher.in_context, about))
                 if not (whole or any(self._are_alike(about, each) for each in subjects)):
                     yield Doubt(f"“{predicate.written}” may not be about “{about[-1].written}”", conflict=False)
 
@@ -324,10 +366,19 @@ class _Comparing:
         cells = [pair for pair in self._pairs if pair.quote.in_row and not self._matcher.in_context(pair.claim)]
         labels = [pair for pair in cells if pair.claim.kind not in _TIMES]
         for pair in (each for each in cells if labels and each not in labels):
-            label = next((each for each in reversed(labels) if each.at < pair.at), labels[0])
+            near = [each for each in labels if self._are_joined(each.at, pair.at)] or labels  # "two for the letterbox"
+            label = next((each for each in reversed(near) if each.at < pair.at), near[0])
             rows = {token.sentence for token in self._quotes if self._matcher.same(label.claim, token)}
             if not any(self._matcher.same(pair.claim, token) for token in self._quotes if token.sentence in rows):
                 yield Doubt(f"“{pair.claim.text}” and “{label.claim.text}” stand in different rows", conflict=False)
+
+    def _is_of_rows(self) -> bool:
+        """Return whether the claim has only figures of rows with the names of these rows, and words of their head."""
+        cells = [pair for pair in self._pairs if not self._matcher.in_context(pair.claim)]
+        figures = {pair.quote.sentence for pair in cells if pair.claim.kind in _TIMES}
+        labels = {pair.quote.sentence for pair in cells if pair.claim.kind not in _TIMES}
+        in_first = all(pair.claim.kind in _TIMES or pair.quote.segment == _FIRST_CELL for pair in cells)
+        return in_first and labels == figures and all(pair.quote.in_row for pair in self._pairs)
 
     def _columns(self) -> Iterator[Doubt]:
         """Yield a doubt if a table value is not in the column that its clause names, or else the claim."""

@@ -123,7 +123,8 @@ def _plurals(locale: Any) -> list[tuple[str, str]]:
 
 def _numbers(data: Mapping[str, str]) -> dict[str, int]:
     units = {word: at for at, word in enumerate(data["numbers"].split()) if word != "-"}
-    return units | {word: 10 * at for at, word in enumerate(data["tens"].split(), 2)}
+    tens = {word: 10 * at for at, word in enumerate(data["tens"].split(), 2)}
+    return units | tens | dict.fromkeys(data.get("one", "").split(), 1)
 
 
 def _read_opposites(groups: Mapping[str, str]) -> tuple[dict[str, set[Side]], dict[str, set[Side]]]:

@@ -12,12 +12,14 @@ _EXCLUSIVE = ("bound", "time", "amount")
 _EXCLUDING = (
     frozenset({"bound:exact", "rough"}),
     frozenset({"only", "amount:all"}),
+    frozenset({"only:count", "amount:all"}),
     frozenset({"force:must", "force:may"}),
 )
 _PLACES = ("bound", "time")
 _WEAKER = ("said", "former", "force", "except", "only")
-_HARMLESS_DROP = frozenset({"amount:all", "rough"})
-_HARMLESS_ADD = frozenset({"bound:exact", "rough"})
+_ONLY = frozenset({"only", "only:count"})
+_HARMLESS_DROP = frozenset({"amount:all", "rough", "only:count"})
+_HARMLESS_ADD = frozenset({"bound:exact", "rough", "only:count"})
 
 
 class Doubt(NamedTuple):
@@ -34,7 +36,7 @@ def governed_differently(
     yield from _negations(pairs, claim, quotes)
     said = frozenset(operator for token in claim for operator in token.governs)
     for mine, quoted in pairs:
-        beside = {each for token in quotes if token.sentence == quoted.sentence for each in token.governs} - {"only"}
+        beside = {each for token in quotes if token.sentence == quoted.sentence for each in token.governs} - _ONLY
         around = beside | {each for _, token in pairs if token.sentence == quoted.sentence for each in token.governs}
         yield from _exclusions(mine, quoted)
         yield from _only_on_one_side(mine, quoted, around, said)
@@ -83,7 +85,7 @@ def _exclusions(mine: Token, quoted: Token) -> Iterator[Doubt]:
 def _only_on_one_side(mine: Token, quoted: Token, around: Set[str], said: Set[str]) -> Iterator[Doubt]:
     """Yield operators that only the claim or only the quote has. ``around`` and ``said`` are all of either side."""
     added = mine.governs - quoted.governs - _HARMLESS_ADD
-    added = frozenset(each for each in added if each not in around or _kind(each) not in _WEAKER)
+    added = frozenset(each for each in added if _kind(each) not in _WEAKER or _kind(each) not in map(_kind, around))
     spread = frozenset(each for each in quoted.within - mine.within - said if _kind(each) in _WEAKER)
     dropped = quoted.governs - mine.governs - _HARMLESS_DROP
     dropped = frozenset(each for each in dropped if each not in said or _kind(each) not in _WEAKER) | spread

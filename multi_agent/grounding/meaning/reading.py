@@ -31,11 +31,14 @@ _REPLACED = ((re.compile(r"(?i)\bcannot\b"), "can not"), (re.compile(r"(?i)\bwon
              (re.compile(r"(?i)\b(?:per cent|pour cent|por ciento)\b"), "percent"),
              (re.compile(r"(?i)\b(milli\w+|mill[oó]n(?:es)?) d(?:e |')"), r"\1 "),
              (re.compile(r"\bQ([1-4])\b"), r"\1th quarter"), (re.compile(r"\$ ?US\b"), "US$"))  # fmt: skip
+_SCALED = r"(?:[mb]illi\w+|mio|mrd)(?: (?:euros?|dollars?))?"
+_RANGE = re.compile(rf"\b(?!\d{{4}} )(\d[\d.,]*)(?= (?:to|and|bis|und) \S?\d[\d.,]* ({_SCALED}))")
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
 _YEARS = range(1000, 2101)
 _BREAKS = frozenset(",;:()—|")
 _SPREADING = ("not", "said", "force", "former")
 _MONTH_LANGUAGES = ("en", "de", "fr", "es")
+_ONLY_COUNT = "only:count"
 Date = tuple[int | None, int | None, int | None]
 
 
@@ -84,7 +87,7 @@ def normalized(text: str) -> str:
     plain = _NOT.sub(" not", fold(text))
     for pattern, replacement in _REPLACED:
         plain = pattern.sub(replacement, plain)
-    return _SHORTENED.sub(_written_out, plain)
+    return _RANGE.sub(r"\1 \2", _SHORTENED.sub(_written_out, plain))  # "7 to 11 billion"
 
 
 def _written_out(span: re.Match[str]) -> str:
@@ -219,6 +222,9 @@ class _Sentence:
                 self._add(operator[1:], length)
                 return length
             self._adjacent = False
+            after = "".join(self._words[at + 1 : at + 2])
+            if length == 1 and operator.startswith("bound") and after in lexicon.roles:  # "handed over on 1 May"
+                return length
             if phrase[0] == "or" and self._tokens:
                 last = self._tokens[-1]
                 self._tokens[-1] = last._replace(governs=last.governs | {operator})
@@ -234,9 +240,10 @@ class _Sentence:
         breaks = word in _BREAKS or word in lexicon.conjunctions or word in lexicon.relative
         if word == "|" or (breaks and not self._in_row):  # a cell is one segment
             self._break(word)
-        if word in lexicon.negation:
-            if not (self._at == 0 and word in lexicon.answers and self._words[1:2] == [","]):
-                self._pending.add("not")
+        if self._at == 0 and word in lexicon.answers and "".join(self._words[1:2]) in ",.":
+            pass
+        elif word in lexicon.negation:
+            self._pending.add("not")
         elif word in lexicon.roles:
             self._marker = word
         elif word not in lexicon.function and (word[0].isalnum() or self._is_sign()):
@@ -272,6 +279,8 @@ class _Sentence:
 
     def _add(self, text: str, length: int, **fields: object) -> None:
         written = " ".join(self._raw[self._at : self._at + length])
+        if fields.get("values") and "only" in self._pending:
+            self._pending = {*self._pending, _ONLY_COUNT} - {"only"}
         last = self._tokens[-1] if self._tokens else None
         leads = last is None or last.segment != self._segment
         if (
@@ -292,7 +301,7 @@ class _Sentence:
         self._within |= {each for each in self._pending if each.split(":")[0] in _SPREADING}
         # "not significantly reduced" negates the verb, and "only one kidney" is about the kidney.
         if not text.endswith("ly"):
-            self._pending &= {"only"} if fields.get("values") and not fields.get("unit") else set()
+            self._pending &= {_ONLY_COUNT} if fields.get("values") and not fields.get("unit") else set()
         self._marker, self._copula, self._adjacent = "", False, True
 
 

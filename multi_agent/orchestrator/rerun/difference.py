@@ -213,7 +213,8 @@ def find_causes(
 def _rank(cause: Cause, difference: Difference | None, line: ChangedLine | None) -> int:
     """Return the sort key of a cause. A prompt comes before a document unless the differing line names the document."""
     if line and difference and difference.type not in _RETRIEVAL:
-        if cause.kind == "document" and (cause.name in line.recorded or cause.name in line.repeated):
+        name = rf"(?<![\w./-]){re.escape(cause.name)}(?![\w-]|\.\w)"  # "1.md", and not "11.md"
+        if cause.kind == "document" and re.search(name, f"{line.recorded}\n{line.repeated}"):
             return 0
         order: tuple[Kind, ...] = ("prompt", "index", "document", "code")
     else:

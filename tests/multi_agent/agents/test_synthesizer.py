@@ -75,6 +75,18 @@ async def test_a_computation_is_shown_with_query_result_and_records(serve: Serve
     assert "The same as records" not in request.prompt
 
 
+async def test_a_result_of_the_catalogue_says_how_many_rows_are_shown(serve: Serve) -> None:
+    rows = tuple((f"folder/{number:04}.pdf, a rather long name of a document",) for number in range(100))
+    computed = Computation(
+        number=1, purpose="names", sql="SELECT name", columns=("name",), rows=rows, evidence=(), source="the catalogue"
+    )  # fmt: skip
+    context = table_context(UNITS, {"a.csv": ROWS[:3]}).model_copy(update={"computations": (computed,)})
+    _, request = await write(serve, context)
+    shown = request.prompt.count("folder/")
+    assert 50 < shown < 100
+    assert f"(these are the first {shown} rows, more are not shown)" in request.prompt
+
+
 async def test_a_computation_supports_a_claim(serve: Serve) -> None:
     context = table_context(UNITS, {"a.csv": ROWS[:3]})
     context = context.model_copy(update={"computations": (counted(context, 1, 2, 3),)})

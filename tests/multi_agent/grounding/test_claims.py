@@ -394,3 +394,74 @@ def test_a_pronoun_is_about_a_name_of_its_own_page_only() -> None:
     evidence = cite((unit.number for unit in units), units).evidence
     judged = SupportRules("What became of her?", evidence, chunks).judge(Statement(claim, evidence))
     assert judged.supported, judged.reason
+
+
+@pytest.mark.parametrize(
+    ("question", "claim", "quote", "verdict"),
+    [
+        ("Is the pump quiet?", "Yes.", "The pump is quiet.", True),
+        ("Is the pump quiet?", "Yes.", "The pump is loud.", False),
+        ("Is the pump quiet?", "No.", "The pump is loud.", True),
+        ("Is the pump quiet?", "No, not yet.", "The pump is not quiet.", True),
+        ("Is the pump quiet?", "No.", "The pump is quiet.", False),
+        ("Is the pump or the fan quiet?", "Yes.", "The pump is quiet.", None),
+        ("How many sites are there?", "No, only one", "There is one site.", True),
+        ("Wie viele Werke hat sie?", "Ein einziges", "Sie hat ein einziges Werk.", True),
+        ("How many euros do members pay?", "5", "Members pay 5 euros and guests pay 7 euros.", True),
+        ("How many euros do members pay?", "7", "Members pay 5 euros and guests pay 7 euros.", None),
+        ("When was he born?", "In 1990", "He was born in 1960 and died in 1990.", None),
+        ("Who bought the house?", "Ann", "Ann bought the house from Bob.", True),
+        ("Who bought the house?", "Bob", "Ann bought the house from Bob.", None),
+    ],
+)
+def test_a_bare_answer_is_read_with_its_question(question: str, claim: str, quote: str, verdict: bool | None) -> None:
+    judged = judge(question, claim, quote)
+    assert (judged.supported, judged.contradicted) == (verdict, verdict is False)
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("Only 5 of the members voted.", "Five of the members voted."),
+        ("The keys were handed over on 29 April 2024.", "The keys were given on 29 April 2024, and handed over."),
+        ("Vela is a racing car driver from Portugal.", "Vela is a Portuguese racing car driver."),
+        ("The proceedings are pending.", "There are pending proceedings."),
+        ("Her career began in Oslo.", "She started her career in Oslo."),
+        ("The profit was $7 to $11 billion.", "The profit was $7 billion to $11 billion."),
+        ("Vela is a painter from Portugal.", "It is a work by Portuguese painter Vela."),
+        ("Its founder, Aino Salo, was an engineer.", "Founded in 1987 by Aino Salo, an engineer."),
+        ("The hall is located in Oslo.", "The hall is in Oslo."),
+        ("One site made up 14 % of sales.", "A single site accounted for 14 % of sales."),
+    ],
+)
+def test_the_same_in_everyday_words_is_supported(claim: str, quote: str) -> None:
+    assert judge("What is said?", claim, quote).supported
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("Profit fell by 125 million.", "Profit was 375 million in 2022 and 500 million in 2023."),
+        ("The budget has €2.6 million left.", "Costs are €4.9 million of a budget of €7.5 million."),
+        ("Only 5 members voted.", "At least 5 members voted."),
+        ("The man opened in 1990.", "She opened the shop of a man in 1990."),
+        ("The income was less than in 2022, when it was 7.", "The income was 9, compared with 7 in 2022."),
+        ("The fourth artist, Orel, joined.", "It was first formed by three artists. Orel joined."),
+    ],
+)
+def test_what_follows_only_in_part_is_left_open(claim: str, quote: str) -> None:
+    judged = judge("What is said?", claim, quote)
+    assert (judged.supported, judged.contradicted) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("claim", "supported"),
+    [
+        ("5 for Acme and 7 for Borg.", True),
+        ("7 for Acme and 5 for Borg.", None),
+        ("Acme is blue and Borg is red.", None),
+    ],
+)
+def test_a_claim_about_two_rows_needs_the_figure_of_each(claim: str, supported: bool | None) -> None:
+    rows = "| Acme | 5 | red |\n| Borg | 7 | blue |"
+    assert judge_row(claim, "| Name | Price | Colour |", rows).supported is supported

@@ -116,6 +116,8 @@ async def test_two_calls_answer(
         assert "no quote" not in shown(server.requests)
     assert (answer.status, answer.mode, answer.claims[0].verdict) == (Status.ANSWERED, "fast", "supported")
     assert answer.basis.startswith("Computed from ")
+    assert answer.found.startswith(("Asked ", "Read "))  # and not: no passage was found
+    assert answer.checks == "Rules found 1 claim in the computations."
     assert answer.claims[0].computations == (1,)
 
 

@@ -76,6 +76,7 @@ async def test_missing_evidence_leads_to_a_revised_plan(panel: MakePanel, serve:
 
     assert answer.status is Status.ANSWERED
     assert answer.summary.attempts == 2
+    assert "does not answer" not in answer.reasoning  # of the attempt that was rejected
     [shown] = asked
     for known in ("Attempt 1", "find (Retriever)", "Missing: the fact", "Judged: What was read", "- the fact\n"):
         assert known in shown, known

@@ -19,8 +19,10 @@ from multi_agent.errors import AgentError
 from multi_agent.llm.models import Models
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.orchestrator.orchestrator import Orchestrator
+from multi_agent.orchestrator.rerun.difference import ChangedLine, Difference, find_causes
 from multi_agent.orchestrator.rerun.replay import Replay, replay
 from multi_agent.storage.recording import load_recording
+from multi_agent.storage.tables import DocumentVersion, Environment
 from multi_agent.storage.trace import Trace
 from multi_agent.values import request as requests
 from multi_agent.values.events import RunStarted
@@ -174,6 +176,20 @@ async def test_a_changed_document_is_named(panel: MakePanel, serve: Serve, trace
     assert (result.causes[0].name, result.causes[0].change) == ("new.md" if "added" in change else "manual.pdf", change)
     assert result.difference is not None
     assert result.difference.type == ("model_called" if change == "was added" else "searched")
+
+
+@pytest.mark.parametrize(("line", "first"), [("- 11.md, a note", "prompt"), ("- 1.md, a note", "document")])
+def test_a_document_is_named_by_its_whole_name(line: str, first: str) -> None:
+    now = Environment(
+        candor="1", prompts={"a.md": "new"}, documents={"d": DocumentVersion(name="1.md", version="2")}, index={},
+        settings={},
+    )  # fmt: skip
+    old = {"prompts": {"a.md": "old"}, "documents": {"d": DocumentVersion(name="1.md", version="1")}}
+    changed = ChangedLine(caller="Reader", recorded=line, repeated="- 2.md")
+    difference = Difference(
+        number=1, repeated_number=1, type="model_called", step="", field="", recorded="", repeated=""
+    )  # fmt: skip
+    assert find_causes(now.model_copy(update=old), now, difference, changed)[0].kind == first
 
 
 async def test_a_changed_index_is_named(panel: MakePanel, serve: Serve, trace: Trace) -> None:
