@@ -14,6 +14,7 @@ from api.bootstrap import Candor
 from api.settings import ServiceSettings
 from ingest.ledger.sources import SourceRecord
 from ingest.settings import IngestSettings
+from support.git import GitServer, Repository
 from support.service import RunningService
 from support.waiting import LIMIT_S, until
 from support.web import Page, Web
@@ -91,8 +92,32 @@ def test_a_source_that_was_never_synced_is_removed(http: httpx.Client, web: Web)
     assert http.delete("/v1/collections/papers/sources/handbook").json()["documents"] == 0
 
 
+def test_a_repository_is_added_and_synced(http: httpx.Client, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "pumps.git")
+    repository.commit({"a.md": "# A"})
+    repository.commit({"a.md": "# B", "b.md": "# B"}, branch="next")
+    with GitServer(tmp_path) as server:
+        body = {"address": f"git+{server.url('pumps.git')}", "name": "pumps", "options": {"ref": "next"}}
+        assert http.post("/v1/collections/papers/sources", json=body).json()["options"] == {"ref": "next"}
+        assert ended(http, http.post("/v1/collections/papers/sources/pumps/sync"))["result"]["indexed"] == 2
+    assert http.get("/v1/sources").json()[0]["options"] == {"ref": "next"}
+    body["options"]["password"] = {"key": "other"}  # type: ignore[index]
+    assert http.post("/v1/collections/papers/sources", json=body).status_code == 422, (
+        "keys of the settings are not theirs"
+    )
+
+
 @pytest.mark.parametrize(
-    "address", ["file:///etc", "memory://x", "llama_index:llama_index.core.readers.SimpleDirectoryReader", "zip://a"]
+    "address",
+    [
+        "file:///etc",
+        "memory://x",
+        "llama_index:llama_index.core.readers.SimpleDirectoryReader",
+        "zip://a",
+        "git+file:///etc",
+        "git@x.org:a.git",
+        "imaps://x.org/",
+    ],
 )
 def test_sources_that_read_this_machine_or_run_code_are_refused(http: httpx.Client, address: str) -> None:
     answer = http.post("/v1/collections/papers/sources", json={"address": address})

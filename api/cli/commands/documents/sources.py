@@ -1,4 +1,4 @@
-"""``candor sources``: sites, feeds, remote folders and services whose documents a collection has."""
+"""``candor sources``: sites, repositories, mail, remote folders and services whose documents a collection has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from api.cli.common import (
 )
 from api.errors import UsageError
 
-app = command_group("sources", "Read sites, feeds, remote folders and services into collections, and follow them.")
+app = command_group("sources", "Read sites, repositories, mail, remote folders and services into collections.")
 
 In = Annotated[str, typer.Option("--collection", "-c", help="Collection.", autocompletion=complete_collections)]
 
@@ -46,7 +46,8 @@ def add(
     address: Annotated[
         str,
         typer.Argument(
-            help="Page, sitemap or feed (https://…); folder that fsspec opens (s3://…); or llama_index:MODULE.CLASS."
+            help="Page, sitemap or feed (https://…); Git repository (git+https://…); folder of mail (imaps://…); "
+            "folder that fsspec opens (s3://…); or llama_index:MODULE.CLASS."
         ),
     ],
     collection: In = "documents",
@@ -55,6 +56,9 @@ def add(
         int | None, typer.Option("--depth", help="Of a site: links to follow from the address (2). 0: only the page.")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Of a site: maximum number of pages (500).")] = None,
+    ref: Annotated[
+        str | None, typer.Option("--ref", help="Of a repository: branch, tag or full commit id. Default: its branch.")
+    ] = None,
     options: Annotated[
         Path | None,
         typer.Option("--options", help="TOML file with arguments of the source, such as endpoint, token or folder."),
@@ -74,7 +78,7 @@ def add(
     """
     from ingest.ledger.sources import SourceRecord
 
-    given = {"depth": depth, "limit": limit}
+    given = {"depth": depth, "limit": limit, "ref": ref}
     source = SourceRecord(
         collection=collection,
         name=name,
@@ -89,12 +93,14 @@ def add(
 
 
 def _read_options(file: Path | None) -> dict[str, Any]:
+    import json
     import tomllib
 
     from api.cli.common import read_text
 
     try:
-        return tomllib.loads(read_text(file)) if file else {}
+        options = tomllib.loads(read_text(file)) if file else {}
+        return dict(json.loads(json.dumps(options, default=str)))  # dates become texts
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{str(file)!r} is not valid TOML: {error}. Correct it.") from error
 
