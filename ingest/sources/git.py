@@ -131,20 +131,11 @@ class GitSource:
         """Run Git in the folder and return its output. Raises SourceFailed."""
         try:
             done = subprocess.run(
-                ["git", *arguments],
-                cwd=folder,
-                env=environment,
-                input=given,
-                capture_output=True,
-                check=False,
-                timeout=_TIMEOUT_S,
-                start_new_session=True,  # without a terminal, Git and ssh ask for no password
-            )
+                ["git", *arguments], input=given, capture_output=True, check=False, cwd=folder, env=environment,
+                timeout=_TIMEOUT_S, start_new_session=True,  # without a terminal, Git and ssh ask for no password
+            )  # fmt: skip
         except FileNotFoundError as error:
-            raise SourceFailed(
-                "Git is not installed, and a source that is a Git repository needs it. Install it, for example with "
-                "`apt install git`."
-            ) from error
+            raise SourceFailed("The source needs Git, which is not installed: `apt install git`.") from error
         except subprocess.TimeoutExpired as error:
             raise SourceFailed(f"{self._address} was not complete after {_TIMEOUT_S} seconds.") from error
         if done.returncode:

@@ -32,7 +32,6 @@ class ImapOptions(FrozenModel):
     """How to read folders of mail."""
 
     password: str = Field(default="", description="of the user, or the one of an app that the provider makes")
-    user: str = Field(default="", description="if it is not in the address")
     since: date | None = Field(default=None, description="leave out messages that arrived before")
     unencrypted: bool = Field(default=False, description="allow a connection without TLS")
 
@@ -51,14 +50,14 @@ class ImapSource:
             folders = list(_folders(server, self._pattern))
             if not folders:
                 raise SourceFailed(f"{self._server} has no folder {self._pattern!r}. Correct the path of the address.")
-            for folder, parts in folders:
-                yield from self._messages(server, folder, parts, known)
+            for folder in folders:
+                yield from self._messages(server, *folder, known)
 
     @contextmanager
     def _session(self) -> Iterator[imaplib.IMAP4]:
         """Connect and log in. Raises SourceFailed, also for what fails within."""
         host, port = self._parts.hostname or "", self._parts.port
-        user, password = self._options.user or unquote(self._parts.username or ""), self._options.password
+        user, password = unquote(self._parts.username or ""), self._options.password
         context = ssl.create_default_context()
         try:
             with (
@@ -100,9 +99,8 @@ class ImapSource:
         if size and int(size[1]) > self._max_bytes:
             yield too_large(address, self._max_bytes)
             return
-        for content in (
-            each[1] for each in _data(server.uid, "FETCH", uid, "(BODY.PEEK[])") if isinstance(each, tuple)
-        ):
+        fetched = _data(server.uid, "FETCH", uid, "(BODY.PEEK[])")
+        for content in (each[1] for each in fetched if isinstance(each, tuple)):
             subject = str(BytesHeaderParser(policy=default).parsebytes(content)["subject"] or "")
             # With its hash, a message has the same name in other folders and after the server numbers all anew.
             name = f"{file_name(subject[:_SUBJECT])} {hashlib.sha256(content).hexdigest()[:8]}.eml"
@@ -141,8 +139,7 @@ def _words(error: Exception) -> str:
 
 
 def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
 
 
 def _encoded(name: str) -> str:

@@ -19,7 +19,7 @@ from base.counts import count
 from base.models import FrozenModel, describe_faults
 from ingest.errors import SourceFailed
 from ingest.ledger.records import DocumentRecord, DocumentState
-from ingest.ledger.sources import SourceRecord, SourceTable
+from ingest.ledger.sources import EVERY, SourceRecord, SourceTable
 from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.outcomes import found_record
 from ingest.pipeline.plan import IngestRequest
@@ -82,7 +82,7 @@ class Sources:
     ledger: Ledger
 
     def add(self, source: SourceRecord, *, web_only: bool = False) -> SourceRecord:
-        """Add a source and return it. An empty name becomes one that is made from the address.
+        """Add a source and return it, or change one with the same address. An empty name is made from the address.
 
         Raises UsageError. ``web_only`` refuses addresses that could read files of this machine or run code.
         """
@@ -98,7 +98,12 @@ class Sources:
         added = source.model_copy(update={"name": source.name or _name_of(source.address)})
         if not NAME.fullmatch(added.name):
             raise UsageError(f"{added.name!r} cannot name a source. Use at most 63 letters, digits, '-' and '_'.")
-        if self._folder(added).exists() or any(each.name == added.name for each in self.table.list(added.collection)):
+        if not EVERY.fullmatch(added.every):
+            raise UsageError(f"{added.every!r} is no interval. Write a number with m, h or d, such as 30m, 1h or 7d.")
+        found = next((each for each in self.table.list(added.collection) if each.name == added.name), None)
+        if found and found.address == added.address:  # its documents and the outcome of its last sync stay
+            added = found.model_copy(update=added.model_dump(include={"options", "exclude", "include", "every"}))
+        elif found or self._folder(added).exists():
             raise UsageError(
                 f"Collection {added.collection!r} has a source or a folder {added.name!r}. Choose another name."
             )
@@ -166,7 +171,7 @@ class Sources:
             if not (fetched.paths or cancelled()):
                 why = fetched.failed[0].reason if fetched.failed else "Its documents of earlier syncs stay."
                 raise SourceFailed(f"The source {source.name} ({source.address}) has no document. {why}")
-        except SourceFailed as error:
+        except (SourceFailed, UsageError) as error:
             self.table.note(source, len(known), str(error))
             raise
         if cancelled():

@@ -213,4 +213,14 @@ def test_a_key_of_the_settings_is_used_by_name_and_not_stored(
 
 def test_the_same_name_cannot_be_used_twice(run: Callable) -> None:
     assert run("sources", "add", "https://x.org/a").code == 0
-    assert "Choose another name" in run("sources", "add", "https://x.org/a").err
+    assert "Choose another name" in run("sources", "add", "https://x.org/a/").err
+
+
+def test_a_source_is_changed_by_adding_it_again(run: Callable, web: Web) -> None:
+    web.pages |= {"/docs/": page()}
+    add = ("sources", "add", web.url("/docs/"), "-c", "papers", "--name", "handbook", "--json")
+    run(*add)
+    run("sources", "sync", "-c", "papers")
+    changed = run(*add, "--every", "30m", "--depth", "1").json
+    assert (changed["every"], changed["options"], changed["documents"]) == ("30m", {"depth": 1}, 1)
+    assert "no interval" in run(*add, "--every", "1w").err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from api.auth.keys import KeyRequest
 from api.bootstrap import Candor
+from api.jobs import handlers
 from api.settings import ServiceSettings
 from ingest.ledger.sources import SourceRecord
 from ingest.settings import IngestSettings
@@ -36,7 +38,8 @@ def candor(make_candor: Callable[..., Candor]) -> Candor:
 
 
 @pytest.fixture
-def http(candor: Candor) -> Iterator[httpx.Client]:
+def http(candor: Candor, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
+    monkeypatch.setattr(handlers, "_LOOK_S", 0.1)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
@@ -85,6 +88,22 @@ def test_a_source_is_added_synced_listed_and_removed(http: httpx.Client, web: We
     assert http.get("/v1/sources").json()[0]["state"] == "failed"
     assert http.delete("/v1/collections/papers/sources/handbook").json() == {"removed": "handbook", "documents": 1}
     assert (documents(http), http.get("/v1/sources").json()) == ([], [])
+
+
+def test_the_service_syncs_a_source_with_a_schedule(http: httpx.Client, web: Web) -> None:
+    source = {"address": web.url("/docs/"), "name": "handbook", "every": "2h"}
+    assert http.post("/v1/collections/papers/sources", json=source).json()["every"] == "2h"
+
+    def listed() -> dict[str, Any]:
+        found: dict[str, Any] = http.get("/v1/sources").json()[0]
+        return found
+
+    until(lambda: listed()["state"] == "synced")
+    synced, planned = (datetime.fromisoformat(listed()[name]) for name in ("synced_at", "next_sync"))
+    assert planned - synced == timedelta(hours=2)
+    assert http.post("/v1/collections/papers/sources", json=source | {"every": "2 hours"}).status_code == 422
+    changed = http.post("/v1/collections/papers/sources", json=source | {"every": ""}).json()
+    assert (changed["every"], changed["next_sync"], changed["documents"]) == ("", None, 2)
 
 
 def test_a_source_that_was_never_synced_is_removed(http: httpx.Client, web: Web) -> None:

@@ -35,10 +35,11 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
     found = make_candor(home).sources.table.list()
     rows = [
         (each.collection, each.name, each.address, each.state.value, each.documents,
-         f"{each.synced_at:%Y-%m-%d %H:%M}" if each.synced_at else "", each.error)
+         str(each.synced_at or "")[:16], str(each.next_sync or "")[:16], each.error)
         for each in found
     ]  # fmt: skip
-    print_list(found, ("collection", "source", "address", "state", "documents", "last sync", "error"), rows, as_json)
+    columns = ("collection", "source", "address", "state", "documents", "last sync", "next sync", "error")
+    print_list(found, columns, rows, as_json)
 
 
 @app.command()
@@ -59,6 +60,9 @@ def add(
     ref: Annotated[
         str | None, typer.Option("--ref", help="Of a repository: branch, tag or full commit id. Default: its branch.")
     ] = None,
+    every: Annotated[
+        str, typer.Option("--every", help="How often a running service syncs it: 30m, 1h or 7d. Default: never.")
+    ] = "",
     options: Annotated[
         Path | None,
         typer.Option("--options", help="TOML file with arguments of the source, such as endpoint, token or folder."),
@@ -72,7 +76,7 @@ def add(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Add a source to a collection. `candor sources sync` reads it.
+    """Add a source to a collection, or change the options of one. `candor sources sync` reads it.
 
     Example: candor sources add https://example.org/handbook/ --collection handbook
     """
@@ -86,6 +90,7 @@ def add(
         options=_read_options(options) | {key: value for key, value in given.items() if value is not None},
         exclude=tuple(exclude or ()),
         include=tuple(include or ()),
+        every=every,
     )
     added = make_candor(home).sources.add(source)
     message = f"Added {added.name}. `candor sources sync {added.name} -c {collection}` reads it."

@@ -14,7 +14,7 @@ from api.http.router import make_router
 from api.http.routes.documents.ingest import CollectionName, submit
 from api.jobs.models import Job
 from base.models import FrozenModel
-from ingest.ledger.sources import SourceRecord
+from ingest.ledger.sources import SourceRecord, SourceSpec
 from ingest.pipeline.plan import IngestRequest
 from ingest.sources.git import GitOptions
 from ingest.sources.web import WebOptions
@@ -26,18 +26,10 @@ SourceName = Annotated[str, Path(description="Name of the source.", examples=["h
 _HANDBOOK = {"address": "https://example.org/handbook/", "name": "handbook", "options": {"depth": 3}}
 
 
-class NewSource(FrozenModel):
+class NewSource(SourceSpec):
     """A page, a site, a feed or a Git repository to add to a collection."""
 
-    address: str = Field(
-        max_length=2000, description="Address of a page, a sitemap, a feed (https://…) or a repository (git+https://…)."
-    )
-    name: str = Field(default="", description="Unique in the collection. Default: made from the address.")
     options: WebOptions | GitOptions = WebOptions()
-    exclude: tuple[str, ...] = Field(default=(), max_length=100, description="What to leave out, as in .gitignore.")
-    include: tuple[str, ...] = Field(
-        default=(), max_length=100, description="What to read although a rule leaves it out, in the same syntax."
-    )
 
 
 _SHOWN = {*WebOptions.model_fields, *GitOptions.model_fields}
@@ -74,7 +66,7 @@ def add(
     collection: CollectionName,
     body: Annotated[NewSource, Body(examples=[_HANDBOOK])],
 ) -> SourceRecord:
-    """Add a page, a site, a feed or a Git repository.
+    """Add a page, a site, a feed or a Git repository, or change the options of one with the same address.
 
     Other kinds of sources are added on the command line of the service's machine.
     """
