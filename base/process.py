@@ -40,6 +40,7 @@ _PREFIXES = (
 )
 _SECRETS = ("KEY", "PASSWORD", "SECRET", "TOKEN")  # HF_TOKEN
 _NETWORK_NAMES = ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "REQUESTS_CA_BUNDLE")
+_AGENT_NAMES = ("SSH_AUTH_SOCK",)
 _NETWORK_PREFIXES = ("PLAYWRIGHT_", "SSL_")
 _LINE_LENGTH = 300
 _MB = 1 << 20
@@ -191,13 +192,13 @@ def _resident_mb(process: psutil.Process) -> float:
         return 0.0
 
 
-def child_environment(*, network: bool = False) -> dict[str, str]:
+def child_environment(*, network: bool = False, agent: bool = False) -> dict[str, str]:
     """Return the environment variables of this process that a child process needs.
 
     Only listed variables (paths, languages, options of libraries) are passed on, so the child gets no key or password.
-    ``network`` adds proxies and certificates.
+    ``network`` adds proxies and certificates, ``agent`` the agent that has the person's keys of SSH.
     """
-    names = _NAMES + _NETWORK_NAMES if network else _NAMES
+    names = _NAMES + _NETWORK_NAMES * network + _AGENT_NAMES * agent
     prefixes = _PREFIXES + _NETWORK_PREFIXES if network else _PREFIXES
     return {
         name: value for name, value in os.environ.items()

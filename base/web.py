@@ -128,7 +128,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if request.url.scheme not in ("http", "https"):
             raise WebError(f"{request.url} is not fetched: only http and https are.")
-        addresses = await self._addresses(request.url)
+        addresses = await checked_addresses(request.url, allow_private=self._allow_private, setting=self._setting)
         for address in addresses[:-1]:
             try:
                 return await self._inner.handle_async_request(_to(address, request))
@@ -139,18 +139,18 @@ class CheckedTransport(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    async def _addresses(self, url: httpx.URL) -> list[str]:
-        loop = asyncio.get_running_loop()
-        try:
-            found = await loop.getaddrinfo(url.host, url.port or 0, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            raise WebError(f"The host of {url} is not known: {error}.") from error
-        addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
-        if not self._allow_private and not all(map(is_public, addresses)):
-            raise WebError(
-                f"{url} is not fetched: it leads to this machine or to a private network (`{self._setting}`)."
-            )
-        return addresses
+
+async def checked_addresses(url: httpx.URL, *, allow_private: bool, setting: str) -> list[str]:
+    """Return the IP addresses of a host. Raises WebError if one of them is not public and ``setting`` is off."""
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(url.host, url.port or 0, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise WebError(f"The host of {url} is not known: {error}.") from error
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+    if not allow_private and not all(map(is_public, addresses)):
+        raise WebError(f"{url} is not fetched: it leads to this machine or to a private network (`{setting}`).")
+    return addresses
 
 
 def is_public(address: str) -> bool:

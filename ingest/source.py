@@ -54,6 +54,11 @@ class Source(Protocol):
         ...
 
 
+def too_large(address: str, max_bytes: int) -> Item:
+    """Return the item of a document that may not be read because of its size."""
+    return Item("", address, error=f"{address} has more than {max_bytes:,} bytes (ingest.max_file_mb)")
+
+
 def file_name(text: str, suffix: str = "") -> str:
     """Return a name for a file made from a text. Ends with ``suffix`` if the text does not."""
     name = _UNSAFE.sub("_", text).strip(" .")[:_LONGEST] or "_"

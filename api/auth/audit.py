@@ -2,11 +2,13 @@
 
 The audit middleware of the service writes an entry before it sends a response, also when it refuses a known caller.
 Anonymous requests are not recorded: they could fill the disk, and they read nothing. Entries older than the retention
-period are deleted (see ``audit_retention.py``), which is itself recorded.
+period are deleted, which is itself recorded.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +18,10 @@ from pydantic import AwareDatetime, Field
 from base.database import METADATA, SqlStore
 from base.models import FrozenModel
 
+log = logging.getLogger(__name__)
+
+BY = "the service"
+_DAY_S = 24 * 60 * 60
 MAX_TARGET, MAX_ACTION = 2000, 300  # characters
 _DELETE_BATCH = 10_000  # entries per transaction, so that other writers do not wait long
 
@@ -114,3 +120,13 @@ def _entry(row: sql.RowMapping) -> AuditEntry:
     if values["at"].tzinfo is None:  # SQLite does not store time zones; all times are UTC
         values["at"] = values["at"].replace(tzinfo=UTC)
     return AuditEntry(**values)
+
+
+async def prune_daily(days: int, audit: Audit, every_s: float = _DAY_S) -> None:
+    """Delete entries older than ``days`` days now and once a day, until cancelled. With 0 days, keep all."""
+    while days:
+        try:
+            await asyncio.to_thread(audit.prune, days, BY)
+        except sql.exc.SQLAlchemyError as error:
+            log.warning("Could not delete old audit entries, will retry later: %s", error)
+        await asyncio.sleep(every_s)

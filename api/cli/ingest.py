@@ -38,19 +38,10 @@ _STOPPING = b"\nStopping. The next ingest reads the files that are left. Press C
 
 
 def run_ingest(
-    candor: Candor,
-    paths: Sequence[Path],
-    collection: str,
-    *,
-    retry_failed: bool = False,
-    sync: bool = False,
-    tags: Sequence[str] = (),
-    progress: bool,
+    candor: Candor, paths: Sequence[Path], collection: str, *, sync: bool = False, progress: bool
 ) -> IngestReport:
     """Ingest paths as ``run_request`` does."""
-    request = IngestRequest(
-        collection=collection, paths=tuple(paths), retry_failed=retry_failed, sync=sync, tags=tuple(tags)
-    )
+    request = IngestRequest(collection=collection, paths=tuple(paths), sync=sync)
     return run_request(candor, request, progress=progress)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import pkgutil
 from collections.abc import AsyncIterator, Iterator
@@ -10,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
-from api.auth.audit_retention import prune_daily
+from api.auth.audit import prune_daily
 from api.bootstrap import Candor
 from api.http import routes
 from api.http.errors import add_exception_handlers
@@ -24,6 +25,7 @@ from api.http.middleware.root_path import RootPath
 from api.http.openapi import ABOUT, customize_openapi
 from api.http.routes import docs, viewer
 from api.jobs.assembly import ServiceParts, start_service
+from api.jobs.handlers import sync_on_schedule
 from api.mcp import transports as mcp_transports
 from base.installation import own_version
 
@@ -37,7 +39,11 @@ def make_app(candor: Candor) -> FastAPI:
         async with AsyncExitStack() as stack:
             app.state.parts = parts = await _start(candor, metrics, stack)
             await stack.enter_async_context(mcp.serve(candor, parts.pool, parts.runs))
-            await stack.enter_async_context(prune_daily(candor.settings.service.audit_days, candor.audit))
+            for work in (
+                prune_daily(candor.settings.service.audit_days, candor.audit),
+                sync_on_schedule(candor.sources.table, parts.jobs),
+            ):
+                stack.callback(asyncio.create_task(work).cancel)
             yield
 
     app = FastAPI(

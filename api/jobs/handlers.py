@@ -1,18 +1,20 @@
 """Ingests, evaluations and fills of tables as jobs of the service. After a restart, they go on with what is open."""
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from statistics import fmean
 
 from pydantic import Field, JsonValue
 from sqlalchemy.exc import SQLAlchemyError
 
 from api.auth.callers import Callers
-from api.auth.permissions import Caller
-from api.errors import JobFailed, JobMustWait, JobNotFound, LimitReached, UsageError
-from api.jobs.models import ActiveJob, Job, JobHandler, JobKind
+from api.auth.permissions import LOCAL_CALLER, Caller
+from api.errors import JobFailed, JobMustWait, JobNotFound, LimitReached, ServiceEnding, UsageError
+from api.jobs.models import ActiveJob, Job, JobHandler, JobKind, JobStatus
 from api.jobs.runner import Jobs, free_job_id, new_job_id
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.ingest import IngestService, run_ingest_job
@@ -21,6 +23,7 @@ from api.services.tables.tables import FillProgress, FillRequest, Tables
 from api.storage.database import is_away
 from base.models import FrozenModel
 from ingest.errors import IngestError, IngestUnderWay, LedgerUnavailable
+from ingest.ledger.sources import SourceTable
 from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.tally import IngestReport, Progress
 from multi_agent.errors import AgentError
@@ -31,6 +34,10 @@ from multi_agent.settings.research import Budget
 from multi_agent.tables.values import Cell, Table
 from vectorstore.errors import StoreError, StoreKeyRejected
 
+log = logging.getLogger(__name__)
+
+_OPEN, _MANY = (JobStatus.WAITING, JobStatus.RUNNING), 10_000
+_LOOK_S = 30.0  # between two looks at the schedule
 _AWAY_S = 60.0
 """How long an ingest waits for a database that is away, for example because Postgres restarts."""
 
@@ -101,6 +108,31 @@ async def submit_ingest(
     except JobNotFound:
         await asyncio.to_thread(expect, spec)
     return await jobs.begin(JobKind.INGEST, job_id, spec.collection, caller, spec)
+
+
+async def sync_on_schedule(sources: SourceTable, jobs: Jobs) -> None:
+    """Submit the sync of each source that is due, until cancelled.
+
+    Services that share jobs give the same sync the same id, so that only one of them makes a job of it.
+    """
+    latest: dict[str, str] = {}  # ids of jobs, by source
+    while True:
+        try:
+            known = await asyncio.to_thread(sources.list)
+            due = [each for each in known if each.next_sync and each.next_sync <= datetime.now(UTC)]
+            listed = await jobs.list(JobKind.INGEST, _OPEN, None, _MANY, lambda _: True) if due else []
+            for source in due:
+                name = f"{source.collection}/{source.name}"
+                if latest.get(name) not in {job.id for job in listed}:
+                    slot = time.time() // source.interval.total_seconds()  # in case that a job ends without a sync
+                    request = IngestRequest(collection=source.collection, source=source.name)
+                    job = await submit_ingest(jobs, request, LOCAL_CALLER, f"{name} {source.synced_at} {slot:.0f}")
+                    latest[name] = job.id
+        except ServiceEnding:
+            return
+        except (LedgerUnavailable, SQLAlchemyError) as error:
+            log.warning("The schedule of the sources cannot be read, will retry later: %s", error)
+        await asyncio.sleep(_LOOK_S)
 
 
 class EvaluationJobSpec(FrozenModel):

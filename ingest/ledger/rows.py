@@ -197,7 +197,7 @@ def to_row(record: DocumentRecord) -> dict[str, Any]:
 def to_record(row: RowMapping, own: Own) -> DocumentRecord:
     """Return the record of a row, with what people say of the document. Raises DamagedRow."""
     try:
-        return DocumentRecord(**{**row, "updated_at": _utc(row["updated_at"]), **own._asdict()})
+        return DocumentRecord(**{**row, "updated_at": utc(row["updated_at"]), **own._asdict()})
     except ValidationError as error:
         fault = error.errors()[0]
         raise DamagedRow(f"its {fault['loc'][0]} is {fault['input']!r}") from error
@@ -213,7 +213,7 @@ def to_summary(row: Row[Any]) -> DocumentSummary:
         raise DamagedRow(str(error)) from error
 
 
-def _utc(time: datetime) -> datetime:
+def utc(time: datetime) -> datetime:
     """Add the time zone that SQLite does not store."""
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import JsonValue
 
 from ingest.errors import SourceFailed
-from ingest.source import Item, Known, file_name
+from ingest.source import Item, Known, file_name, too_large
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
@@ -97,7 +97,7 @@ class FileSystemSource:
             if address in known and known[address].version == version:
                 yield Item("", address, is_unchanged=True)
             elif (info.get("size") or 0) > self._max_bytes:
-                yield Item("", address, error=f"{address} has more than {self._max_bytes:,} bytes (ingest.max_file_mb)")
+                yield too_large(address, self._max_bytes)
             else:
                 yield _read(Item(name, address, version), partial(system.cat_file, path))
 

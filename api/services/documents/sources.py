@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue, ValidationError
@@ -15,9 +16,10 @@ from api.errors import SettingsError, SourceNotFound, UsageError
 from api.settings import Settings
 from api.storage.uploads import Uploads, safe_name
 from base.counts import count
+from base.models import FrozenModel, describe_faults
 from ingest.errors import SourceFailed
 from ingest.ledger.records import DocumentRecord, DocumentState
-from ingest.ledger.sources import SourceRecord, SourceTable
+from ingest.ledger.sources import EVERY, SourceRecord, SourceTable
 from ingest.pipeline.discovery import FoundFile, SkippedFile
 from ingest.pipeline.outcomes import found_record
 from ingest.pipeline.plan import IngestRequest
@@ -25,6 +27,9 @@ from ingest.pipeline.rules import Rules
 from ingest.pipeline.tally import IngestReport
 from ingest.source import Item, Known, Source
 from ingest.sources.file_system import PREFIX, FileSystemSource, LlamaIndexSource
+from ingest.sources.git import PREFIX as GIT
+from ingest.sources.git import GitAccess, GitSource, is_repository
+from ingest.sources.imap import SCHEMES, ImapOptions, ImapSource
 from ingest.sources.web import WebOptions, WebSource
 from vectorstore.models import NAME
 
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from vectorstore.store import Collection
 
 _WEB = ("http://", "https://")
+Options = TypeVar("Options", bound=FrozenModel)
 
 
 def is_web_address(text: str) -> bool:
@@ -76,11 +82,11 @@ class Sources:
     ledger: Ledger
 
     def add(self, source: SourceRecord, *, web_only: bool = False) -> SourceRecord:
-        """Add a source and return it. An empty name becomes one that is made from the address.
+        """Add a source and return it, or change one with the same address. An empty name is made from the address.
 
         Raises UsageError. ``web_only`` refuses addresses that could read files of this machine or run code.
         """
-        if web_only and not is_web_address(source.address):
+        if web_only and not is_web_address(source.address.removeprefix(GIT)):
             raise UsageError(
                 f"{source.address!r} is not an address of the web. Add sources of other kinds with `candor sources "
                 "add` on the machine of the service."
@@ -92,7 +98,12 @@ class Sources:
         added = source.model_copy(update={"name": source.name or _name_of(source.address)})
         if not NAME.fullmatch(added.name):
             raise UsageError(f"{added.name!r} cannot name a source. Use at most 63 letters, digits, '-' and '_'.")
-        if self._folder(added).exists() or any(each.name == added.name for each in self.table.list(added.collection)):
+        if not EVERY.fullmatch(added.every):
+            raise UsageError(f"{added.every!r} is no interval. Write a number with m, h or d, such as 30m, 1h or 7d.")
+        found = next((each for each in self.table.list(added.collection) if each.name == added.name), None)
+        if found and found.address == added.address:  # its documents and the outcome of its last sync stay
+            added = found.model_copy(update=added.model_dump(include={"options", "exclude", "include", "every"}))
+        elif found or self._folder(added).exists():
             raise UsageError(
                 f"Collection {added.collection!r} has a source or a folder {added.name!r}. Choose another name."
             )
@@ -160,7 +171,7 @@ class Sources:
             if not (fetched.paths or cancelled()):
                 why = fetched.failed[0].reason if fetched.failed else "Its documents of earlier syncs stay."
                 raise SourceFailed(f"The source {source.name} ({source.address}) has no document. {why}")
-        except SourceFailed as error:
+        except (SourceFailed, UsageError) as error:
             self.table.note(source, len(known), str(error))
             raise
         if cancelled():
@@ -201,9 +212,10 @@ class Sources:
         """Store the content of an item, unless a rule leaves it out. Return the item with what is wrong with it."""
         collection = fetched.request.collection
         try:
-            name = safe_name(f"{prefix}/{item.name}".lstrip("/"))
-            if rules and (why := rules.judge(self.uploads.folder(collection) / name, is_folder=False)):
-                return item._replace(skipped=f"{why.reason} ({why.rule})")
+            written = f"{prefix}/{item.name}".lstrip("/")
+            if rules and (why := _judge(rules, self.uploads.folder(collection) / written)):
+                return item._replace(skipped=why)
+            name = safe_name(written)
             path = self.uploads.keep(collection, name, item.content, item.address, item.version)
         except UsageError as error:
             return item._replace(error=str(error))
@@ -215,15 +227,22 @@ class Sources:
         options = self._with_keys(source.options)
         if source.address.startswith(PREFIX):
             return LlamaIndexSource(source.address, options)
+        if is_repository(source.address):
+            access, rules, folder = _checked(GitAccess, options), self._rules(source), self._folder(source)
+            allowed = self.settings.ingest.allow_private_addresses
+            return GitSource(
+                source.address, access, lambda name: _judge(rules, folder / name), max_bytes=self._max_bytes,
+                allow_private=allowed,
+            )  # fmt: skip
         if is_web_address(source.address):
-            try:
-                return self._web(source.address, WebOptions.model_validate(options))
-            except ValidationError as error:
-                raise UsageError(f"Invalid options of the source: {error.errors()[0]['msg']}.") from error
+            return self._web(source.address, _checked(WebOptions, options))
+        if source.address.startswith(SCHEMES):
+            return ImapSource(source.address, _checked(ImapOptions, options), max_bytes=self._max_bytes)
         if "://" not in source.address:
             raise UsageError(
-                f"{source.address!r} is no source. Write a web address, an address that fsspec opens (such as "
-                f"s3://bucket/folder), or {PREFIX}MODULE.CLASS. `candor ingest` reads files and folders."
+                f"{source.address!r} is no source. Write a web address, the address of a Git repository "
+                f"({GIT}https://…) or of mail (imaps://…), one that fsspec opens (such as s3://bucket/folder), or "
+                f"{PREFIX}MODULE.CLASS. `candor ingest` reads files and folders."
             )
         return FileSystemSource(source.address, options, max_bytes=self._max_bytes)
 
@@ -264,6 +283,20 @@ def require_web_addresses(urls: Sequence[str]) -> None:
     for url in urls:
         if not is_web_address(url):
             raise UsageError(f"{url!r} is not an address of the web. It must begin with https:// or http://.")
+
+
+def _judge(rules: Rules, path: Path) -> str:
+    """Return why the rules leave a file out, or an empty string."""
+    why = rules.judge(Path(unicodedata.normalize("NFC", str(path))), is_folder=False)
+    return f"{why.reason} ({why.rule})" if why else ""
+
+
+def _checked(model: type[Options], options: Mapping[str, JsonValue]) -> Options:
+    """Return the options of a kind of source. Raises UsageError."""
+    try:
+        return model.model_validate(options)
+    except ValidationError as error:
+        raise UsageError(f"Invalid options of the source: {describe_faults(error)}.") from error
 
 
 def _name_of(address: str) -> str:

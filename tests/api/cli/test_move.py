@@ -15,11 +15,12 @@ from qdrant_client import QdrantClient
 from api.auth.keys import KeyRequest
 from api.bootstrap import Candor
 from api.cli.ask.run import run_question
-from api.cli.ingest import run_ingest
+from api.cli.ingest import run_request
 from api.jobs.locks import lock_home
 from api.services.move import collections as copying
 from api.services.move.move import Move, MoveProgress, MoveTarget
 from api.settings import Settings, load_settings
+from ingest.pipeline.plan import IngestRequest
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.storage.run_filter import Rating
 from multi_agent.values.request import Request
@@ -70,7 +71,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> It
         candor = Candor(Settings(home=base / "home", llm=model))
         candor.embedder = embedder
         write_documents(base / "papers")
-        run_ingest(candor, [base / "papers"], "papers", tags=["pumps"], progress=False)
+        request = IngestRequest(collection="papers", paths=(base / "papers",), tags=("pumps",))
+        run_request(candor, request, progress=False)
         answer = run_question(candor.panel, candor.collections, Request(question=QUESTION), "papers", progress=False)
         candor.trace.rate(answer.run_id, Rating.UP, "")
         candor.keys.add(KeyRequest(name="reader", rights={"papers": "read"}))

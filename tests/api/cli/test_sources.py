@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from support.git import Repository
+from support.imap import PASSWORD, SmallServer, message
 from support.web import Page, Web
 
 PUMPS = "<title>Pumps</title><body><h1>Pumps</h1><p>The Borea works down to -25 °C.</p>{}</body>"
@@ -125,6 +127,49 @@ def test_a_file_system_is_followed_and_rules_apply(run: Callable, tmp_path: Path
     assert (again["removed"], again["unchanged"]) == (["a.md"], 1)
 
 
+def test_a_git_repository_is_followed_and_rules_apply(run: Callable, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "pumps.git")
+    files = ("a.md", "b.md", "node_modules/x.md", "drafts/c.md", ".github/d.md")
+    repository.commit({name: f"# {name}\n\nThe pump is blue.\n" for name in files})
+    added = run(
+        "sources", "add", f"git+file://{repository.folder}", "-c", "papers", "--exclude", "drafts/", "--ref", "main",
+        "--name", "pumps", "--json",
+    ).json  # fmt: skip
+    assert added["options"] == {"ref": "main"}
+    [report] = run("sources", "sync", "-c", "papers", "--json").json
+    assert (report["indexed"], report["failed"]) == (2, [])
+    reasons = {each["name"].partition("#")[2]: each["reason"] for each in report["left_out"]}
+    assert reasons == {
+        "node_modules/x.md": "of a package manager or a cache (node_modules/)",
+        "drafts/c.md": "excluded (drafts/)",
+        ".github/d.md": "hidden (.*)",
+    }
+    repository.commit({"a.md": "# a.md\n\nThe pump is red.\n", "b.md": None, "sub/e.md": "# E\n\nNew.\n"})
+    [again] = run("sources", "sync", "-c", "papers", "--json").json
+    assert (again["indexed"], again["removed"]) == (2, ["b.md"])
+    listed = run("documents", "-c", "papers", "--json").json
+    found = {each["name"]: each["metadata"]["url"] for each in listed if each["state"] != "removed"}
+    assert found == {name: f"file://{tmp_path}/pumps#{name}" for name in ("a.md", "sub/e.md")}
+
+
+def test_mail_is_followed_with_its_attachments(run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANDOR_KEYS", f'{{"mail": "{PASSWORD}"}}')
+    options = tmp_path / "mail.toml"
+    options.write_text('password = {key = "mail"}\nunencrypted = true\nsince = 2020-01-01\n')
+    with SmallServer() as server:
+        server.put("INBOX", message("Pumps", "The Borea is blue.", attachment="The Castor weighs 120 kg."))
+        server.put("INBOX", message("Fans", "The fan is red."))
+        added = run("sources", "add", server.url(), "-c", "papers", "--options", options, "--name", "mail")
+        assert added.code == 0, added.err
+        [report] = run("sources", "sync", "-c", "papers", "--json").json
+        assert (report["indexed"], report["failed"]) == (3, [])
+        assert "120 kg" in run("search", "Castor weight", "-c", "papers", "--json").json[0]["text"]
+        server.delete("INBOX", 1)
+        [again] = run("sources", "sync", "-c", "papers", "--json").json
+        assert (len(again["removed"]), again["indexed"], server.asked.count("UID FETCH 2 (BODY.PEEK[])")) == (2, 0, 1)
+    assert PASSWORD not in run("sources", "--json").out
+
+
 def test_a_reader_of_llama_index_is_followed_with_its_options(run: Callable, folder: Path, tmp_path: Path) -> None:
     options = tmp_path / "options.toml"
     options.write_text(f'input_dir = "{folder}"\n[load]\nshow_progress = false\n')
@@ -140,6 +185,8 @@ def test_a_reader_of_llama_index_is_followed_with_its_options(run: Callable, fol
         (("add", "papers/"), "is no source"),
         (("add", "https://u:secret@x.org/"), "has a password"),
         (("add", "https://x.org/", "--depth", "-1"), "greater than or equal to 0"),
+        (("add", "https://x.org/", "--ref", "main"), "ref: Extra inputs are not permitted"),
+        (("add", "git+https://x.org/a", "--ref", "--upload-pack=x"), "ref: String should match"),
         (("add", "https://x.org/", "--name", "a/b"), "cannot name a source"),
         (("add", "https://x.org/", "--exclude", "!"), "invalid pattern"),
         (("sync", "nothing"), "no source 'nothing'"),
@@ -166,4 +213,14 @@ def test_a_key_of_the_settings_is_used_by_name_and_not_stored(
 
 def test_the_same_name_cannot_be_used_twice(run: Callable) -> None:
     assert run("sources", "add", "https://x.org/a").code == 0
-    assert "Choose another name" in run("sources", "add", "https://x.org/a").err
+    assert "Choose another name" in run("sources", "add", "https://x.org/a/").err
+
+
+def test_a_source_is_changed_by_adding_it_again(run: Callable, web: Web) -> None:
+    web.pages |= {"/docs/": page()}
+    add = ("sources", "add", web.url("/docs/"), "-c", "papers", "--name", "handbook", "--json")
+    run(*add)
+    run("sources", "sync", "-c", "papers")
+    changed = run(*add, "--every", "30m", "--depth", "1").json
+    assert (changed["every"], changed["options"], changed["documents"]) == ("30m", {"depth": 1}, 1)
+    assert "no interval" in run(*add, "--every", "1w").err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from api.auth.keys import KeyRequest
 from api.bootstrap import Candor
+from api.jobs import handlers
 from api.settings import ServiceSettings
 from ingest.ledger.sources import SourceRecord
 from ingest.settings import IngestSettings
+from support.git import GitServer, Repository
 from support.service import RunningService
 from support.waiting import LIMIT_S, until
 from support.web import Page, Web
@@ -35,7 +38,8 @@ def candor(make_candor: Callable[..., Candor]) -> Candor:
 
 
 @pytest.fixture
-def http(candor: Candor) -> Iterator[httpx.Client]:
+def http(candor: Candor, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
+    monkeypatch.setattr(handlers, "_LOOK_S", 0.1)
     with RunningService(candor) as service, httpx.Client(base_url=service.url, timeout=LIMIT_S) as client:
         yield client
 
@@ -86,13 +90,53 @@ def test_a_source_is_added_synced_listed_and_removed(http: httpx.Client, web: We
     assert (documents(http), http.get("/v1/sources").json()) == ([], [])
 
 
+def test_the_service_syncs_a_source_with_a_schedule(http: httpx.Client, web: Web) -> None:
+    source = {"address": web.url("/docs/"), "name": "handbook", "every": "2h"}
+    assert http.post("/v1/collections/papers/sources", json=source).json()["every"] == "2h"
+
+    def listed() -> dict[str, Any]:
+        found: dict[str, Any] = http.get("/v1/sources").json()[0]
+        return found
+
+    until(lambda: listed()["state"] == "synced")
+    synced, planned = (datetime.fromisoformat(listed()[name]) for name in ("synced_at", "next_sync"))
+    assert planned - synced == timedelta(hours=2)
+    assert http.post("/v1/collections/papers/sources", json=source | {"every": "2 hours"}).status_code == 422
+    changed = http.post("/v1/collections/papers/sources", json=source | {"every": ""}).json()
+    assert (changed["every"], changed["next_sync"], changed["documents"]) == ("", None, 2)
+
+
 def test_a_source_that_was_never_synced_is_removed(http: httpx.Client, web: Web) -> None:
     http.post("/v1/collections/papers/sources", json={"address": web.url("/docs/"), "name": "handbook"})
     assert http.delete("/v1/collections/papers/sources/handbook").json()["documents"] == 0
 
 
+def test_a_repository_is_added_and_synced(http: httpx.Client, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "pumps.git")
+    repository.commit({"a.md": "# A"})
+    repository.commit({"a.md": "# B", "b.md": "# B"}, branch="next")
+    with GitServer(tmp_path) as server:
+        body = {"address": f"git+{server.url('pumps.git')}", "name": "pumps", "options": {"ref": "next"}}
+        assert http.post("/v1/collections/papers/sources", json=body).json()["options"] == {"ref": "next"}
+        assert ended(http, http.post("/v1/collections/papers/sources/pumps/sync"))["result"]["indexed"] == 2
+    assert http.get("/v1/sources").json()[0]["options"] == {"ref": "next"}
+    body["options"]["password"] = {"key": "other"}  # type: ignore[index]
+    assert http.post("/v1/collections/papers/sources", json=body).status_code == 422, (
+        "keys of the settings are not theirs"
+    )
+
+
 @pytest.mark.parametrize(
-    "address", ["file:///etc", "memory://x", "llama_index:llama_index.core.readers.SimpleDirectoryReader", "zip://a"]
+    "address",
+    [
+        "file:///etc",
+        "memory://x",
+        "llama_index:llama_index.core.readers.SimpleDirectoryReader",
+        "zip://a",
+        "git+file:///etc",
+        "git@x.org:a.git",
+        "imaps://x.org/",
+    ],
 )
 def test_sources_that_read_this_machine_or_run_code_are_refused(http: httpx.Client, address: str) -> None:
     answer = http.post("/v1/collections/papers/sources", json={"address": address})

@@ -1,4 +1,4 @@
-"""``candor sources``: sites, feeds, remote folders and services whose documents a collection has."""
+"""``candor sources``: sites, repositories, mail, remote folders and services whose documents a collection has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from api.cli.common import (
     read_data,
 )
 
-app = command_group("sources", "Read sites, feeds, remote folders and services into collections, and follow them.")
+app = command_group("sources", "Read sites, repositories, mail, remote folders and services into collections.")
 
 In = Annotated[str, typer.Option("--collection", "-c", help="Collection.", autocompletion=complete_collections)]
 
@@ -35,10 +35,11 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
     found = make_candor(home).sources.table.list()
     rows = [
         (each.collection, each.name, each.address, each.state.value, each.documents,
-         f"{each.synced_at:%Y-%m-%d %H:%M}" if each.synced_at else "", each.error)
+         str(each.synced_at or "")[:16], str(each.next_sync or "")[:16], each.error)
         for each in found
     ]  # fmt: skip
-    print_list(found, ("collection", "source", "address", "state", "documents", "last sync", "error"), rows, as_json)
+    columns = ("collection", "source", "address", "state", "documents", "last sync", "next sync", "error")
+    print_list(found, columns, rows, as_json)
 
 
 @app.command()
@@ -46,7 +47,8 @@ def add(
     address: Annotated[
         str,
         typer.Argument(
-            help="Page, sitemap or feed (https://…); folder that fsspec opens (s3://…); or llama_index:MODULE.CLASS."
+            help="Page, sitemap or feed (https://…); Git repository (git+https://…); folder of mail (imaps://…); "
+            "folder that fsspec opens (s3://…); or llama_index:MODULE.CLASS."
         ),
     ],
     collection: In = "documents",
@@ -55,6 +57,12 @@ def add(
         int | None, typer.Option("--depth", help="Of a site: links to follow from the address (2). 0: only the page.")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Of a site: maximum number of pages (500).")] = None,
+    ref: Annotated[
+        str | None, typer.Option("--ref", help="Of a repository: branch, tag or full commit id. Default: its branch.")
+    ] = None,
+    every: Annotated[
+        str, typer.Option("--every", help="How often a running service syncs it: 30m, 1h or 7d. Default: never.")
+    ] = "",
     options: Annotated[
         Path | None,
         typer.Option("--options", help="TOML file with arguments of the source, such as endpoint, token or folder."),
@@ -68,13 +76,13 @@ def add(
     as_json: Json = False,
     home: Home = None,
 ) -> None:
-    """Add a source to a collection. `candor sources sync` reads it.
+    """Add a source to a collection, or change the options of one. `candor sources sync` reads it.
 
     Example: candor sources add https://example.org/handbook/ --collection handbook
     """
     from ingest.ledger.sources import SourceRecord
 
-    given = {"depth": depth, "limit": limit}
+    given = {"depth": depth, "limit": limit, "ref": ref}
     source = SourceRecord(
         collection=collection,
         name=name,
@@ -83,6 +91,7 @@ def add(
         | {key: value for key, value in given.items() if value is not None},
         exclude=tuple(exclude or ()),
         include=tuple(include or ()),
+        every=every,
     )
     added = make_candor(home).sources.add(source)
     message = f"Added {added.name}. `candor sources sync {added.name} -c {collection}` reads it."

@@ -13,10 +13,10 @@ from api.http.errors import problem_responses
 from api.http.router import make_router
 from api.http.routes.documents.ingest import CollectionName, submit
 from api.jobs.models import Job
-from api.services.documents.sources import is_web_address
 from base.models import FrozenModel
-from ingest.ledger.sources import SourceRecord
+from ingest.ledger.sources import SourceRecord, SourceSpec
 from ingest.pipeline.plan import IngestRequest
+from ingest.sources.git import GitOptions
 from ingest.sources.web import WebOptions
 from vectorstore.errors import CollectionNotFound
 
@@ -26,16 +26,13 @@ SourceName = Annotated[str, Path(description="Name of the source.", examples=["h
 _HANDBOOK = {"address": "https://example.org/handbook/", "name": "handbook", "options": {"depth": 3}}
 
 
-class NewSource(FrozenModel):
-    """A page, a site or a feed to add to a collection."""
+class NewSource(SourceSpec):
+    """A page, a site, a feed or a Git repository to add to a collection."""
 
-    address: str = Field(max_length=2000, description="Address of a page, a sitemap or a feed (https://…).")
-    name: str = Field(default="", description="Unique in the collection. Default: made from the address.")
-    options: WebOptions = WebOptions()
-    exclude: tuple[str, ...] = Field(default=(), max_length=100, description="What to leave out, as in .gitignore.")
-    include: tuple[str, ...] = Field(
-        default=(), max_length=100, description="What to read although a rule leaves it out, in the same syntax."
-    )
+    options: WebOptions | GitOptions = WebOptions()
+
+
+_SHOWN = {*WebOptions.model_fields, *GitOptions.model_fields}
 
 
 class RemovedSource(FrozenModel):
@@ -53,10 +50,13 @@ def sources(
 ) -> list[SourceRecord]:
     """List the sources with the state, the end and the errors of the last sync.
 
-    Options are shown only of web addresses: those of other sources may contain secrets.
+    Options are shown only as far as they contain no secret.
     """
     found = (each for each in candor.sources.table.list(collection) if caller.may(Right.READ, each.collection))
-    return [each if is_web_address(each.address) else each.model_copy(update={"options": {}}) for each in found]
+    return [
+        each.model_copy(update={"options": {name: each.options[name] for name in each.options if name in _SHOWN}})
+        for each in found
+    ]
 
 
 @router.post("/collections/{collection}/sources", status_code=201, responses=problem_responses(404, 422, 503))
@@ -66,9 +66,13 @@ def add(
     collection: CollectionName,
     body: Annotated[NewSource, Body(examples=[_HANDBOOK])],
 ) -> SourceRecord:
-    """Add a page, a site or a feed. Other kinds of sources are added on the command line of the service's machine."""
+    """Add a page, a site, a feed or a Git repository, or change the options of one with the same address.
+
+    Other kinds of sources are added on the command line of the service's machine.
+    """
     caller.require(Right.WRITE, collection)
-    return candor.sources.add(SourceRecord(collection=collection, **body.model_dump()), web_only=True)
+    given = body.model_dump() | {"options": body.options.model_dump(exclude_unset=True)}
+    return candor.sources.add(SourceRecord(collection=collection, **given), web_only=True)
 
 
 @router.post(

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event
 
 from api.bootstrap import Candor
-from api.cli.ingest import run_ingest
+from api.cli.ingest import run_ingest, run_request
 from api.errors import SettingsError
 from api.services.documents.collection_pool import CollectionPool
 from api.services.documents.ingest import run_ingest_job
@@ -125,7 +125,7 @@ def test_a_check_stops_at_the_first_file(candor: Candor, deep: Path) -> None:
 
 def test_a_retry_without_failures_creates_no_collection(candor: Candor) -> None:
     with pytest.raises(NothingToIngest):
-        run_ingest(candor, [], "papers", retry_failed=True, progress=False)
+        run_request(candor, IngestRequest(collection="papers", retry_failed=True), progress=False)
     assert candor.collections.list() == []
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from api.bootstrap import Candor
-from api.cli.ingest import run_ingest
+from api.cli.ingest import run_request
 from api.services.documents.search import timed_search
 from ingest.errors import NothingToIngest
 from ingest.pipeline.plan import IngestRequest
@@ -67,7 +67,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ingest(candor: Candor, *paths: Path, retry_failed: bool = False) -> IngestReport:
-    return run_ingest(candor, paths, "papers", retry_failed=retry_failed, progress=False)
+    request = IngestRequest(collection="papers", paths=tuple(paths), retry_failed=retry_failed)
+    return run_request(candor, request, progress=False)
 
 
 def notices(candor: Candor, *paths: Path) -> tuple[str, ...]:
