@@ -1026,11 +1026,11 @@ class StepStarted(BaseModel):
 class Table(BaseModel):
     """A table without its cells."""
 
-    name: str
-    collection: str
     filter: DocumentFilter | None = None
     """which documents are rows. Null: all."""
     columns: list[Column]
+    name: str
+    collection: str
     created_at: AwareDatetime
 
 
