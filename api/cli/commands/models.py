@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 
@@ -26,7 +26,8 @@ def list_all(as_json: Json = False, home: Home = None) -> None:
          ", ".join(sorted(set(each.fixed.values()))))
         for kind, each in shown.items()
     ]  # fmt: skip
-    print_list(cast("Any", shown), ("kind", "model", "provider", "address", "key", "fixed by"), rows, as_json)
+    listed = [{"kind": kind, **each.model_dump(mode="json")} for kind, each in shown.items()]
+    print_list(listed, ("kind", "model", "provider", "address", "key", "fixed by"), rows, as_json)
 
 
 @app.command()

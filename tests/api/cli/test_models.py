@@ -16,8 +16,8 @@ def test_a_choice_counts_from_the_next_command_on(run, monkeypatch: pytest.Monke
     chosen = run("models", "use", "llm", "big", "--provider", "openai", "--url", "https://a.example/v1", "--key")
     assert chosen.code == 0, chosen.err
     shown = run("models", "--json")
-    assert shown.json["llm"]["model"] == "big"
-    assert shown.json["llm"]["has_key"]
+    assert (shown.json[0]["kind"], shown.json[0]["model"]) == ("llm", "big")
+    assert shown.json[0]["has_key"]
     assert "sesame" not in chosen.out + chosen.err + shown.out + run("models").out
     settings = load_settings()
     assert settings.llm.api_key
@@ -52,7 +52,7 @@ def test_what_a_variable_or_a_file_sets_is_named_and_kept(run, monkeypatch: pyte
     assert "CANDOR_LLM__API_KEY sets `base_url`" in refused.err
     home = Path(os.environ["CANDOR_HOME"])
     (home / "candor.toml").write_text('[research.rerank]\nprovider = "local"\nmodel = "m"\n')
-    fixed = run("models", "--json").json["rerank"]["fixed"]
+    fixed = run("models", "--json").json[2]["fixed"]
     assert fixed["model"] == str(home / "candor.toml")
 
 
