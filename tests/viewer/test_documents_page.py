@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from api.cli.ingest import run_ingest
+from support.git import GitServer, Repository
 from support.viewer import HOSTILE, OpenPage, Site, confirm, violations
 
 
@@ -113,6 +114,39 @@ def test_a_collection_that_the_store_has_lost_is_restored(open_page: OpenPage, s
     expect(alert).to_have_count(0)
     expect(page.get_by_role("region", name="Coverage")).to_contain_text("1 of 3 documents searchable")
     site.candor.collections.require("lost")
+
+
+def test_a_source_is_added_synced_and_removed(
+    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("base.web.is_public", lambda _: True)
+    repository = Repository(tmp_path / "leaflets.git")
+    repository.commit({"alto.md": "# The Alto 7\n\nIt stands in the cellar.\n"})
+    page = open_page("documents/pumps")
+    sources = page.locator("details.sources")
+    sources.locator("summary").click()
+    with GitServer(tmp_path) as server:
+        sources.get_by_label("Address").fill(server.url("leaflets.git"))
+        sources.get_by_label("Read again").select_option("every hour")
+        sources.get_by_role("button", name="Add source").click()
+        row = sources.locator("tbody tr")
+        expect(row.locator(".badge")).to_have_text("synced")
+        expect(sources.locator("summary")).to_have_text("1 source")
+        expect(row).to_contain_text("every 1h")
+        expect(page.locator("table.documents tr").filter(has_text="alto.md").locator(".badge")).to_have_text("indexed")
+        assert violations(page) == []
+    row.get_by_role("button", name="Sync now").click()
+    expect(row.locator(".badge")).to_have_text("failed")
+    expect(row.locator(".reason")).to_contain_text("Git cannot read")
+    expect(sources.locator("summary")).to_contain_text("1 failed")
+    sources.get_by_label("Address").fill("file:///etc")
+    sources.get_by_role("button", name="Add source").click()
+    expect(sources.get_by_role("alert")).to_contain_text("not an address of the web")
+    row.get_by_role("button", name="Remove source").click()
+    expect(page.get_by_role("dialog")).to_contain_text("its 1 document")
+    confirm(page, "Remove source")
+    expect(row).to_have_count(0)
+    expect(page.locator("table.documents tr").filter(has_text="alto.md").locator(".badge")).to_have_text("removed")
 
 
 def test_a_new_collection_takes_a_name_with_spaces(open_page: OpenPage, site: Site) -> None:

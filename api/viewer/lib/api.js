@@ -111,6 +111,10 @@ export const retryFailed = (collection) => post(`v1/collections/${id(collection)
 export const retryDocument = (collection, document) => post(`v1/documents/${id(document)}/ingest?${query({collection})}`);
 export const tagDocument = (collection, document, change) => send("PATCH", `v1/documents/${id(document)}/tags?${query({collection})}`, change);
 export const removeDocument = (collection, document) => remove(`v1/documents/${id(document)}?${query({collection})}`);
+export const sources = (collection) => call(`v1/sources?${query({collection})}`);
+export const addSource = (collection, source) => post(`v1/collections/${id(collection)}/sources`, source);
+export const syncSource = (collection, name) => post(`v1/collections/${id(collection)}/sources/${id(name)}/sync`);
+export const removeSource = (collection, name) => remove(`v1/collections/${id(collection)}/sources/${id(name)}`);
 export const dropCollection = (collection) => remove(`v1/collections/${id(collection)}`);
 export const suggestions = (collection) => call(`v1/collections/${id(collection)}/suggestions`);
 export const suggest = (collection) => post(`v1/collections/${id(collection)}/suggestions`);

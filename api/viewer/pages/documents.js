@@ -9,6 +9,7 @@ import {confirmButton, tryAction} from "../parts/forms.js";
 import {ingestLine, isOpen, JobWatch} from "../parts/jobs.js";
 import {may, owner} from "../lib/session.js";
 import {dropZone} from "../parts/upload.js";
+import {Sources} from "../parts/sources.js";
 import {plural} from "../lib/format.js";
 
 const POLL_MS = 1500; // while documents are being ingested
@@ -25,6 +26,7 @@ class DocumentsView {
   constructor(container, chosen) {
     this.chosen = chosen; this.name = ""; this.documents = []; this.jobs = new Map(); this.lost = false;
     this.library = null; this.closed = false; this.timer = 0; this.requests = 0;
+    this.sources = null;
     this.choose = h("div", {}, loading());
     this.work = h("div", {});
     this.errorBox = h("div", {});
@@ -64,12 +66,19 @@ class DocumentsView {
     this.choose.replaceChildren(...[first ? first.element : h("div", {class: "inline"},
       known.length > 0 && chooser(known, this.name), owner() && newCollection())]);
     this.tags = h("input", {name: "tags", placeholder: "taxes, 2024", value: this.tags?.value ?? ""});
-    if (first || (this.name && may("write", this.name))) {
+    const writes = first !== null || (this.name !== "" && may("write", this.name));
+    const named = () => {
+      if (first && !this.name) this.begin(first);
+      return this.name;
+    };
+    if (writes) {
       this.choose.append(h("p", {}, h("label", {}, "Tags of uploaded files ", this.tags)), dropZone((files, onProgress) => {
-        if (first && !this.name) this.begin(first);
+        named();
         return this.upload(files, onProgress);
       }));
     }
+    this.sources = new Sources(named, writes, (job) => this.watch(job), () => this.refresh());
+    if (this.name || first) this.choose.append(this.sources.element);
     if (!known.length && !owner()) this.list.replaceChildren(empty("No documents yet", "Your key has no access to any collection."));
   }
 
@@ -84,6 +93,7 @@ class DocumentsView {
     clearTimeout(this.timer);
     const request = ++this.requests;
     const documents = await this.fetch();
+    await this.sources.refresh(this.name);
     const lost = this.lost && isLost(await api.collections(), this.name);
     if (this.closed || request < this.requests) return; // a newer request shows the current state
     this.lost = lost;
