@@ -243,12 +243,12 @@ def read_text(file: Path) -> str:
 
 
 def read_data(file: Path) -> Any:
-    """Return the content of a TOML or JSON file. Raises UsageError."""
+    """Return the content of a TOML or JSON file, with dates as texts. Raises UsageError."""
     import tomllib
 
     is_json, text = file.suffix == ".json", read_text(file)
     try:
-        return json.loads(text) if is_json else tomllib.loads(text)
+        return json.loads(text if is_json else json.dumps(tomllib.loads(text), default=str))
     except ValueError as error:
         raise UsageError(f"{str(file)!r} is not valid {'JSON' if is_json else 'TOML'}: {error}. Correct it.") from error
 

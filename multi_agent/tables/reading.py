@@ -245,7 +245,7 @@ class _Check:
     def _judge(self, value: str, cited: tuple[Evidence, ...]) -> Judged:
         """Compare the value with its quotes, by rules alone."""
         shown = [item for unit in self.units for item in cite([unit.number], self.units).evidence]
-        rules = SupportRules(f"{self.column.name}: {self.column.question}", shown, (unit.chunk for unit in self.units))
+        rules = SupportRules(f"{self.column.name}\n{self.column.question}", shown, (unit.chunk for unit in self.units))
         return mark_pictured(rules.judge(Statement(f"{self.column.name}: {value}", cited)), rules)
 
 

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 import httpx
 
+from api.auth.callers import Credentials
+from api.auth.keys import KeyRequest
+from api.auth.permissions import Limits
 from api.bootstrap import Candor
 from api.services.exports.run_file import LARGEST_FILE
 from multi_agent.catalog.entries import CustomAgent, Entry, Skill
@@ -61,6 +64,7 @@ def refused_by_state(candor: Candor, http: httpx.Client, run_id: str, elsewhere:
     yield from _plans(http, run_id)
     yield from _evaluations(http)
     yield from _tables(http)
+    yield from _shared(candor, run_id, elsewhere)
     yield "POST /v1/keys", Asked("/v1/keys", {"name": "x", "rights": {"papers": "read"}, "user_id": "0" * 12})
     yield "DELETE /v1/groups/{group}", Asked("/v1/groups/%20")
     for _ in range(11):  # one more than may fail
@@ -176,6 +180,8 @@ def _evaluations(http: httpx.Client) -> Requests:
     asked = {"collection": "papers", "questions": [{"id": "q", "question": NEVER}]}
     under_way = _done(http.post("/v1/evaluations", json=asked)).json()["id"]
     yield "DELETE /v1/evaluations/{evaluation}", Asked(f"/v1/evaluations/{under_way}")
+    until(lambda: http.get(f"/v1/jobs/{under_way}").json()["status"] == "running")
+    yield "PUT /v1/setup/models/{table}", Asked("/v1/setup/models/embedding", {"model": "other"})
     _done(http.post(f"/v1/jobs/{under_way}/cancel"))
 
 
@@ -186,6 +192,16 @@ def _tables(http: httpx.Client) -> Requests:
     job = _done(http.post("/v1/tables/t/fill", json={})).json()["id"]
     yield "DELETE /v1/tables/{table}", Asked("/v1/tables/t")
     _done(http.post(f"/v1/jobs/{job}/cancel"))
+
+
+def _shared(candor: Candor, run_id: str, elsewhere: str) -> Requests:
+    """Yield requests to a run that is gone, one that is not finished, and one that was read as often as allowed."""
+    for shared in ("run_none", elsewhere, run_id):
+        limits = Limits(requests_per_day=1)
+        link = candor.keys.add(KeyRequest(name="link", run_id=shared, rights={"papers": "read"}, limits=limits))
+        if shared == run_id:
+            candor.callers.admit(Credentials(key=link.secret))
+        yield "GET /shared/{key}", Asked(f"/shared/{link.secret}")
 
 
 def _file(home: Path, entry: Entry) -> None:

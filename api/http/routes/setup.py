@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import Body, Response
+from fastapi import Body, Path, Response
 
 from api.http.deps import CandorDep, CurrentCaller, Owner, PartsDep
 from api.http.errors import problem_responses
@@ -30,6 +30,7 @@ from multi_agent.llm.probe import Check
 
 router = make_router(prefix="/v1/setup", tags=["setup"])
 
+Table = Annotated[ModelTable, Path(description="Which model.", examples=["llm"])]
 Choice = Annotated[
     ModelChoice,
     Body(examples=[{"provider": "openai", "base_url": "https://api.example.com/v1", "model": "some-model"}]),
@@ -64,7 +65,7 @@ async def models(candor: CandorDep, caller: Owner) -> dict[ModelTable, ShownMode
 
 @router.put("/models/{table}", responses=problem_responses(409, 422, 503))
 async def choose(
-    candor: CandorDep, parts: PartsDep, caller: Owner, table: ModelTable, choice: Choice
+    candor: CandorDep, parts: PartsDep, caller: Owner, table: Table, choice: Choice
 ) -> dict[ModelTable, ShownModel]:
     """Choose a model. The next question or ingest uses it; what runs keeps its model.
 
@@ -83,19 +84,19 @@ async def choose(
 
 
 @router.post("/models/{table}/trial", responses=problem_responses(422, 503))
-async def try_model(candor: CandorDep, caller: Owner, table: ModelTable, choice: Choice) -> Trial:
+async def try_model(candor: CandorDep, caller: Owner, table: Table, choice: Choice) -> Trial:
     """Send test requests to a model before you choose it. Takes seconds to minutes. Only owners may call this."""
     return await try_choice(candor.doctor, table, choice)
 
 
-@router.post("/models/{table}/offered", responses=problem_responses(422, 502, 503))
-async def offered(candor: CandorDep, caller: Owner, table: ModelTable, choice: Choice) -> list[str]:
+@router.post("/models/{table}/offered", responses=problem_responses(422, 503))
+async def offered(candor: CandorDep, caller: Owner, table: Table, choice: Choice) -> list[str]:
     """Get the names of the models that an endpoint offers. Only owners may call this."""
     return await offered_models(candor.settings, table, choice)
 
 
 @router.post("/models/{table}/pull", responses=_PULL | problem_responses(422, 503), response_class=Response)
-async def pull(candor: CandorDep, caller: Owner, table: ModelTable, choice: Choice) -> Response:
+async def pull(candor: CandorDep, caller: Owner, table: Table, choice: Choice) -> Response:
     """Let Ollama fetch a model, and follow its progress. Ollama stops when you disconnect. For owners."""
 
     async def lines(progress: AsyncIterator[PullProgress]) -> AsyncIterator[str]:

@@ -15,7 +15,7 @@ from api.cli.ingest import run_ingest
 from multi_agent.settings.research import ResearchSettings
 from multi_agent.settings.tools import ToolSettings
 from support.handyman import TURN, calls, done
-from support.panel import Panel, role_of
+from support.panel import ROWS, Panel, role_of, sentences_of
 from support.replies import Reply, Request
 from support.scripted_endpoint import ScriptedEndpoint
 from support.service import QUESTION, RunningService
@@ -48,6 +48,9 @@ def respond(request: Request) -> Reply | str:
     if role_of(request) == TURN:
         searched = any(message["role"] == "assistant" for message in request.messages)
         return done() if searched else calls(("search_documents", {"queries": ["Borea 12"]}))
+    if role_of(request) == ROWS:
+        found = sentences_of(request, 1, "-25 °C")
+        return json.dumps({"answers": [{"column": 1, "sentences": found, "values": ["-25 °C"], "reason": ""}]})
     return Panel("-25 °C")(request)
 
 

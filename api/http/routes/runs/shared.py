@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Annotated
 
-from fastapi import Response
+from fastapi import Path, Response
 
 from api.http.deps import CandorDep, CurrentCaller
 from api.http.errors import problem_responses
@@ -14,6 +15,7 @@ from api.services.research.runs import find_run
 
 router = make_router(tags=["runs"])
 
+Secret = Annotated[str, Path(description="Secret of the key.", examples=["candor_3f9a1c07be52_kZ8…"])]
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
     "Cache-Control": "no-store",
@@ -21,7 +23,7 @@ _HEADERS = {
 
 
 @router.get("/shared/{key}", responses=problem_responses(404, 409, 503), response_class=Response)
-async def shared(candor: CandorDep, caller: CurrentCaller, key: str) -> Response:
+async def shared(candor: CandorDep, caller: CurrentCaller, key: Secret) -> Response:
     """Read the answer that a key of `POST /v1/keys` with `run_id` shares, with the pages that it cites."""
     run = await asyncio.to_thread(find_run, candor.trace, caller.run, caller)
     answer = await asyncio.to_thread(candor.trace.answer, run.run_id)
