@@ -149,7 +149,7 @@ def test_exceeding_the_memory_limit_raises(
 
 def test_a_worker_that_has_grown_is_replaced(make_parser: Callable[..., IsolatedParser], text: Path) -> None:
     before = worker_ids()
-    parser = make_parser(memory_mb=60)  # a new worker already uses more than half
+    parser = make_parser(memory_mb=80)  # a new worker already uses more than half
     parser.parse(text)
     assert worker_ids() == before
 
