@@ -18,7 +18,7 @@ UNDERLINED = NOTHING._replace(horizontal_lines=((48, 10, 30), (48, 32, 60), (49,
     [(0, (1, 2, 30, 40)), (1, (2, -30, 40, -1)), (2, (-30, -40, -1, -2)), (3, (-40, 1, -2, 30))],
 )
 def test_a_box_is_turned_with_its_page(turn: int, turned: tuple[float, float, float, float]) -> None:
-    assert rotate_box(1, 2, 30, 40, turn) == turned
+    assert rotate_box((1, 2, 30, 40), turn) == turned
     left, bottom, right, top = turned
     assert left < right
     assert bottom < top
