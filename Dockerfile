@@ -22,7 +22,7 @@ FROM python:3.11-slim
 # Tesseract reads scanned pages.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends tesseract-ocr \
+    && apt-get install -y --no-install-recommends git tesseract-ocr \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --create-home candor \
     && install -d -o candor -g candor /data

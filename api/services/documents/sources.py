@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import JsonValue, ValidationError
 
@@ -91,7 +91,7 @@ class Sources:
                 f"{source.address!r} is not an address of the web. Add sources of other kinds with `candor sources "
                 "add` on the machine of the service."
             )
-        if urlsplit(source.address).password:
+        if _parts(source.address).password:
             raise UsageError("The address has a password. Write it into the options of the source, as a key.")
         if not NAME.fullmatch(source.collection):
             raise UsageError(f"{source.collection!r} is not a valid collection name.")
@@ -283,6 +283,16 @@ def require_web_addresses(urls: Sequence[str]) -> None:
     for url in urls:
         if not is_web_address(url):
             raise UsageError(f"{url!r} is not an address of the web. It must begin with https:// or http://.")
+
+
+def _parts(address: str) -> SplitResult:
+    """Return the parts of an address. Raises UsageError."""
+    try:
+        if not address.isprintable():
+            raise ValueError("it has a character that cannot be printed")
+        return urlsplit(address)
+    except ValueError as error:
+        raise UsageError(f"{address!r} is no valid address: {error}.") from error
 
 
 def _judge(rules: Rules, path: Path) -> str:

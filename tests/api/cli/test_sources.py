@@ -184,6 +184,8 @@ def test_a_reader_of_llama_index_is_followed_with_its_options(run: Callable, fol
     [
         (("add", "papers/"), "is no source"),
         (("add", "https://u:secret@x.org/"), "has a password"),
+        (("add", "https://[bad"), "'https://[bad' is no valid address: Invalid IPv6 URL"),
+        (("add", "git+https://a\tb"), "has a character that cannot be printed"),
         (("add", "https://x.org/", "--depth", "-1"), "greater than or equal to 0"),
         (("add", "https://x.org/", "--ref", "main"), "ref: Extra inputs are not permitted"),
         (("add", "git+https://x.org/a", "--ref", "--upload-pack=x"), "ref: String should match"),
