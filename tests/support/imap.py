@@ -196,7 +196,7 @@ class Dovecot:
         for part in ("run", "mail"):
             (self._folder / part).mkdir(parents=True)
         os.chown(self._folder / "mail", 65534, 65534)
-        for parent in (self._folder, *self._folder.parents[:3]):
+        for parent in (self._folder, *self._folder.parents[:4]):
             parent.chmod(parent.stat().st_mode | 0o111)
         file = self._folder / "dovecot.conf"
         file.write_text(_CONFIGURATION.format(folder=self._folder, password=PASSWORD, port=self._port))

@@ -41,6 +41,7 @@ def test_only_the_latest_versions_are_read(open_page: OpenPage, site: Site) -> N
     answer = page.get_by_role("region", name="Answer", exact=True)
     expect(answer).to_contain_text("searched 3 of 3 documents (latest versions)")
     page.goto(f"{site.url}#/")
+    page.locator(".filters summary").click()
     page.get_by_label("Only the latest versions").uncheck()
     expect(page.locator(".filters summary")).to_have_text("Only some of the documents")
 

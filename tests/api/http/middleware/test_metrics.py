@@ -83,7 +83,7 @@ def test_the_queue_and_those_who_follow_are_told(
     until(lambda: measure("candor_active_streams") == 0)
     for run_id in begun:
         client.post(f"/v1/runs/{run_id}/cancel")
-    assert measure("candor_runs", status="cancelled") == 10
+    until(lambda: measure("candor_runs", status="cancelled") == 10)
     assert follow(client, first)[-1]["body"]["type"] == "run_finished"
 
 
