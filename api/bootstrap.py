@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from ingest.pipeline.model.figures import FigureDescriber
     from ingest.pipeline.model.model_facts import FactFinder
     from multi_agent.catalog.catalog import AgentCatalog
-    from multi_agent.llm.models import Models
     from multi_agent.llm.wrappers.requests import MakeLocks
     from multi_agent.memory.memories import Memories, Suggestions
     from multi_agent.memory.plans import PlanMemory
@@ -109,7 +108,7 @@ class Candor:
                 return
             embedding = now.store.embedding
             stale = ("embedder", "queries") if embedding != before.store.embedding else ()
-            for name in ("models", "reranker", "doctor", *stale):
+            for name in ("reranker", "doctor", *stale):
                 parts.pop(name, None)
             if "panel" in parts:
                 self.panel.use(now)
@@ -340,11 +339,6 @@ class Candor:
             self.settings, self.trace, self.plan_memory, self.tools, self.memories, self._make_catalog,
             self.command_runs, listeners, self.make_request_locks,
         )  # fmt: skip
-
-    @part
-    def models(self) -> Models:
-        """The models that the jobs of this process share."""
-        return self.panel.models()
 
     @part
     def span_export(self) -> SpanExport | None:

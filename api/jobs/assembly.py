@@ -101,9 +101,14 @@ async def start_jobs(
         await peers.start(jobs)
         stack.push_async_callback(peers.leave)
     listener = Listener(candor.engine)
+    shared: tuple[Settings, Models] | None = None
 
     def make_models() -> Models:
-        return candor.models
+        """Return the models of the settings as they are now. Their connections belong to this event loop."""
+        nonlocal shared
+        if shared is None or shared[0] is not candor.settings:
+            shared = candor.settings, candor.panel.models()
+        return shared[1]
 
     runs = Runs(candor.trace, candor.callers, candor.panel, pool, jobs, listener, make_models)
     IngestJobs(candor.ingest, pool, jobs)
