@@ -198,7 +198,7 @@ def child_environment(*, network: bool = False, agent: bool = False) -> dict[str
     Only listed variables (paths, languages, options of libraries) are passed on, so the child gets no key or password.
     ``network`` adds proxies and certificates, ``agent`` the agent that has the person's keys of SSH.
     """
-    names = _NAMES + _NETWORK_NAMES * network + _AGENT_NAMES * agent
+    names = (*_NAMES, *(_NETWORK_NAMES if network else ()), *(_AGENT_NAMES if agent else ()))
     prefixes = _PREFIXES + _NETWORK_PREFIXES if network else _PREFIXES
     return {
         name: value for name, value in os.environ.items()

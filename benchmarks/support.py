@@ -90,7 +90,7 @@ def third() -> Iterator[Pair]:
 
 
 def clauses() -> Iterator[Pair]:
-    """Yield claims about one clause of a sentence. No rule was written for one of them."""
+    """Yield claims about one clause of a sentence. No rule was tuned with them."""
     return (pair._replace(tuned=False) for pair in _tabular("support_clauses.tsv"))
 
 

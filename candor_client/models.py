@@ -231,7 +231,7 @@ class GivenPassage(BaseModel):
 
 
 class ItemRead(BaseModel):
-    """A step over a list has read one of its items."""
+    """The agent ForEach has read one item of its list."""
 
     type: Literal["item_read"] = "item_read"
     item: str

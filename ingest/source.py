@@ -55,7 +55,7 @@ class Source(Protocol):
 
 
 def too_large(address: str, max_bytes: int) -> Item:
-    """Return the item of a document that may not be read because of its size."""
+    """Return the item of a document above the size limit."""
     return Item("", address, error=f"{address} has more than {max_bytes:,} bytes (ingest.max_file_mb)")
 
 

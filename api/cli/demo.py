@@ -119,7 +119,7 @@ def _recorded() -> tuple[JournalEntry, ...]:
 
 def _fill_table(candor: Candor, calls: RecordedJournal, models: Models | None, *, progress: bool) -> Grid:
     """Create the table of the demo again, fill and print it."""
-    if any(each.name == TABLE for each in candor.tables.store.list()):
+    if any((each.name, each.collection) == (TABLE, COLLECTION) for each in candor.tables.store.list()):
         candor.tables.store.delete(TABLE)
     columns = tuple(map(Column.parse, _COLUMNS))
     asked = {"name": TABLE, "columns": columns, "filter": DocumentFilter(documents=_ROWS)}

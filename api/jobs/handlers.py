@@ -132,6 +132,8 @@ async def sync_on_schedule(sources: SourceTable, jobs: Jobs) -> None:
             return
         except (LedgerUnavailable, SQLAlchemyError) as error:
             log.warning("The schedule of the sources cannot be read, will retry later: %s", error)
+        except Exception:  # else a fault in one sync would end the schedule of all
+            log.exception("A source could not be synced on its schedule, will retry later")
         await asyncio.sleep(_LOOK_S)
 
 

@@ -55,7 +55,7 @@ class Diagnosis(FrozenModel):
 
 
 class Trial(FrozenModel):
-    """The results and the duration of a trial of a model, which sends it requests."""
+    """The results of test requests to a model, and their duration."""
 
     checks: tuple[Check, ...]
     seconds: float

@@ -1,4 +1,4 @@
-"""Fuzz what a person can write, and watch whether the service stays alive.
+"""Send hostile texts to the service, and check that other requests still end.
 
 A text that no test thought of goes into a question, a follow-up question, a template, a saved plan, a fork, an import,
 a search, or the questions that a collection suggests. After each one, ``/healthz``, a search and another question must

@@ -40,7 +40,7 @@ LIMIT_S = 1800
 
 
 class Tried(NamedTuple):
-    """What became of a mutant."""
+    """The result of a mutant."""
 
     file: str
     mutant: Mutant
@@ -106,7 +106,7 @@ def try_all(
     processes: int,
     tell: Callable[[Tried], None],
 ) -> list[Tried]:
-    """Run the tests with each mutant in copies of the tree. Raises ExceptionGroup if they fail without one."""
+    """Run the tests of each mutant in a copy of the tree. Raises ExceptionGroup if tests fail without a mutant."""
     free: SimpleQueue[Copy] = SimpleQueue()
     failures: list[RuntimeError] = []
     with tempfile.TemporaryDirectory(prefix="candor-mutants-") as folder, ThreadPoolExecutor(processes) as pool:

@@ -26,7 +26,7 @@ class SyncState(StrEnum):
 
 
 class SourceSpec(FrozenModel):
-    """What is written to add a source."""
+    """The description of a source, as a person gives it."""
 
     address: str = Field(max_length=2000, description="of a page, a sitemap, a feed or a repository (git+https://…)")
     name: str = Field(default="", description="unique in the collection; by default, it is made from the address")

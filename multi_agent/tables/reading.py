@@ -24,6 +24,7 @@ from multi_agent.library import CatalogueEntry, Library
 from multi_agent.model import LLM, Message, Usage
 from multi_agent.prompt import Prompt
 from multi_agent.prompts.reading import read_around
+from multi_agent.prompts.show_outside import defuse
 from multi_agent.prompts.show_passages import Unit, number_units, show_units
 from multi_agent.tables.typed_values import has_date, has_number, may_have_number, read_value
 from multi_agent.tables.values import Cell, CellStatus, Column, ColumnType, Value
@@ -89,7 +90,7 @@ class CellReader:
         return await self.fill(wanted, await asyncio.to_thread(self.passages, wanted))
 
     async def fill(self, wanted: OpenCells, chunks: Sequence[Chunk]) -> list[Cell]:
-        """Do what ``read`` does, from these passages."""
+        """Fill the cells from these passages, as ``read`` does."""
         if not chunks:
             reason = "The document has no text." if wanted.entry.id else "No passage tells about it."
             return [self._cell(wanted, column, reason=reason) for column in wanted.columns]
@@ -133,7 +134,7 @@ class CellReader:
         entry = wanted.entry
         return Prompt.shipped("table_row").render(
             kind="document" if entry.id else "thing that the passages tell about",
-            row=", ".join(filter(None, (entry.name, entry.title, *entry.facts))),
+            row=defuse(", ".join(filter(None, (entry.name, entry.title, *entry.facts)))),
             columns="\n".join(_show_column(number, each) for number, each in enumerate(wanted.columns, start=1)),
             passages=show_units(number_units(chunks)),
         )

@@ -150,7 +150,7 @@ class Cell(FrozenModel):
 
 
 class TableTemplate(FrozenModel):
-    """What a table asks, for use on any collection."""
+    """The saved columns and selection of a table. Any collection can use them."""
 
     filter: DocumentFilter | None = Field(default=None, description="which documents are rows. Null: all.")
     columns: tuple[Column, ...] = Field(min_length=1, max_length=MOST_COLUMNS)
@@ -174,7 +174,7 @@ class Table(TableTemplate):
 
     @property
     def template(self) -> TableTemplate:
-        """What the table asks."""
+        """Its columns and selection, to save."""
         return TableTemplate(filter=self.filter, columns=self.columns)
 
     def column(self, name: str) -> Column:

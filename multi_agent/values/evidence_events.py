@@ -80,7 +80,7 @@ class Searched(FrozenModel):
 
 
 class ItemRead(FrozenModel):
-    """A step over a list has read one of its items."""
+    """The agent ForEach has read one item of its list."""
 
     type: Literal["item_read"] = "item_read"
     item: str

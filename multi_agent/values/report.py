@@ -33,7 +33,7 @@ class ReportOptions(FrozenModel):
 
 
 class ReportTemplate(ReportOptions):
-    """A question with its outline, for use on any collection."""
+    """A saved question with its outline. Any collection can use it."""
 
     question: str = Field(default="", description="what the report is about; empty to ask when it is used")
 

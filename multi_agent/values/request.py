@@ -144,7 +144,7 @@ class DocumentFilter(FrozenModel):
     def select(
         self, catalogue: Sequence[CatalogueEntry], collection: str, scan: Scan
     ) -> tuple[tuple[CatalogueEntry, ...], dict[str, str]]:
-        """Return the documents to read, and the names of the older versions left out, each with its newest version's.
+        """Return the documents to read. With ``latest``, also return the older versions left out: newest name by name.
 
         ``scan`` reads the documents to find their versions. Raises NoDocumentMatches.
         """

@@ -23,14 +23,14 @@ _SIGNS: tuple[Callable[[CatalogueEntry], Any], ...] = (
     lambda entry: str(entry.metadata.get("modified_at", "")),
     lambda entry: entry.changed,
 )
-"""What tells the age of a version: stated date, numbers in the name, property of the file, date of the file."""
+"""The age of a version: stated date, numbers in its name, modification date in its properties, date of the file."""
 
 Scan = Callable[[Sequence[str]], Iterable[Chunk]]
 """Returns the passages of the documents with these ids."""
 
 
 def newest(entries: Sequence[CatalogueEntry], scan: Scan) -> tuple[tuple[CatalogueEntry, ...], dict[str, str]]:
-    """Return the documents without their older versions, and the names of these, each with its newest version's."""
+    """Return the documents without older versions, and the older versions: the newest name by the older name."""
     older = {
         entry.id: (entry.name, versions[-1][1].name)
         for versions in find_versions(entries, scan)

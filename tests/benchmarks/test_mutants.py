@@ -10,7 +10,7 @@ import pytest
 from benchmarks.mutants.__main__ import Tried, find_tests, pick, try_all
 from benchmarks.mutants.mutate import mutants_of
 
-SOURCE = '''"""Größe: a text of two bytes for a letter."""
+SOURCE = '''"""Größe, whose letters ö and ß take two bytes each."""
 
 from math import inf
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
+
+from support.server_thread import ServerThread
 
 _AUTHOR = {f"GIT_{who}_{what}": "test@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
@@ -54,7 +55,7 @@ class Repository:
         return subprocess.run(command, input=data, capture_output=True, check=True).stdout.decode().strip()
 
 
-class GitServer:
+class GitServer(ServerThread):
     """Serves the repositories in a folder. ``sent`` counts the bytes of packs that it has sent."""
 
     def __init__(self, folder: Path, password: str = "") -> None:
@@ -99,17 +100,7 @@ class GitServer:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        super().__init__(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
 
     def url(self, repository: str) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/{repository}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        return f"http://127.0.0.1:{self.port}/{repository}"

@@ -1,4 +1,4 @@
-"""Mail servers for tests: a small one that speaks IMAP over a socket, and a real Dovecot.
+"""IMAP servers for tests: a small one of our own, and Dovecot.
 
 with SmallServer() as server:
     server.put("Projects", message("Pumps", "They are blue."))
@@ -13,13 +13,13 @@ import re
 import shutil
 import socketserver
 import subprocess
-import threading
 from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from support.ports import free_port
+from support.server_thread import ServerThread
 from support.waiting import until
 
 USER, PASSWORD = "ada", "hush"
@@ -36,7 +36,7 @@ def message(subject: str, text: str, attachment: str = "") -> bytes:
 
 
 class MailServer(Protocol):
-    """A server with the folders of one user. Names of folders are in modified UTF-7, with slashes."""
+    """Serves the mail folders of one user. Their names are in modified UTF-7, with slashes."""
 
     def url(self, path: str = "") -> str: ...
 
@@ -49,8 +49,8 @@ class MailServer(Protocol):
         """Return the flags of all messages."""
 
 
-class SmallServer:
-    """Answers what the source asks, and nothing that changes a folder. ``asked`` lists the commands."""
+class SmallServer(ServerThread):
+    """Responds to the commands of the source. Refuses those that change a folder. ``asked`` lists all."""
 
     def __init__(self) -> None:
         self.folders: dict[str, dict[int, bytes]] = {"INBOX": {}}
@@ -74,9 +74,9 @@ class SmallServer:
                     if command == "LOGOUT":
                         return
 
-        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        super().__init__(server)
 
     def answer(self, command: str, selected: str) -> tuple[list[bytes], str]:
         name, _, rest = command.partition(" ")
@@ -119,7 +119,7 @@ class SmallServer:
         return [b"* 1 FETCH (UID %d BODY[] {%d}\r\n%s)" % (int(uid), len(content), content)], "OK"
 
     def url(self, path: str = "") -> str:
-        return f"imap://{USER}@127.0.0.1:{self._server.server_address[1]}/{path}"
+        return f"imap://{USER}@127.0.0.1:{self.port}/{path}"
 
     def put(self, folder: str, content: bytes) -> None:
         messages = self.folders.setdefault(folder, {})
@@ -130,15 +130,6 @@ class SmallServer:
 
     def flags(self, folder: str) -> str:
         return ""
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 def _unquoted(text: str) -> str:
@@ -180,7 +171,7 @@ service imap-login {{
 
 
 class Dovecot:
-    """A Dovecot in a folder. Its names have dots as separators."""
+    """Runs Dovecot with its data in a folder. Dots separate the parts of a mail folder's name."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._port = folder, free_port()

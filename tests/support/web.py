@@ -8,10 +8,11 @@ assert web.asked == ["/a"]
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
+
+from support.server_thread import ServerThread
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def redirect(url: str) -> Page:
     return Page(b"", status=302, headers={"Location": url})
 
 
-class Web:
+class Web(ServerThread):
     """The server. ``asked`` lists the requested paths with their query strings, in order."""
 
     def __init__(self) -> None:
@@ -58,17 +59,7 @@ class Web:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        super().__init__(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
-        return f"http://{host}:{self._server.server_port}{path}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        return f"http://{host}:{self.port}{path}"

@@ -179,7 +179,9 @@ def _render(run: RunSummary, answer: Answer, wanted: Format) -> bytes:
 
 
 def render_page(run: RunSummary, answer: Answer, pictures: Mapping[str, str]) -> bytes:
-    """Return one HTML page without scripts or other files. ``pictures`` has pages as ``data:`` URLs by mark."""
+    """Return one HTML page without scripts or other files. ``pictures`` has pages as ``data:`` URLs by mark,
+    empty for pages that are not shown.
+    """
     template = environment("api.services.exports", html=True).get_template("page.html.jinja")
     return template.render(report=Report.of(run, answer), pictures=pictures).encode()
 

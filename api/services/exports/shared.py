@@ -19,11 +19,10 @@ _SCALE = 1.5  # pixels per point
 
 
 async def shared_page(run: RunSummary, answer: Answer, documents: Documents, pages: ShownPages) -> bytes:
-    """Return the page. A quote whose page cannot be shown any more has only its words."""
-    pictures: dict[str, str] = {}
-    for quote in answer.cited:
-        if quote.origin or not quote.pages or len(pictures) == _MOST_PICTURES:
-            continue
+    """Return the page. It says which pages it does not show: those of changed files, and those above the limit."""
+    cited = [quote for quote in answer.cited if quote.pages and not quote.origin]
+    pictures = {str(quote.number): "" for quote in cited}
+    for quote in cited[:_MOST_PICTURES]:
         try:
             name = part_of(run.collection, quote.name)
             document = await asyncio.to_thread(documents.find, quote.document_id, name)

@@ -31,7 +31,7 @@ from multi_agent.tables.values import PERSON, Cell, CellStatus, Column, ColumnTy
 from vectorstore.models import names_in
 
 CALLER = "Table"
-"""Of the model calls."""
+"""The caller of the model calls, in traces and recordings."""
 _SAMPLE = 3  # calls whose prompts are built for an estimate
 _TOKENS_PER_CELL = 80  # of the response
 

@@ -62,7 +62,7 @@ def check(
 
 
 def _denied(found: Comparison) -> Comparison:
-    """Return the comparison of a bare "no" from that of a bare "yes"."""
+    """Return the result for the answer "no", from the result for the answer "yes"."""
     if found.conflicts:
         return found._replace(conflicts=(), doubts=(), missing=())
     states = not (found.doubts or found.missing)

@@ -176,7 +176,7 @@ class _Comparing:
         return next((each for each in found if ("not" in token.governs) == ("not" in each.governs)), None)
 
     def _ranks_alike(self, token: Token, other: Token) -> bool:
-        """Return whether two ordinals stand before the same word: "it was first made" says nothing of a fourth one."""
+        """Return whether two ordinals stand before the same word. "First made" does not contradict "fourth model"."""
         if token.unit != "ordinal":
             return True
         at, place = self._claim.index(token), self._quotes.index(other)
@@ -232,11 +232,11 @@ class _Comparing:
         return all(apart) or (adjacent and apart[0])
 
     def _is_of_country(self, pair: Aligned) -> bool:
-        """Return whether one side names a country, and the other what is from there."""
+        """Return whether one side has a country and the other its adjective, as Portugal and Portuguese."""
         return pair.claim.text != pair.quote.text and same_country(pair.claim.text, pair.quote.text)
 
     def _is_of_noun(self, one: Aligned, other: Aligned) -> bool:
-        """Return whether the quote has the second token before its noun: "pending proceedings", "began her career"."""
+        """Return whether the quote has the second token before the noun of the first: "pending proceedings"."""
         says_noun_is = other.claim.predicate and not other.claim.marker
         verb = any(side.group in _BOTH_WAYS for side in self._lexicon.sides(other.claim.text))
         return (says_noun_is or verb) and self._is_noun(other.place, one.place)

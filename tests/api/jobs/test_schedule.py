@@ -29,7 +29,7 @@ NEVER = SourceRecord(collection="papers", name="never", address="memory://y")
 
 
 class Handler(JobHandler):
-    """Records the sources. Waits in each sync until it may go on."""
+    """Records the synced sources. Each sync waits until it may go on."""
 
     def __init__(self) -> None:
         self.sources: list[str] = []
@@ -50,7 +50,7 @@ def handler() -> Handler:
 async def table(
     tmp_path: Path, handler: Handler, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[SourceTable]:
-    """The table of sources, which some services follow."""
+    """The table of sources of several services."""
     monkeypatch.setattr(handlers, "_LOOK_S", 0.01)
     found = Candor(Settings(home=tmp_path)).sources.table
     jobs = Jobs(JobQueue(Settings(home=tmp_path)))

@@ -1,4 +1,4 @@
-"""Reads folders of mail from a server that speaks IMAP over a socket, and from Dovecot where it is installed."""
+"""Reads mail folders from a small IMAP server, and from Dovecot where it is installed."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ COLUMNS = [
 
 
 def answer(request: Request) -> Reply | str:
-    """Give the figures of the document or thing that the prompt names."""
+    """Respond with the figures of the document or thing in the prompt."""
     name = re.search(r"^The (?:document|thing that the passages tell about): (\w+)", request.prompt, re.MULTILINE)
     shown = [text for text in REPORTS.values() if text.split(".")[0] in request.prompt]
     answers = []

@@ -24,7 +24,10 @@ _HEADERS = {
 
 @router.get("/shared/{key}", responses=problem_responses(404, 409, 503), response_class=Response)
 async def shared(candor: CandorDep, caller: CurrentCaller, key: Secret) -> Response:
-    """Read the answer that a key of `POST /v1/keys` with `run_id` shares, with the pages that it cites."""
+    """Get a shared answer as a page, with pictures of the pages that it cites.
+
+    `POST /v1/keys` with `run_id` creates the key.
+    """
     run = await asyncio.to_thread(find_run, candor.trace, caller.run, caller)
     answer = await asyncio.to_thread(candor.trace.answer, run.run_id)
     content = await shared_page(run, answer, candor.documents, candor.pages)

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from api.errors import UsageError
 from api.http.openai_chat import annotated_text
-from api.services.exports.export import Format, export
+from api.services.exports.export import Format, export, render_page
 from multi_agent.llm.settings import EndpointSettings
 from multi_agent.values.answer import Answer, Status
 from multi_agent.values.context import Claim
@@ -113,6 +113,15 @@ def test_the_page_has_no_scripts_and_no_external_links() -> None:
     markdown = HtmlPage(MarkdownIt("commonmark", {"html": True}).render(exported(HOSTILE, Format.MARKDOWN).decode()))
     assert "script" not in markdown.tags
     assert markdown.links == []
+
+
+def test_a_page_without_its_picture_is_named() -> None:
+    shown, not_shown = (
+        render_page(RUN, ANSWER, {"1": picture}).decode() for picture in ("data:image/png;base64,x", "")
+    )
+    assert '<img alt="The page with the quote" src="data:image/png;base64,x">' in shown
+    assert "The page is not shown." in not_shown
+    assert "The page is not shown." not in shown
 
 
 def test_a_follow_up_question_is_shown_in_its_completed_form() -> None:
