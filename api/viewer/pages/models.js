@@ -6,7 +6,7 @@ import {checkModel} from "../lib/model-state.js";
 import {modelForm} from "../parts/model-form.js";
 
 const TABLES = [
-  ["llm", "Language model", "Plans, reads and writes the answers. The next question uses another choice."],
+  ["llm", "Language model", "Plans, reads and writes the answers. A change counts from the next question."],
   ["embedding", "Embedding model", "Finds passages by meaning. A collection is searched with the model that it was ingested with: after a change, ingest it again."],
   ["rerank", "Reranker", "Orders found passages again. Optional."],
 ];

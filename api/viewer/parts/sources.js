@@ -8,7 +8,7 @@ import {actionsHead, choice, confirmButton, field, tryAction} from "./forms.js";
 const HEADS = ["Source", "State", "Documents", "Last sync", "Next sync"];
 /** @type {[string, string][]} */
 const EVERY = [["", "only by hand"], ["1h", "every hour"], ["1d", "every day"], ["7d", "every week"]];
-const NOTE = "A page with the pages below it, a sitemap, a feed, or a Git repository (git+https://…). `candor sources add` adds others.";
+const NOTE = "A page with the pages below it, a sitemap, a feed, or a Git repository (git+https://…). The command candor sources add takes other addresses.";
 
 export class Sources {
   /** `name()` returns the collection. `watch` gets the job of each sync. `removed` is called after a source was removed. */
