@@ -25,6 +25,8 @@ def detect_mime_type(path: PurePath, data: bytes) -> tuple[str, tuple[str, ...]]
     """Return the MIME type, with a warning if the name suggests another one."""
     signed = next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
     content, name = signed or mime_type_by_content(data), mime_type_of_name(path)
+    if content and content.startswith("image/") and not _is_text(content) and b"\0" not in data:
+        content = None  # words that begin like an image, such as BMW: the head of an image has a zero
     if content is None or content in _AMBIGUOUS:
         return name or content or "text/plain", ()
     if name is None:

@@ -126,6 +126,12 @@ def test_any_text_file_is_read_unchanged(parser: Parser, tmp_path: Path, name: s
     assert parser.parse(write(tmp_path / name, source)).text.replace("\n\n", "\n\n\n") == source
 
 
+@pytest.mark.parametrize("name", ["cars.txt", "cars.md", "CARS"])
+@pytest.mark.parametrize("source", ["BMW builds cars.", "GIF89a is a format of pictures."])
+def test_words_that_begin_like_a_picture_are_text(parser: Parser, tmp_path: Path, name: str, source: str) -> None:
+    assert parser.parse(write(tmp_path / name, source)).text == source
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
 def test_text_in_other_encodings_is_decoded(parser: Parser, tmp_path: Path, encoding: str) -> None:
     source = "Die Wärmepumpe läuft auch bei großer Kälte. Übrigens: Sie wählt die höchste Leistung für das Gebäude."
