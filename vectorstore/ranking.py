@@ -13,7 +13,8 @@ meaning scores by the cosine alone, one by words without it.
 
 In a hybrid search, the last two count up to 20 times for a word that the embedding model attends to: of "I need the
 page on which sugar is mentioned", it attends to "sugar", although fewer passages may have "page". The passages that
-are compared with the query are the best ones without the last part, and the best ones for the words that weigh most.
+are compared with the query are the best ones without the last part, and the best ones for the words that weigh most
+and for the names in the query: two neighbouring words with capital letters are one term of a passage, too.
 
 Each part means something on its own, so a list that knows little changes little. Fusion by the place in a list, or by
 the mean and deviation of its scores, lets 50 similar cosines beat the one passage that has an exact word.
@@ -51,7 +52,7 @@ WHOLE_WEIGHT = 1.0
 COMPARED = 10
 """The least number of best passages whose texts are compared with the query."""
 WEIGHTY = 50
-"""The number of passages that are compared too: the best by BM25 for the words that weigh more than the median.
+"""The number of passages that are compared too: the best by BM25 for names and words heavier than the median word.
 
 Twice as many for all words of a query of at most ``_SHORT`` words.
 """
@@ -308,14 +309,15 @@ def _weighty(words: Sequence[QueryWord], *, hybrid: bool) -> list[Nearest]:
     The words around a name find more than its passage, and push it out of the best ones. A search by words for a long
     query has none: 0.006 less nDCG@10 on ottqa.
     """
+    names = [word._replace(terms=word.name, parts=(), folded=frozenset()) for word in words if word.name]
     if len(words) <= _SHORT:
-        return [Nearest(words, 2 * WEIGHTY)]
+        return [Nearest([*words, *names], 2 * WEIGHTY)]
     if not hybrid:
         return []
     weights = [_weight_of([word]) for word in words]
     half = median(weights)
     weighty = [word for word, weight in zip(words, weights, strict=True) if weight > half]
-    return [Nearest(weighty, WEIGHTY)] if weighty else []
+    return [Nearest([*weighty, *names], WEIGHTY)] if weighty or names else []
 
 
 def _alone(word: QueryWord) -> Nearest:

@@ -398,6 +398,17 @@ class TestSearching:
             query = Query("Which page has the reference of Ann Berg?", np.ones(SPEC.dimension, np.float32))
             assert collection.search(SearchMode.HYBRID, query, limit=1)[0].chunk.text == named
 
+    @pytest.mark.parametrize("query", ["Ann Berg", "ann berg", "Which page has the reference of Ann Berg?"])
+    def test_a_name_is_found_though_many_passages_have_its_parts(self, store: VectorStore, query: str) -> None:
+        """More than are compared with the query."""
+        named = " ".join(f"w{n}" for n in range(25)) + " Ann Berg"
+        texts = [named, *(f"Berg wrote a page to Ann {n}" for n in range(150))]
+        chunks = [make_chunk(text, document=f"/docs/{number}.md") for number, text in enumerate(texts)]
+        with store.create(SPEC) as collection:
+            collection.upsert(chunks, np.ones((len(chunks), SPEC.dimension), np.float32))
+            asked = Query(query, np.ones(SPEC.dimension, np.float32))
+            assert collection.search(SearchMode.HYBRID, asked, limit=1)[0].chunk.text == named
+
     @pytest.mark.parametrize(("asked", "best"), [("sugar", 0), ("page", 1)])
     def test_a_question_is_about_the_word_that_the_model_attends_to(
         self, store: VectorStore, asked: str, best: int

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import qdrant_edge as qdrant
 
 from vectorstore.text.dates import MONTH
-from vectorstore.text.forms import Forms, compounds, core_of, fold, forms, is_code, token_forms
+from vectorstore.text.forms import NAME, Forms, compounds, core_of, fold, forms, is_code, token_forms
 from vectorstore.text.languages import STEMMERS, detect_query
 
 # Han with its extensions, kana, Thai, Lao, Myanmar, Khmer.
@@ -29,7 +29,7 @@ _UNSPACED = re.compile(
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 
-ANALYSIS = "words-v4"
+ANALYSIS = "words-v5"
 """The version of the analysis. A collection of another version is indexed again from its stored texts."""
 
 _HALF_WIDTH = re.compile("[\uff65-\uff9f]+")  # katakana, whose marks are characters of their own
@@ -62,6 +62,8 @@ class QueryWord(NamedTuple):
     """The ``terms`` with other letters, such as u for ü. They count less than the word as it is written."""
     share: float = 0.0
     """The word's share of the model's attention to the query."""
+    name: tuple[int, ...] = ()
+    """Terms of this word and the next one as a name."""
 
 
 class Bm25Encoder:
@@ -139,9 +141,10 @@ class _QueryEncoder(NamedTuple):
             else:
                 terms, parts = self._terms(*forms.whole), self._terms(token, *forms.parts)
             joined = fold(core + core_of(following))
-            is_joint = following and joined.isascii() and joined.isalnum() and not self._is_stop_word(following)
-            joint = self._terms(joined) if is_joint else ()
-            yield QueryWord(core or token, terms, is_code(folded), (*parts, *joint), others)
+            is_joint = following and joined.isalnum() and not self._is_stop_word(following)
+            name = self._terms(NAME + joined) if is_joint else ()
+            joint = self._terms(joined) if is_joint and joined.isascii() else ()
+            yield QueryWord(core or token, terms, is_code(folded), (*parts, *joint), others, name=name)
 
     def _is_stop_word(self, token: str) -> bool:
         return not self.likely.embed_query(token).indices

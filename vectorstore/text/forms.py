@@ -6,7 +6,7 @@ forms, and letters that others fold:
     C++ → cplusplus             Node.js → nodejs            1,234 → 1234           naïve → naive
     AT&T → atandt               U.S.S.R. → ussr             50 °C → 50degrees      CO₂ → co2
     v2.3.1 → v2d3d1, 2d3d1      camelCase → camel, case     12.03.2021 → 20210312  Müller → muller, mueller
-    infor- at a line end, then mation → information
+    infor- at a line end, then mation → information        White River → qzxnamewhiteriver
 
 Every form is one word for the encoder. Passages get the forms of their words, and queries those of theirs, so two
 spellings meet in a form that they share. Signs between two digits are named, because 3/4 is not 34.
@@ -61,6 +61,9 @@ _CONTRACTED = re.compile(r"^[^\W\d]+'[^\W\d]{1,2}$")  # such as don't and it's, 
 _POWER_OF_LETTER = re.compile(r"(?<=[^\W\d])\^")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _WORDS = re.compile(r"\w+")
+NAME = "qzxname"
+"""Before a pair of words that may be a name, which is a term of its own."""
+_PAIR = re.compile(r"\b(?=([^\W\d_a-z][^\W\d_]+)\s([^\W\d_a-z][^\W\d_]+))")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,'’]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,'’])\d{3})(?:\1\d{3})*")
 _POINT_GROUPS = frozenset(("da", "de", "el", "es", "id", "it", "nl", "pt", "ro", "sl", "tr", "vi"))
@@ -87,7 +90,13 @@ def forms(text: str, language: str) -> list[str]:
     """Return the further forms of all words of a text."""
     found = [span.forms for span in compounds(text, language)]
     found += [token_forms(token, language) for token in _TOKEN.findall(BROKEN.sub("-", text))]
-    return [form for each in found for form in (*each.whole, *each.parts)] + _with_letters(text)
+    return [form for each in found for form in (*each.whole, *each.parts)] + _with_letters(text) + _names(text)
+
+
+def _names(text: str) -> list[str]:
+    """Return each pair of neighbouring words that begin with a capital letter as one word: few passages have it."""
+    pairs = (found.groups() for found in _PAIR.finditer(text))
+    return [NAME + fold(one + other) for one, other in pairs if one[0].isupper() and other[0].isupper()]
 
 
 def _with_letters(text: str) -> list[str]:

@@ -98,6 +98,9 @@ def test_at_least_95_of_100_marks_are_first(retriever: Retriever, mode: SearchMo
         ("Über-\nsicht", "de", "übersicht"),
         ("Über-\nsicht", "de", "ubersicht"),
         ("об-\nщество", "ru", "общество"),
+        ("White River", "en", "qzxnamewhiteriver"),
+        ("the old New York\nTimes building", "en", "qzxnameyorktimes"),
+        ("Élodie Müller", "fr", "qzxnameelodiemuller"),
     ],
 )
 def test_a_word_has_the_form(text: str, language: str, form: str) -> None:
@@ -105,7 +108,7 @@ def test_a_word_has_the_form(text: str, language: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["A plain sentence, with words.", "don't", "it's", "end.", "(in brackets)", "2021", "–"]
+    "text", ["A plain sentence, with words.", "don't", "it's", "end.", "(in brackets)", "2021", "–", "River. White"]
 )
 def test_plain_words_have_no_further_forms(text: str) -> None:
     assert forms(text, "en") == []
