@@ -200,6 +200,15 @@ def test_a_notes_agent_can_be_asked_directly(http: httpx.Client, panel: Recordin
     )  # fmt: skip
 
 
+def test_an_agent_that_talks_makes_no_claims_and_the_answer_says_so(http: httpx.Client, panel: RecordingPanel) -> None:
+    assert http.post("/v1/agents", json={**LAWYER, "gives": "talk"}).json()["direct"] is True
+    answer = ask(http, agent="Lawyer")
+    assert (answer["status"], answer["answer"], answer["claims"]) == ("answered", "Clause 7 excludes frost damage.", [])
+    assert (answer["confidence"], answer["basis"]) == (0.0, "Talk without claims; nothing was checked")
+    ask(http)
+    assert "- Lawyer:" not in panel.last_prompt(PLANNER)
+
+
 def test_only_the_agents_with_a_skill_have_it_in_their_prompt(http: httpx.Client, panel: RecordingPanel) -> None:
     assert http.post("/v1/skills", json=SKILL).status_code == 201
     http.post("/v1/agents", json={**LAWYER, "skills": ["plain-words"]})
