@@ -112,6 +112,7 @@ class AgentCard(FrozenModel):
         description="the instruction to write the answer from what it found, if a person asks it directly",
     )
     planned: bool = Field(default=True, description="whether plans may use it; if not, only a person can ask it")
+    talks: bool = Field(default=False, description="whether what it says is no claim, so that nothing is checked")
     model: str = Field(default="", description="named model endpoint; empty for the default")
     weight: float | None = Field(default=1.0, ge=0, description="of its vote; None counts votes without weights")
     tools: tuple[str, ...] = Field(default=(), description="names of the tools that it may call")

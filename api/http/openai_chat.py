@@ -141,7 +141,7 @@ class UrlCitation(FrozenModel):
     """A link from a citation mark to its evidence."""
 
     start_index: int = Field(description="Index of the mark's first character in the text.")
-    end_index: int = Field(description="Index after the mark's last character.")
+    end_index: int = Field(description="Index of the mark's last character, as OpenAI counts.")
     title: str = Field(description="Document and page.")
     url: str
 
@@ -315,7 +315,8 @@ def annotated_text(run: RunSummary, answer: Answer, url: str) -> AnnotatedText:
     gaps = [part for part in report.parts if part.heading in (OTHER_VALUES, gaps_heading(answer))]
     blocks.append("\n".join(f"{part.heading}: {escaped(line)}" for part in gaps for line in part.lines))
     sources = [f"[{source.mark}] {escaped(source.where)}: “{escaped(source.quote)}”" for source in report.sources]
-    sources += [f"[{computed.mark}] {escaped(computed.purpose)}" for computed in report.calculations]
+    computed = ((each.mark, filter(None, (each.purpose, " ".join(each.notes)))) for each in report.calculations)
+    sources += [f"[{mark}] {escaped(' · '.join(told))}" for mark, told in computed]
     blocks.append("\n".join(["Sources:", *sources]) if sources else "")
     return AnnotatedText(text="\n\n".join(filter(None, blocks)), annotations=tuple(annotations))
 

@@ -126,7 +126,9 @@ def _reader_card(agent: CustomAgent) -> AgentCard:
 
 def _notes_card(agent: CustomAgent, prompt: Prompt) -> AgentCard:
     reads = frozenset().union(*(PLACEHOLDERS[name].reads for name in prompt.placeholders))
-    return AgentCard(reads=reads, writes=frozenset({"notes"}), outputs=NotesOutput, **_described(agent))
+    talks = agent.gives == "talk"
+    fields = {**_described(agent), "planned": not talks, "talks": talks}
+    return AgentCard(reads=reads, writes=frozenset({"notes"}), outputs=NotesOutput, **fields)
 
 
 def _described(agent: CustomAgent) -> dict[str, Any]:

@@ -47,9 +47,10 @@ class CustomAgent(Entry):
         description="what it does and when to use it, for the planner",
         examples=["Knows contracts. Notes which clauses bear on the question."],
     )
-    gives: Literal["notes", "answer"] = Field(
+    gives: Literal["notes", "answer", "talk"] = Field(
         default="notes",
-        description="notes for the agent that writes the answer, or an answer with quotes from the documents",
+        description="notes for the agent that writes the answer, an answer with quotes from the documents, or talk "
+        "without claims, only if a person asks it",
     )
     prompt: str = Field(
         max_length=50_000,

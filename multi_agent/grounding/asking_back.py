@@ -21,6 +21,7 @@ from multi_agent.values.bus import Publish
 from multi_agent.values.context import Candidate, Claim, Clarification, Evidence, Synthesis
 from multi_agent.values.context_merge import number_evidence
 from multi_agent.values.evidence_events import Searched
+from vectorstore.models import Chunk
 
 MOST_CANDIDATES = 5
 UNCLEAR = "only for a question that points at one thing without saying which"
@@ -60,6 +61,7 @@ class Named(NamedTuple):
 
     meant: Meant
     quote: Evidence
+    chunk: Chunk
 
 
 async def find_named(candidates: Iterable[Meant], library: Library, publish: Publish) -> list[Named]:
@@ -69,8 +71,7 @@ async def find_named(candidates: Iterable[Meant], library: Library, publish: Pub
         hits = await asyncio.to_thread(library.search, (meant.name,), _PASSAGES)
         await publish(Searched.of((meant.name,), (), hits))
         units = number_units(hit.chunk for hit in hits)
-        quotes = (cite([unit.number], units).evidence[0] for unit in units if _names(meant.name, unit.text))
-        found += [Named(meant, quote) for quote in quotes][:1]
+        found += [_named(meant, unit, units) for unit in units if _names(meant.name, unit.text)][:1]
     return found
 
 
@@ -80,8 +81,12 @@ def cited_names(asked: CitedAskBack, units: Sequence[Unit]) -> list[Named]:
     for meant in asked.candidates:
         shown = [units[number - 1] for number in meant.sentences if 1 <= number <= len(units)]
         naming = [each for each in shown if _names(meant.name, f"{show_proof(each.chunk)}\n{each.text}")]
-        found += [Named(meant, cite([each.number], units).evidence[0]) for each in naming[:1]]
+        found += [_named(meant, unit, units) for unit in naming[:1]]
     return found
+
+
+def _named(meant: Meant, unit: Unit, units: Sequence[Unit]) -> Named:
+    return Named(meant, cite([unit.number], units).evidence[0], unit.chunk)
 
 
 def ask_back(question: str, named: Sequence[Named], looked_for: tuple[str, ...], found: str) -> Synthesis | None:
@@ -109,7 +114,7 @@ def ask_back(question: str, named: Sequence[Named], looked_for: tuple[str, ...],
 
 
 def _candidate(named: Named) -> Candidate:
-    meant, quote = named
+    meant, quote = named.meant, named.quote
     return Candidate(name=meant.name, question=meant.question, document=quote.name, quote=quote.quote)
 
 

@@ -60,7 +60,9 @@ class Attempts:
                 break
             current = await self._revise()
         if self.best is None and plan.mode in ("fast", "direct") and not failed:
-            self.best = _from_notes(self.context)
+            registry = self._dependencies.registry
+            talks = all(registry.get(name).card.talks for name in plan.steps[-1].agents)
+            self.best = _from_notes(self.context, talks=talks)
         if self.best:
             return self._builder.from_synthesis(self.best, self.context)
         return await self._explain(failed)
@@ -155,17 +157,22 @@ class Attempts:
         return self._builder.without_synthesis(Status.FAILED, reason, self.context)
 
 
-def _from_notes(context: ResearchContext) -> Synthesis:
-    """Return the notes or reasoning of a directly asked agent that writes no answer, as unsupported claims."""
+def _from_notes(context: ResearchContext, *, talks: bool) -> Synthesis:
+    """Return the notes or reasoning of a directly asked agent that writes no answer, as unsupported claims.
+
+    What an agent says that talks is an answer without claims.
+    """
     texts = [note.text for note in context.notes] or [
         message.content for message in context.messages if message.type == "reasoning_shared"
     ]
     return Synthesis(
-        claims=tuple(Claim(text=text, supported=False) for text in texts),
+        claims=() if talks else tuple(Claim(text=text, supported=False) for text in texts),
+        short="\n\n".join(texts) if talks else "",
         evidence=context.evidence,
         layout="list",
-        sufficient=False,
+        sufficient=talks,
         confidence=0.0,
+        basis="Talk without claims; nothing was checked" if talks else "",
         reasoning="The agent was asked directly, and it does not answer with evidence.",
         looked_for=context.looked_for,
         found="",

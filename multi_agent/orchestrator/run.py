@@ -43,6 +43,7 @@ from multi_agent.values.report import ReportOptions
 from multi_agent.values.request import Remembered, Request, words_to_look_up
 from multi_agent.values.tasks import TaskStorage
 from vectorstore.errors import StoreError
+from vectorstore.models import Chunk
 
 _UNEXPLAINED = " (This is the original error; no model was asked to explain it, since the model or the store failed.)"
 
@@ -93,6 +94,8 @@ class Run:
         barred = without_sources(dependencies.registry, dependencies.tools, request.sources)
         self._builder.not_asked = {**dependencies.registry.left_out, **barred}
         self._follows: FollowUp | None = None
+        self._shown: tuple[Chunk, ...] = ()
+        """The passages that name what an unclear question may mean."""
         self._attempts: Attempts | None = None
         self._answer: Answer | None = None
         self._bus = MessageBus(run_id, after=len(resumed.events))
@@ -227,7 +230,7 @@ class Run:
         completed, unclear = await complete_question(asked, conversation, catalogue, library, llm, self._bus.publish)
         question, added, left_out = completed.question, completed.added, completed.left_out
         self._follows = FollowUp(before=conversation[-1], asked=asked, added=added, left_out=left_out)
-        self._builder.completed_question, self._builder.added = question, added
+        self._builder.completed_question, self._builder.added = question if question != asked else "", added
         self._request = self._request.model_copy(update={"question": question})
         if self._request.mode == "direct":
             named = self._request.agents or (self._request.agent,)
@@ -242,13 +245,15 @@ class Run:
         if self._request.complete or "documents" not in self._request.sources:
             return None
         named = await find_named(asked.candidates, self._dependencies.library, self._bus.publish)
+        self._shown = tuple(each.chunk for each in named)
         return ask_back(asked.question, named, tuple(each.name for each in asked.candidates), "")
 
     def _asked_back(self, asked: Synthesis) -> Answer:
-        """Return the answer of a run that asks back before it has a plan."""
+        """Return the answer of a run that asks back, or needs no document, before it has a plan."""
         question = self._request.question
         understanding = Understanding(intent=question, requirements=(question,))
-        return self._builder.from_synthesis(asked, self._new_context(understanding))
+        context = self._new_context(understanding).model_copy(update={"chunks": self._shown})
+        return self._builder.from_synthesis(asked, context)
 
     def _new_context(self, understanding: Understanding) -> ResearchContext:
         question, follows = self._request.question, self._follows

@@ -47,6 +47,17 @@ def test_the_search_can_include_prompts(open_page: OpenPage) -> None:
     expect(page.locator("#panel .message").first).to_be_visible()
 
 
+def test_events_are_shown_down_to_a_level(open_page: OpenPage) -> None:
+    page = open_page()
+    answered(page)
+    page.get_by_role("link", name="Full trace").click()
+    expect(page.locator(".event .level-worker").first).to_be_visible()
+    page.get_by_label("Levels of events").select_option("down to planner")
+    expect(page.locator(".event .level-worker")).to_have_count(0)
+    expect(page.locator(".event .level-planner").first).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="events")).to_have_text(re.compile(r"^\d+ of \d+ events$"))
+
+
 def test_search_hits_are_highlighted_and_reached_by_key(open_page: OpenPage) -> None:
     page = open_page()
     answered(page)

@@ -5,7 +5,7 @@ import {h} from "../lib/dom.js";
 import {choice, field, textarea} from "./forms.js";
 
 const PROMPT = "# System\nYou know …\n# User\n$question\n\nYour task: $instruction\n\n$evidence\n";
-const OUTPUTS = [["notes", "Notes for the agent that writes the answer"], ["answer", "An answer with quotes from the documents"]];
+const OUTPUTS = [["notes", "Notes for the agent that writes the answer"], ["answer", "An answer with quotes from the documents"], ["talk", "Talk without claims, only if a person asks it"]];
 
 /** The named model endpoints as options. */
 export function modelOptions(endpoints) {

@@ -63,6 +63,21 @@ def test_a_search_reads_only_what_the_filter_leaves(
     assert names(run("search", "What boils?", "--json", *options).json) == found
 
 
+def test_the_date_in_a_document_counts_and_not_that_of_its_file(run: Callable, tmp_path: Path) -> None:
+    """All files are of today."""
+    mail = "From: a@example.com\nSubject: Pump\nDate: Fri, 01 Mar 2024 10:00:00 +0000\n\nThe pump is loud.\n"
+    (tmp_path / "mail.eml").write_text(mail)
+    (tmp_path / "note.md").write_text("---\ndate: 2024-05-02\n---\nThe pump is loud.\n")
+    (tmp_path / "report.md").write_text("# Report on the pump\n\nDate: 3 June 2025\n\nThe pump is loud.\n")
+    run("ingest", tmp_path, "--collection", "dated")
+    found = run("search", "loud pump", "-c", "dated", "--since", "2025-01-01", "--json").json
+    assert names(found) == {"report.md"}
+    assert names(run("search", "loud pump", "-c", "dated", "--since", "2024-04-01", "--json").json) == {
+        "note.md",
+        "report.md",
+    }
+
+
 def test_a_folder_can_be_written_from_here(
     panel: Recorder, run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

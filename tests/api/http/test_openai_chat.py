@@ -147,7 +147,8 @@ def test_what_is_missing_or_unsupported_is_said_in_the_text() -> None:
         "It works at -25 °C. [1] It is loved. (not supported by the evidence) That makes 3. [C1]\n\n"
         "The documents do not contain a complete answer.\n\nTwo of three are told.\n\n"
         "Closest: -25 °C\n\nMissing: the noise\n\n"
-        "Sources:\n[1] pumps.pdf, page 3: “works down to -25 °C”\n[C1] count them"
+        "Sources:\n[1] pumps.pdf, page 3: “works down to -25 °C”\n[C1] count them · "
+        "From 1 quote of pumps.pdf. Not all rows are shown. 'many' is no number"
     )
     [annotation] = said.annotations
     assert said.text[annotation.url_citation.start_index :].startswith("[1] It is loved")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 
 from api.bootstrap import Candor
 from api.cli.ingest import run_ingest
-from support.panel import READING, SYNTHESIS, TRIAGE, Role, fast, synthesis, triage
+from support.panel import PLANNER, READING, SYNTHESIS, TRIAGE, Role, fast, planned, reading, step, synthesis, triage
+from support.replies import always
 from support.service import QUESTION, REFUSED
 
 Ingest = Callable[[str, dict[str, str]], None]
@@ -165,3 +167,35 @@ def test_questions_about_the_collection_itself_take_two_calls(
     answer = research(http, question)
     assert (answer["status"], answer["claims"][0]["verdict"]) == ("answered", "supported")
     assert callers(http, answer) == ["Triage", "Synthesizer"]
+    asked = {"model": "papers", "messages": [{"role": "user", "content": question}]}
+    chat = http.post("/v1/chat/completions", json=asked).json()
+    assert "\n[C1] " in (text := chat["choices"][0]["message"]["content"])
+    assert re.search(r" · From (the catalogue|a search|the structure) of ", text), "what was searched"
+    assert chat["usage"]["prompt_tokens"] == answer["usage"]["prompt_tokens"]
+
+
+def test_a_plan_without_steps_is_one_reader(http: httpx.Client, roles: dict[str, Role]) -> None:
+    roles[PLANNER] = always(json.dumps(planned()))
+    answer = research(http, QUESTION, mode="high")
+    assert (answer["status"], callers(http, answer)) == ("answered", ["Planner", "Reader"])
+
+
+def test_a_final_step_of_the_planner_writes_the_answer(http: httpx.Client, roles: dict[str, Role]) -> None:
+    last = {**reading("cold", QUESTION), "final": True}
+    roles[PLANNER] = always(json.dumps(planned(reading("other", "How cold may it get?"), last)))
+    answer = research(http, QUESTION, mode="high")
+    assert (answer["status"], callers(http, answer)) == ("answered", ["Planner", "Reader", "Reader"])
+
+
+@pytest.mark.parametrize("listed", ["gaps", "conflicts"])
+def test_an_analysis_of_findings_is_a_step_of_any_plan(http: httpx.Client, roles: dict[str, Role], listed: str) -> None:
+    inputs = {"focus": "Do they agree?", "sources": ["one", "other"], "analysis_types": [listed]}
+    steps = reading("one", QUESTION), reading("other", "How cold?"), step("compare", "FindingsAnalyst", inputs=inputs)
+    roles[PLANNER] = always(json.dumps(planned(*steps, step("answer", "Synthesizer"))))
+    gap = {"kind": "gap", "one": [], "other": [], "text": "What the pump costs."}
+    roles["FindingsAnalysis"] = always(json.dumps({"points": [gap]}))
+    answer = research(http, QUESTION, mode="high")
+    assert (answer["status"], answer["summary"]["steps"]["FindingsAnalyst"]) == ("answered", {"completed": 1})
+    calls = http.get(f"/v1/runs/{answer['run_id']}/journal").json()
+    shown = {each["caller"]: each["messages"][-1]["content"] for each in calls}
+    assert ("Gap: What the pump costs." in shown["Synthesizer"]) == (listed == "gaps")

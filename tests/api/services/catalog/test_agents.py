@@ -139,7 +139,7 @@ def test_changes_to_an_agent_apply_to_the_next_question(http: httpx.Client, pane
     panel.steps = ()
     assert http.patch("/v1/agents/Lawyer", json={"enabled": False}).json()["enabled"] is False
     ask(http)
-    assert "- Lawyer:" not in panel.last_prompt(PLANNER)
+    assert "- Lawyer" not in panel.last_prompt(PLANNER)
     refused = http.post("/v1/research", json={"question": QUESTION, "agent": "Lawyer"})
     assert (refused.status_code, "is disabled" in refused.json()["detail"]) == (422, True)
 
@@ -198,6 +198,15 @@ def test_a_notes_agent_can_be_asked_directly(http: httpx.Client, panel: Recordin
     assert (answer["status"], answer["answer"]) == (
         "insufficient", "- Clause 7 excludes frost damage. [unsupported]"
     )  # fmt: skip
+
+
+def test_an_agent_that_talks_makes_no_claims_and_the_answer_says_so(http: httpx.Client, panel: RecordingPanel) -> None:
+    assert http.post("/v1/agents", json={**LAWYER, "gives": "talk"}).json()["direct"] is True
+    answer = ask(http, agent="Lawyer")
+    assert (answer["status"], answer["answer"], answer["claims"]) == ("answered", "Clause 7 excludes frost damage.", [])
+    assert (answer["confidence"], answer["basis"]) == (0.0, "Talk without claims; nothing was checked")
+    ask(http)
+    assert "- Lawyer" not in panel.last_prompt(PLANNER)
 
 
 def test_only_the_agents_with_a_skill_have_it_in_their_prompt(http: httpx.Client, panel: RecordingPanel) -> None:

@@ -29,6 +29,7 @@ from support.panel import (
     Panel,
     give_up,
     planned,
+    revised,
     role_of,
     step,
     synthesis,
@@ -315,6 +316,23 @@ class TestWrittenFiles:
         assert answer["status"] == "insufficient", answer
         assert not any(invented in item["quote"] for item in answer["evidence"])
         assert not any(claim["supported"] for claim in answer["claims"])
+
+    def test_a_revised_plan_writes_no_file_again_and_refers_to_it(self, service: Service) -> None:
+        put = step("put", "write_file", inputs={"name": "notes.txt", "text": "A list."})
+        missing = step("text", "read_file", inputs={"name": "other.txt", "start": 0})
+        found = step("notes", "read_file", inputs={"name": "@{outputs.put.file}", "start": 0})
+        end = step("answer", "Synthesizer")
+        service.panel.roles = {
+            PLANNER: lambda _: json.dumps(planned(put, missing, end)),
+            REVISION: lambda _: json.dumps(revised(put, found, end)),
+        }
+        answer = service.ask(mode="high")
+        tools = {name: each["calls"] for name, each in answer["summary"]["tools"].items()}
+        assert (answer["summary"]["attempts"], tools["write_file"]) == (2, 1)
+        [*_, skipped] = service.bodies(answer["run_id"], "step_skipped")
+        assert "has finished this step" in str(skipped)
+        [*_, called] = service.bodies(answer["run_id"], "tool_called")
+        assert called["arguments"]["name"] == "notes.txt", "what the first attempt wrote"
 
 
 def test_plans_can_call_no_tool_by_default(service: Service) -> None:

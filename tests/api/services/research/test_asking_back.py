@@ -82,6 +82,7 @@ def test_an_unclear_question_is_asked_back_with_quotes_and_the_choice_goes_on(se
         ],
     }
     assert asked["answer"] == f"1. {CITY} [1]\n2. {MARITIME} [2]"
+    assert (asked["summary"]["documents"]["read"], asked["coverage"]["chunks_considered"]) == (2, 2)
     assert [each["quote"] for each in asked["evidence"]] == [CITY_CAFE, MARITIME_POOL]
     assert model.roles == ([TRIAGE] if role == TRIAGE else [TRIAGE, READING]), "no call more than those made anyway"
     assert http.get("/v1/runs", params={"status": "needs_clarification"}).json()[0]["run_id"] == asked["run_id"]
@@ -106,6 +107,7 @@ def test_a_follow_up_that_the_conversation_does_not_settle_is_asked_back(served:
     said = [{"question": "Are there museums?", "answer": "Yes, two. (From: city.md, harbour.md)"}]
     asked = ask(http, UNCLEAR, conversation=said)
     assert (asked["status"], asked["clarification"]["question"]) == ("needs_clarification", WHICH)
+    assert (asked["mode"], asked["completed_question"]) == ("", ""), "neither was chosen or changed"
     assert model.roles == [COMPLETION]
     events = [each["body"] for each in http.get(f"/v1/runs/{asked['run_id']}/events?follow=false").json()]
     [completed] = [each for each in events if each["type"] == "question_completed"]
@@ -164,6 +166,11 @@ def test_a_chat_client_reads_the_candidates_and_answers_in_its_next_message(serv
         second = client.chat.completions.create(model="museums", messages=said)
     assert text.startswith(f"{WHICH}\n\n1. {CITY} [1]\n2. {MARITIME} [2]\n\nSources:\n[1] city.md")
     assert (first.model_extra or {})["candor"]["status"] == "needs_clarification"
+    for each in (first, second):
+        run = http.get(f"/v1/runs/{each.id.removeprefix('chatcmpl-')}").json()["answer"]
+        assert each.usage
+        assert each.usage.prompt_tokens == run["usage"]["prompt_tokens"] > 0
+        assert (run["mode"], run["usage"]["model_calls"]) == ("fast", 2 if each is first else 3)
     cited = first.choices[0].message.annotations[0].url_citation
     assert text[cited.start_index : cited.end_index + 1] == "[1]"
     assert MARITIME_POOL in (second.choices[0].message.content or "")

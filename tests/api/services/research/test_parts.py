@@ -91,7 +91,11 @@ def test_two_of_three_parts_are_a_partial_answer_that_no_plan_completes(ask: Cal
     assert f"## Parts\n\n- {CITY}: answered\n- {POOL}: answered\n- {NOW}: not in documents" in text
     with OpenAI(base_url=f"{http.base_url}/v1", api_key="local") as client:
         said: list[Any] = [{"role": "user", "content": QUESTION}]
-        chat = client.chat.completions.create(model="museums", messages=said).choices[0].message.content or ""
+        completion = client.chat.completions.create(model="museums", messages=said)
+        chat = completion.choices[0].message.content or ""
+    assert (completion.model_extra or {})["candor"]["status"] == "partial"
+    assert completion.usage
+    assert completion.usage.prompt_tokens == answer["usage"]["prompt_tokens"]
     assert f"Partial: 2 of 3 parts answered.\n- {CITY}: answered" in chat
 
 
