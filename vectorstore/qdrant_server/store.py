@@ -10,7 +10,7 @@ import logging
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 METADATA = "candor"  # the metadata key of the specification
-NO_COLLECTION = "candor-no-collection"  # deleting it changes nothing, but needs the right to write
+NO_COLLECTION = "candor-no-collection"  # it does not exist
 OWNER = "candor_owner"  # the metadata key of the database that owns the collection
 WORDS = "candor_words"  # the metadata key of the analysis of the indexed words (text/bm25.py)
 LANGUAGES_TTL_S = 60  # how long a search may miss a language that another process has added
@@ -108,7 +108,8 @@ class ServerStore:
 
     def require_writable(self) -> None:
         """Raise StoreUnavailable if the server cannot be reached, or the key does not allow to write."""
-        self._server.call(lambda client: client.delete_collection(NO_COLLECTION), write=True)
+        with suppress(CollectionNotFound):  # other requests are agreed on by all nodes, or name the collection first
+            self._server.call(lambda client: client.create_snapshot(NO_COLLECTION), write=True)
 
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection. None if it does not exist or another program created it."""
