@@ -152,6 +152,8 @@ class Doctor:
             return Check(name="store", ok=False, detail=detail, remedy=unreadable[0].reason)
         names = sorted({each.collection for each in listed})
         where = without_password(self.settings.store.url or "") or f"embedded in {self.settings.home / 'collections'}"
+        if self.settings.store.api_key and "http://" in where:
+            where += " (the API key is sent without TLS)"
         return Check(name="store", ok=True, detail=f"{where}; collections: {', '.join(names) or 'none yet'}")
 
     def _check_collections(self) -> Iterator[Check]:

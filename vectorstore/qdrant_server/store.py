@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -69,12 +70,14 @@ def connect(url: str, api_key: SecretStr | None, *, timeout_s: float = 30, retry
 
     key = api_key.get_secret_value() if api_key else None
     hooks: dict[str, Any] = {"event_hooks": {"request": [limit_times]}}
-    clients = {
-        node.strip(): QdrantClient(
-            url=node.strip(), api_key=key, timeout=math.ceil(timeout_s), check_compatibility=False, **hooks
-        )
-        for node in url.split(",")
-    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a key without TLS, which `candor doctor` reports
+        clients = {
+            node.strip(): QdrantClient(
+                url=node.strip(), api_key=key, timeout=math.ceil(timeout_s), check_compatibility=False, **hooks
+            )
+            for node in url.split(",")
+        }
     return ServerConnection(clients, retry_s)
 
 

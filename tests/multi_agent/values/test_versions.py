@@ -83,7 +83,7 @@ def test_copies_and_other_texts_and_years_are_no_older_versions(texts: Texts) ->
     texts.add("contract.md")
     texts.add("contract copy.md")
     texts.add("contract of Holm.md", *(f"Clause {number} is new." for number in range(8)), day="2025-01-01")
-    texts.add("lease A.md", *(f"Rule {number} is new here." for number in range(5)))  # .62 of the sentences are the same
+    texts.add("lease A.md", *(f"Rule {number} is new here." for number in range(5)))  # .62 of them are the same
     texts.add("lease B.md", *(f"Rule {number} is new there." for number in range(5)), day="2025-01-01")
     texts.add("report A.md", metadata={"period": "2023"})
     texts.add("report B.md", metadata={"period": "2024"}, day="2025-01-01")
