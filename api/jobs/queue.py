@@ -61,10 +61,8 @@ class _Attributes(BaseModel):
     collection: str
     key: str
     at: AwareDatetime | None = None
-    deaths: int = 0
-    """How many workers of services ended while they ran it."""
-    has_turn: bool = False
-    """Whether a job that a worker ended with before runs now."""
+    deaths: int = 0  # how many workers of services ended while they ran it
+    has_turn: bool = False  # whether a job that a worker ended with before runs now
 
 
 _FORGOTTEN = _Attributes(collection="", key="")
@@ -243,10 +241,9 @@ class JobQueue:
     async def count_deaths(self, worker_id: str) -> None:
         """Count in the jobs of a worker that it ended. Of those that a worker ended with before, one had its turn."""
         for each in await DBOS.list_workflows_async(executor_id=worker_id, status="PENDING", load_input=False):
-            attributes = _read_attributes(each) or _FORGOTTEN
-            if not attributes.deaths or attributes.has_turn:
-                changed = {"deaths": attributes.deaths + 1}
-                await DBOS.update_workflow_attributes_async(each.workflow_id, changed, merge=True)
+            known = _read_attributes(each) or _FORGOTTEN
+            if not known.deaths or known.has_turn:
+                await DBOS.update_workflow_attributes_async(each.workflow_id, {"deaths": known.deaths + 1}, merge=True)
 
     async def set_turn(self, job_id: str, *, has_turn: bool) -> None:
         """Store whether a job that a worker ended with before runs now, or waits for the others of its kind."""
