@@ -34,7 +34,7 @@ def hand_out(connection: sql.Connection, condition: str, **values: str) -> int:
 
     Return their number.
     """
-    if not _has_table(connection, "owner_xid"):  # DBOS was never started, or another process makes its tables now
+    if not has_table(connection, "owner_xid"):  # DBOS was never started, or another process makes its tables now
         return 0
     statement = sql.text(
         f"UPDATE {_table(connection)} SET status = 'ENQUEUED', owner_xid = NULL, started_at_epoch_ms = NULL, "
@@ -45,7 +45,7 @@ def hand_out(connection: sql.Connection, condition: str, **values: str) -> int:
 
 def count_unfinished(connection: sql.Connection) -> int:
     """Return the number of unfinished jobs of all services on the database."""
-    if not _has_table(connection):
+    if not has_table(connection):
         return 0
     unfinished = "status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
     return connection.scalar(sql.text(f"SELECT count(*) FROM {_table(connection)} WHERE {unfinished}")) or 0
@@ -53,7 +53,7 @@ def count_unfinished(connection: sql.Connection) -> int:
 
 def forget_damaged_attributes(connection: sql.Connection) -> None:
     """Delete attributes of jobs that are no JSON. With one of them, DBOS would list no job."""
-    if _has_table(connection, "attributes"):
+    if has_table(connection, "attributes"):
         connection.execute(
             sql.text(f"UPDATE {_table(connection)} SET attributes = NULL WHERE NOT json_valid(attributes)")
         )
@@ -72,7 +72,8 @@ def _schema(connection: sql.Connection) -> str | None:
     return _SCHEMA if connection.dialect.name == "postgresql" else None
 
 
-def _has_table(connection: sql.Connection, column: str = "status") -> bool:
+def has_table(connection: sql.Connection, column: str = "status") -> bool:
+    """Return whether DBOS has created its table of jobs, with this column."""
     schema = _schema(connection)
     inspector = sql.inspect(connection)
     names = (

@@ -20,12 +20,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sql
-from dbos import DBOS, WorkflowStatus
+from dbos import DBOS, DBOSClient, WorkflowStatus
 from dbos import error as dbos_error
+from pydantic import AwareDatetime, BaseModel
 
 from api.errors import HomeError, JobNotFound, UsageError
 from api.jobs import dbos_internals
@@ -34,12 +34,11 @@ from api.jobs.locks import lock_database, lock_home, start_lock
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Outcome
 from api.settings import Settings
 from api.storage.home import create_home
+from multi_agent.llm.probe import Check
 
 FILE = "jobs.db"
 _HOME_FILE = "jobs.owner"  # the id under which DBOS knows the service of this home folder
 _WORKER = ".w"  # between the id of a home folder and the rest of the id of its service's worker
-_DEATHS = "deaths"  # attribute of a job: how many workers of services ended while they ran it
-_HAS_TURN = "has_turn"  # attribute of a job that a worker ended with before: whether it runs now
 _THREADS = 64
 _TICKS = 600_000_000  # 69 days in units of 10 ms
 _POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0, JobKind.TABLE: 1.0}
@@ -54,6 +53,19 @@ _STATUSES = {
     "MAX_RECOVERY_ATTEMPTS_EXCEEDED": JobStatus.FAILED,
     "CANCELLED": JobStatus.CANCELLED,
 }
+
+
+class _Attributes(BaseModel):
+    """What is stored of a job beside its spec."""
+
+    collection: str
+    key: str
+    at: AwareDatetime | None = None
+    deaths: int = 0  # how many workers of services ended while they ran it
+    has_turn: bool = False  # whether a job that a worker ended with before runs now
+
+
+_FORGOTTEN = _Attributes(collection="", key="")
 
 
 @dataclass(frozen=True)
@@ -189,11 +201,11 @@ class JobQueue:
     async def get(self, job_id: str) -> StoredJob:
         """Return a job. Raises JobNotFound."""
         found = await DBOS.get_workflow_status_async(job_id)
-        if found is None or not found.attributes or not isinstance(found.input, dict):  # text if it cannot be read
+        attributes = _read_attributes(found) if found else None
+        if found is None or attributes is None or not isinstance(found.input, dict):  # text if it cannot be read
             raise JobNotFound(job_id)
         spec = JobSpec.model_validate_json(found.input["args"][0])
-        deaths = found.attributes.get(_DEATHS, 0)
-        return StoredJob(job=_to_job(found), spec=spec, executor=found.executor_id, deaths=deaths)
+        return StoredJob(job=_to_job(found), spec=spec, executor=found.executor_id, deaths=attributes.deaths)
 
     async def is_running_here(self, job_id: str) -> bool:
         """Return whether DBOS has handed out the job to this process, and not to another one since."""
@@ -229,14 +241,13 @@ class JobQueue:
     async def count_deaths(self, worker_id: str) -> None:
         """Count in the jobs of a worker that it ended. Of those that a worker ended with before, one had its turn."""
         for each in await DBOS.list_workflows_async(executor_id=worker_id, status="PENDING", load_input=False):
-            attributes = each.attributes or {}
-            deaths = attributes.get(_DEATHS, 0)
-            if not deaths or attributes.get(_HAS_TURN):
-                await DBOS.update_workflow_attributes_async(each.workflow_id, {_DEATHS: deaths + 1}, merge=True)
+            known = _read_attributes(each) or _FORGOTTEN
+            if not known.deaths or known.has_turn:
+                await DBOS.update_workflow_attributes_async(each.workflow_id, {"deaths": known.deaths + 1}, merge=True)
 
     async def set_turn(self, job_id: str, *, has_turn: bool) -> None:
         """Store whether a job that a worker ended with before runs now, or waits for the others of its kind."""
-        await DBOS.update_workflow_attributes_async(job_id, {_HAS_TURN: has_turn}, merge=True)
+        await DBOS.update_workflow_attributes_async(job_id, {"has_turn": has_turn}, merge=True)
 
     async def _hand_out(self, condition: str, **values: str) -> int:
         def hand_out() -> int:
@@ -294,6 +305,34 @@ def require_sound(settings: Settings) -> None:
         )
 
 
+def check_jobs(settings: Settings) -> Iterator[Check]:
+    """Yield a check if jobs on the database cannot be read, without starting the queue."""
+    try:
+        damaged = _find_damaged(settings)
+    except (HomeError, sql.exc.SQLAlchemyError) as error:
+        remedy = f"{error} A service that starts upgrades the list of jobs."
+        yield Check(name="jobs", ok=False, detail="cannot be listed", remedy=remedy)
+        return
+    if damaged:
+        detail = f"damaged records: {', '.join(damaged)}. Send these requests again; other jobs are not affected"
+        yield Check(name="jobs", ok=True, detail=detail)
+
+
+def _find_damaged(settings: Settings) -> Sequence[str]:
+    require_sound(settings)
+    if settings.database_url is None and not (settings.home / FILE).exists():
+        return ()
+    with _connect(settings) as connection:
+        if not dbos_internals.has_table(connection, "attributes"):
+            return ()
+    client = DBOSClient(system_database_url=_database_url(settings), serializer=dbos_internals.json_serializer())
+    try:
+        found = client.list_workflows(load_input=False)
+    finally:
+        client.destroy()
+    return [each.workflow_id for each in found if not _read_attributes(each) or _read_outcome(each) is _DAMAGED]
+
+
 @contextmanager
 def _connect(settings: Settings) -> Iterator[sql.Connection]:
     """Open DBOS's database in a transaction of its own."""
@@ -307,26 +346,35 @@ def _connect(settings: Settings) -> Iterator[sql.Connection]:
 
 def _to_job(found: WorkflowStatus) -> Job:
     """Return a stored job. A damaged one has failed, so that the others can be listed."""
-    attributes: dict[str, Any] = {"collection": "", "key": "", "at": (found.created_at or 0) / 1000} | (
-        found.attributes or {}
-    )
-    try:
-        outcome = Outcome.model_validate_json(found.output) if found.output else None
-    except ValueError:
-        outcome = _DAMAGED
+    attributes, outcome = _read_attributes(found) or _FORGOTTEN, _read_outcome(found)
     return Job(
         id=found.workflow_id,
         kind=JobKind(found.name),
-        collection=attributes["collection"],
-        key=attributes["key"],
+        collection=attributes.collection,
+        key=attributes.key,
         status=outcome.status if outcome else _STATUSES[found.status],
-        created_at=datetime.fromtimestamp(attributes["at"], UTC),
+        created_at=attributes.at or datetime.fromtimestamp((found.created_at or 0) / 1000, UTC),
         started_at=_to_datetime(found.dequeued_at),
         ended_at=_to_datetime(found.completed_at),
         progress=outcome.progress if outcome else None,
         result=outcome.result if outcome else None,
         error=outcome.error if outcome else _error_text(found.error),
     )
+
+
+def _read_outcome(found: WorkflowStatus) -> Outcome | None:
+    try:
+        return Outcome.model_validate_json(found.output) if found.output else None
+    except ValueError:
+        return _DAMAGED
+
+
+def _read_attributes(found: WorkflowStatus) -> _Attributes | None:
+    """Return the attributes of a stored job. None if they are damaged or were forgotten."""
+    try:
+        return _Attributes.model_validate(found.attributes)
+    except ValueError:
+        return None
 
 
 def _error_text(error: Exception | str | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -72,11 +72,11 @@ class Doctor:
     embedder: Callable[[], Embedder]
     collections: Callable[[], Collections]
 
-    def diagnose(self) -> Diagnosis:
+    def diagnose(self, jobs: Iterable[Check] = ()) -> Diagnosis:
         """Check every part and every model endpoint. A part that does not work is a failed check, not an error."""
         models = asyncio.run(_check_models(self.settings))
         speed = self._measure_embedding()
-        checks = (*self.check_parts(), *speed, *self._check_collections(), *self._check_languages(), *models)
+        checks = (*self.check_parts(), *speed, *self._check_collections(), *self._check_languages(), *jobs, *models)
         settings = _without_secrets(self.settings.model_dump())
         return Diagnosis(settings=settings, settings_file=str(self.settings.home / FILE), checks=checks)
 
@@ -152,6 +152,8 @@ class Doctor:
             return Check(name="store", ok=False, detail=detail, remedy=unreadable[0].reason)
         names = sorted({each.collection for each in listed})
         where = without_password(self.settings.store.url or "") or f"embedded in {self.settings.home / 'collections'}"
+        if self.settings.store.api_key and "http://" in where:
+            where += " (the API key is sent without TLS)"
         return Check(name="store", ok=True, detail=f"{where}; collections: {', '.join(names) or 'none yet'}")
 
     def _check_collections(self) -> Iterator[Check]:

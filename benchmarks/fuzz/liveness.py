@@ -138,6 +138,13 @@ class Attack:
         self._http.post(f"/v1/runs/{run}/cancel")
         self.wait_for(run)
 
+    def try_text(self, way: Callable[[Attack, str], str], text: str, *, cancels: bool) -> None:
+        """Send the text, and check that everything ends. Raises an error if something does not."""
+        run = way(self, text)
+        if run and cancels:
+            self.cancel(run)
+        self.check_alive()
+
     def check_alive(self) -> None:
         """Raises an error if something does not end."""
         self._http.get("/healthz").raise_for_status()
@@ -179,10 +186,7 @@ def _attack(service: ServiceProcess, chosen: random.Random, attacks: int) -> Ite
     for way in chosen.choices(WAYS, k=attacks):
         text = text_of(chosen)
         try:
-            run = way(attack, text)
-            if run and chosen.random() < 0.5:
-                attack.cancel(run)
-            attack.check_alive()
+            attack.try_text(way, text, cancels=chosen.random() < 0.5)
         except Exception as error:  # noqa: BLE001 - every error is a finding
             named = f"{way.__name__}: {type(error).__name__}: {str(error)[:100]}"
             yield Finding(named, f"{text!r}\n\n{traceback.format_exc()}")

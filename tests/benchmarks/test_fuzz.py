@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import strategies as st
 
-from benchmarks.fuzz import plans, quotes, references
+from benchmarks.fuzz import liveness, plans, quotes, references
 from benchmarks.fuzz.__main__ import search
-from benchmarks.fuzz.liveness import text_of
+from benchmarks.fuzz.liveness import WAYS, Attack, live_service, text_of
 from benchmarks.fuzz.search import ROOT, Batch, Property, search_all
 
 EXAMPLES = 60
@@ -77,6 +78,32 @@ def test_the_command_reports_what_it_did(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[:6] == ["target", "cases", "minutes", "findings", "references", "1,800"]
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["search", "cancel", "question", "/healthz"])
+def test_a_service_that_answers_but_hangs_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A service in which jobs of some kind never end, or that does not answer, is no live one."""
+    monkeypatch.setattr(liveness, "LIMIT_S", 0.2)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        path, text = request.url.path, request.content.decode(errors="replace")
+        if path == f"/v1/{name}" or path == name:
+            raise httpx.ReadTimeout("no answer")
+        hangs = (name == "question" and path == "/v1/jobs/known") or (name == "cancel" and path == "/v1/jobs/hostile")
+        run = "known" if liveness.QUESTION in text else "hostile"
+        return httpx.Response(200, json={"id": "upload", "run_id": run, "status": "running" if hangs else "done"})
+
+    with httpx.Client(transport=httpx.MockTransport(answer), base_url="http://candor") as http:
+        attack = Attack.__new__(Attack)
+        attack._http = http
+        with pytest.raises((TimeoutError, httpx.ReadTimeout)):
+            attack.try_text(Attack.question, "{" * 800, cancels=True)
+
+
+def test_a_live_service_passes() -> None:
+    """Every way into a real service is tried once with a text."""
+    with live_service(len(WAYS)) as attack:
+        assert attack(SEED).findings == ()
 
 
 def test_hostile_texts_of_a_seed_are_the_same_and_some_are_long() -> None:

@@ -1,4 +1,4 @@
-"""docs/security.md: the tests that it names exist, and the files that it shows work."""
+"""docs/security.md and its list of findings: the tests that it names exist, and the files that it shows work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from api.settings import ServiceSettings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
+FINDINGS = (ROOT / "docs" / "security-review.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(?:\w+::)?(\w+)`", PAGE + FINDINGS)))
 
 
 def block(language: str) -> str:

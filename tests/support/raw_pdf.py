@@ -38,7 +38,7 @@ def write_raw_pdf(path: Path, pages: Sequence[RawPage], *, xfa: bool = False) ->
         fields += [number for number, each in zip(numbers, page.annotations, strict=True) if "/Subtype/Widget" in each]
         objects.append(
             f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F 3 0 R>>>>/Contents {content} 0 R"
-            f"/Annots[{_references(numbers)}]>>"
+            f"/Annots[null {_references(numbers)}]>>"  # as a program leaves it that deleted one
         )
         kids.append(len(objects))
     form, catalog = ("/XFA 4 0 R", "/NeedsRendering true") if xfa else ("", "")

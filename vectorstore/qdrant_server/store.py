@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import math
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 METADATA = "candor"  # the metadata key of the specification
-NO_COLLECTION = "candor-no-collection"  # deleting it changes nothing, but needs the right to write
+NO_COLLECTION = "candor-no-collection"  # it does not exist
 OWNER = "candor_owner"  # the metadata key of the database that owns the collection
 WORDS = "candor_words"  # the metadata key of the analysis of the indexed words (text/bm25.py)
 LANGUAGES_TTL_S = 60  # how long a search may miss a language that another process has added
@@ -69,12 +70,14 @@ def connect(url: str, api_key: SecretStr | None, *, timeout_s: float = 30, retry
 
     key = api_key.get_secret_value() if api_key else None
     hooks: dict[str, Any] = {"event_hooks": {"request": [limit_times]}}
-    clients = {
-        node.strip(): QdrantClient(
-            url=node.strip(), api_key=key, timeout=math.ceil(timeout_s), check_compatibility=False, **hooks
-        )
-        for node in url.split(",")
-    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a key without TLS, which `candor doctor` reports
+        clients = {
+            node.strip(): QdrantClient(
+                url=node.strip(), api_key=key, timeout=math.ceil(timeout_s), check_compatibility=False, **hooks
+            )
+            for node in url.split(",")
+        }
     return ServerConnection(clients, retry_s)
 
 
@@ -108,7 +111,8 @@ class ServerStore:
 
     def require_writable(self) -> None:
         """Raise StoreUnavailable if the server cannot be reached, or the key does not allow to write."""
-        self._server.call(lambda client: client.delete_collection(NO_COLLECTION), write=True)
+        with suppress(CollectionNotFound):  # other requests are agreed on by all nodes, or name the collection first
+            self._server.call(lambda client: client.create_snapshot(NO_COLLECTION), write=True)
 
     def find(self, name: str) -> CollectionSpec | None:
         """Return the specification of a collection. None if it does not exist or another program created it."""

@@ -57,7 +57,10 @@ def doctor(
 
     Example: candor doctor
     """
-    diagnosis = make_candor(home).doctor.diagnose()
+    from api.jobs.queue import check_jobs
+
+    candor = make_candor(home)
+    diagnosis = candor.doctor.diagnose(check_jobs(candor.settings))
     if as_json:
         print_json(diagnosis)
     else:

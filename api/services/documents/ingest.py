@@ -236,7 +236,9 @@ class IngestService:
                 report = pipeline.ingest(
                     prepared.plan, prepared.known, progress, cancelled=cancelled, planning_seconds=prepared.seconds
                 )  # fmt: skip
-                if not report.cancelled and (prepared.difference or prepared.model_change):
+                # A node with a full disk can lose its copy of a write that the other nodes confirmed.
+                copied = report.chunks > 0 and "," in (self.all_settings.store.url or "")
+                if not report.cancelled and (prepared.difference or prepared.model_change or copied):
                     documents = StoredTextIngest(
                         request.collection, collection, self.ledger, prepared.chunker, self._embedder,
                         self._settings.embed_batch, check,

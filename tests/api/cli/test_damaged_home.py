@@ -38,6 +38,9 @@ def test_a_damaged_list_of_jobs_is_named(home: Path, run: Callable) -> None:
     assert "jobs.db', the list of jobs, is damaged" in failed.err
     assert "delete this file" in failed.err
     assert "Traceback" not in failed.err
+    doctor = run("doctor")
+    assert doctor.code == 1
+    assert "the list of jobs, is damaged" in " ".join(doctor.out.split())
 
 
 def test_a_damaged_database_names_the_backup(home: Path, run: Callable) -> None:

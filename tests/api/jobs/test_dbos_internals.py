@@ -74,6 +74,15 @@ def test_a_job_is_handed_out_as_dbos_does_it(settings: Settings, executor: str, 
         assert status_of(connection, "ours") == status_of(connection, "theirs")
 
 
+def test_a_job_with_damaged_attributes_is_found(settings: Settings, executor: str) -> None:
+    assert list(queue.check_jobs(settings)) == []
+    with queue._connect(settings) as connection:
+        table = dbos_internals._table(connection)
+        connection.execute(sql.text(f"UPDATE {table} SET attributes = '[5]' WHERE workflow_uuid = 'theirs'"))
+    [check] = queue.check_jobs(settings)
+    assert check.detail.startswith("damaged records: theirs.")
+
+
 def test_all_states_of_dbos_are_known(settings: Settings, dbos: DBOSClient) -> None:
     assert {status.value for status in WorkflowStatusString} == queue._STATUSES.keys()
     unfinished = [name for name, status in queue._STATUSES.items() if not status.ended]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import pytest
 import sqlalchemy as sql
 
 from api.errors import UsageError
-from api.jobs.locks import lock_database, lock_home
+from api.jobs.locks import lock_database, lock_home, research_lock, start_lock
 from api.jobs.models import JobStatus
 from api.settings import ServiceSettings, Settings
 from support.jobs import SleepHandler, make_jobs, running, sleep_job, wait_until_ended
+from support.waiting import LIMIT_S, until, wait_for
 
 EMBEDDED, QDRANT_SERVER = None, "http://127.0.0.1:6333"
 REFUSED = "Another `candor serve` with another home folder uses this database"
@@ -43,6 +45,35 @@ def test_a_home_folder_has_one_service(tmp_path: Path) -> None:
         pass
     with lock_home(tmp_path):
         pass
+
+
+def test_a_process_waits_for_the_one_that_works_on_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("api.jobs.locks._WARN_EVERY_S", 0.01)
+    with ThreadPoolExecutor(1) as pool:
+        with research_lock(tmp_path):
+            waiting = pool.submit(research_lock(tmp_path).__enter__)
+            until(lambda: caplog.text.count("Another process works on the runs") > 1)
+            assert not waiting.done()
+        waiting.result(LIMIT_S)
+
+
+async def test_one_process_at_a_time_creates_the_tables_of_jobs(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.jobs.locks._RETRY_S", 0.01)
+    tries = set[object]()
+    tried = sql.text("SELECT query_start FROM pg_stat_activity WHERE query LIKE 'SELECT pg_try_advisory_lock(%'")
+
+    async def create() -> None:
+        async with start_lock(postgres):
+            pass
+
+    async with start_lock(postgres):
+        second = asyncio.create_task(create())
+        with sql.create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as connection:
+            await wait_for(lambda: second.done() or tries.update(connection.scalars(tried)) or len(tries) > 3)
+        assert not second.done()
+    await asyncio.wait_for(second, LIMIT_S)
 
 
 @pytest.mark.parametrize(

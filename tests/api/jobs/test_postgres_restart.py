@@ -242,6 +242,8 @@ async def test_a_service_that_cannot_write_the_store_leaves_ingests_to_others(
             parts = await start_jobs(writer := with_key("writer"), stack, JobQueue(writer.settings))
             ended = await wait_until_ended(parts.jobs, job_id)
             assert (ended.status, ended.error) == (JobStatus.DONE, None)
+            [check] = [each for each in writer.doctor.check_parts() if each.name == "store"]
+            assert (check.ok, "the API key is sent without TLS" in check.detail) == (True, True)
         for each in (reader, writer):
             each.engine.dispose()
 

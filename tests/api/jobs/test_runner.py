@@ -22,7 +22,7 @@ from api.auth.users import NewUser, UserChange
 from api.bootstrap import Candor
 from api.errors import JobNotFound, KeyReused, ServiceEnding
 from api.jobs.models import Job, JobKind, JobSpec, JobStatus, Priority
-from api.jobs.queue import JobQueue, require_sound
+from api.jobs.queue import JobQueue, check_jobs, require_sound
 from api.jobs.runner import Jobs, new_job_id
 from api.settings import ServiceSettings, Settings
 from support.jobs import HELD, SleepHandler, make_jobs, running, sleep_job, wait_until_ended
@@ -305,6 +305,10 @@ async def test_jobs_are_stored_as_json(settings: Settings, jobs: Jobs) -> None:
         ("UPDATE workflow_output SET output = '\"{}\"'", "papers", JobStatus.FAILED),
         ("UPDATE workflow_status SET attributes = '{}'", "", JobStatus.DONE),
         ("UPDATE workflow_status SET attributes = '{noise'", "", JobStatus.DONE),
+        ("UPDATE workflow_status SET attributes = '[5]'", "", JobStatus.DONE),
+        ("UPDATE workflow_status SET attributes = json_set(attributes, '$.collection', 5)", "", JobStatus.DONE),
+        ("UPDATE workflow_status SET attributes = json_set(attributes, '$.at', 'noise')", "", JobStatus.DONE),
+        ("UPDATE workflow_status SET attributes = json_set(attributes, '$.deaths', 'noise')", "", JobStatus.DONE),
     ],
 )
 async def test_a_damaged_job_is_listed_beside_the_others(
@@ -321,6 +325,10 @@ async def test_a_damaged_job_is_listed_beside_the_others(
     assert damaged.status is ended
     if ended is JobStatus.FAILED:
         assert damaged.error == "The record of this job is damaged. Send its request again."
+    [check] = check_jobs(settings)
+    assert (check.ok, check.detail.split(".")[0]) == (True, "damaged records: damaged")
+    assert await jobs._queue.get("sound")
+    await jobs._queue.count_deaths(jobs._queue.executor)
 
 
 async def test_jobs_of_an_older_version_are_read_and_resumed(settings: Settings) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from multi_agent.library import CatalogueEntry
-from multi_agent.values.versions import find_versions, newest
+from multi_agent.values.versions import find_versions, left_out, newest
 from vectorstore.models import Chunk
 
 COMMON = [f"Clause {number} stays as it is." for number in range(8)]
@@ -83,9 +83,31 @@ def test_copies_and_other_texts_and_years_are_no_older_versions(texts: Texts) ->
     texts.add("contract.md")
     texts.add("contract copy.md")
     texts.add("contract of Holm.md", *(f"Clause {number} is new." for number in range(8)), day="2025-01-01")
+    texts.add("lease A.md", *(f"Rule {number} is new here." for number in range(5)))  # .62 of them are the same
+    texts.add("lease B.md", *(f"Rule {number} is new there." for number in range(5)), day="2025-01-01")
     texts.add("report A.md", metadata={"period": "2023"})
     texts.add("report B.md", metadata={"period": "2024"}, day="2025-01-01")
     assert texts.older() == {}
+
+
+def test_a_document_without_versions_is_none_of_them(texts: Texts) -> None:
+    texts.add("old plan.md")
+    texts.add("new plan.md")
+    assert list(find_versions(texts.entries, texts.scan)) == []
+    assert texts.read == [], "only the first word of a name counts"
+    texts.add("new list.md", *(f"Clause {number} is new." for number in range(20)))
+    assert list(find_versions(texts.entries, texts.scan)) == []
+
+
+def test_older_versions_are_named_with_the_newest_and_many_are_counted() -> None:
+    assert left_out({}) == ""
+    assert (
+        left_out({"a.md": "c.md", "b.md": "c.md"})
+        == "Older versions left out: a.md (newest: c.md), b.md (newest: c.md)"
+    )
+    assert "and" not in left_out({f"{number}.md": "new.md" for number in range(12)})
+    many = left_out({f"{number}.md": "new.md" for number in range(14)})
+    assert many.endswith("11.md (newest: new.md) and 2 more")
 
 
 def test_of_many_documents_of_one_name_only_those_with_a_rare_common_sentence_are_compared(texts: Texts) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import pytest
 
 from support.chunks import SPEC, make_chunk, make_vectors
@@ -89,6 +90,15 @@ def test_the_next_url_is_used_when_a_node_is_down(nodes: list[QdrantNode]) -> No
         assert {hit.chunk.id for hit in hits} == {chunk.id for chunk in CHUNKS}
         papers.upsert([make_chunk("written meanwhile", document="/docs/b.md")], make_vectors(1))
         assert papers.count().documents == 2
+
+
+def test_a_check_of_the_right_to_write_is_no_operation_of_the_cluster(nodes: list[QdrantNode]) -> None:
+    def operations() -> int:
+        return httpx.get(f"{nodes[0].url}/cluster").json()["result"]["raft_info"]["commit"]
+
+    before = operations()
+    store_at(nodes[0].url).require_writable()
+    assert operations() == before
 
 
 def test_a_new_collection_has_the_properties_of_the_settings(nodes: list[QdrantNode]) -> None:

@@ -56,7 +56,7 @@ def test_the_error_for_a_server_that_is_down_says_what_to_start() -> None:
         store.create(SPEC)
 
 
-@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
+@pytest.mark.filterwarnings("error")
 def test_a_wrong_api_key_raises(url: str) -> None:
     assert ServerStore(connect(url, SecretStr("right"))).list() == []
     with pytest.raises(StoreUnavailable, match="API key"):

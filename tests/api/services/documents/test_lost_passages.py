@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -13,10 +14,11 @@ from api.bootstrap import Candor
 from api.cli.ingest import run_request
 from api.services.documents.search import timed_search
 from ingest.errors import NothingToIngest
+from ingest.pipeline.pipeline import IngestPipeline
 from ingest.pipeline.plan import IngestRequest
 from ingest.pipeline.tally import IngestReport
 from support.models import write_model
-from support.qdrant import QdrantNode, needs_qdrant, running_qdrant
+from support.qdrant import QdrantNode, needs_qdrant, running_cluster, running_qdrant
 from support.service import RunningService
 from support.waiting import LIMIT_S, until
 from support.workplace import CountingEmbedder
@@ -176,6 +178,34 @@ def test_an_older_snapshot_brings_back_nothing_that_was_replaced_or_removed(cand
     assert len(found) == 2
     assert "twenty minutes" in found[0]
     assert difference(candor) == ""
+
+
+@needs_qdrant
+def test_an_ingest_compares_the_copies_on_the_nodes_before_it_is_done(
+    make_candor: Callable[..., Candor], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_cluster(2) as nodes:
+        url = ",".join(node.url for node in nodes)
+        candor = make_candor(store=VectorStoreSettings(url=url, replicas=2))
+        ingest(candor, folder / "bread.md")
+        ingest_files = IngestPipeline.ingest
+
+        def ingest_and_lose(*given: Any, **options: Any) -> IngestReport:
+            """Write the files, and lose what one of the nodes has written."""
+            nodes[1].stop()
+            shutil.copytree(nodes[1].folder, tmp_path / "earlier")
+            nodes[1].start()
+            report = ingest_files(*given, **options)
+            nodes[1].stop()
+            nodes[1].lose_data()
+            shutil.copytree(tmp_path / "earlier", nodes[1].folder)
+            nodes[1].start()
+            return report
+
+        monkeypatch.setattr(IngestPipeline, "ingest", ingest_and_lose)
+        report = ingest(candor, folder)
+        assert (report.indexed, report.restored) == (2, 2)
+        assert difference(candor) == ""
 
 
 def test_a_lost_collection_keeps_its_alias(make_candor: Callable[..., Candor], folder: Path, tmp_path: Path) -> None:

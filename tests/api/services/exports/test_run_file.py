@@ -14,7 +14,7 @@ import pytest
 from api.auth.permissions import LOCAL_CALLER
 from api.bootstrap import Candor
 from api.errors import UsageError
-from api.services.exports.run_file import LARGEST, MOST_VALUES, read_run, write_run
+from api.services.exports.run_file import LARGEST, LARGEST_FILE, MOST_VALUES, read_run, write_run
 from api.services.research.prune import Limits
 from api.settings import Settings
 from multi_agent.errors import RunExists
@@ -72,6 +72,8 @@ HOSTILE: dict[str, tuple[str, Any]] = {
     "a path as its collection": ("recording.run.collection", "../x"),
     "a path as its origin": ("recording.run.forked_from", "../x"),
     "a long question": ("recording.run.question", "x" * 20_001),
+    "a long place of its fork": ("recording.run.forked_at", "x" * 65),
+    "a text in place of a fork that Postgres cannot store": ("recording.run.forked_at", "\0"),
     "a long model": ("recording.run.model", "x" * 201),
     "no number": ("recording.answer.usage.seconds", float("nan")),
     "too large a number": ("recording.calls.0.usage.prompt_tokens", 10**30),
@@ -93,16 +95,19 @@ def test_a_part_twice_is_refused(recording: Recording, part: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "bomb",
+    ("bomb", "why"),
     [
-        gzip.compress(b" " * (LARGEST + 1)),
-        gzip.compress(b"[" + b"0," * MOST_VALUES + b"0]"),
-        gzip.compress(b"[" * 5000),
+        (gzip.compress(b" " * (LARGEST + 1)), "unpacks to more than 64 MB"),
+        (gzip.compress(b"[" + b"0," * MOST_VALUES + b"0]"), "has more than .* values"),
+        (gzip.compress(b'""' * (2 * MOST_VALUES + 1)), "has more than .* values"),
+        (gzip.compress(b"[" * 5000), "can read"),
+        (gzip.compress(b"{}")[:-1], "is incomplete"),
+        (b"x" * (LARGEST_FILE + 1), "has more than 16 MB"),
     ],
-    ids=["large", "many values", "deep"],
+    ids=["large", "many values", "many texts", "deep", "cut off", "a large file"],
 )
-def test_a_bomb_is_refused(bomb: bytes) -> None:
-    with pytest.raises(UsageError, match="The file"):
+def test_a_bomb_is_refused(bomb: bytes, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
         read_run(bomb)
 
 

@@ -121,6 +121,18 @@ def test_a_list_of_names_may_come_from_an_earlier_step() -> None:
     assert faults(plan(*steps), REGISTRY, DOCUMENTS) == ()
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (*GOOD[:3], step("look2", "DataInspector", "look"), step("answer", "Synthesizer", "look2")),
+        (step("q", "QueryPlanner"), step("q2", "QueryPlanner"), step("find", "Retriever", "q", "q2", **SEARCH)),
+    ],
+    ids=["one after the other", "a list, to which each adds"],
+)
+def test_two_steps_may_write_the_same(steps: tuple[Step, ...]) -> None:
+    assert not [each for each in faults(plan(*steps), REGISTRY, DOCUMENTS) if "both write" in each]
+
+
 def test_a_fast_plan_is_one_final_step() -> None:
     assert faults(plan(read("r", "x", final=True), mode="fast"), REGISTRY, DOCUMENTS) == ()
     for steps in ((read("r", "x"),), (*GOOD,), (read("r", "x"), read("s", "y", "r", final=True))):
