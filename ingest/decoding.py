@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ingest.errors import UnsupportedFormat
@@ -34,8 +35,8 @@ _AS_GOOD, _AS_GOOD_IF_SHORT, _SHORT = 0.95, 0.7, 0.05
 """The most frequent Latin encoding wins from this share of the best likelihood; the other share for likelihoods below
 the third number, which a few words give. Chosen on 33 sentences in 17 encodings."""
 _FEW = 0.02  # replaced characters of all, up to which a declared encoding is right
-_LABELS = {"gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "ks_c_5601-1987": "cp949", "euc-kr": "cp949",
-           "shift_jis": "cp932", "x-sjis": "cp932", "big5": "big5hkscs", "iso-8859-1": "cp1252", "latin1": "cp1252",
+_LABELS = {"gb2312": "gb18030", "gbk": "gb18030", "ks_c_5601-1987": "cp949", "euc-kr": "cp949",
+           "shift_jis": "cp932", "sjis": "cp932", "big5": "big5hkscs", "iso-8859-1": "cp1252", "latin1": "cp1252",
            "us-ascii": "utf-8", "ascii": "utf-8", "iso-8859-9": "cp1254", "windows-874": "cp874", "tis-620": "cp874",
            "iso-2022-jp": "iso2022_jp_2", "unicode-1-1-utf-7": "utf-7"}  # fmt: skip
 """What a declared encoding stands for: browsers and mail programs decode with these supersets (WHATWG Encoding)."""
@@ -79,7 +80,7 @@ def decode(data: bytes, path: Path, warn: Warn) -> str:
         if data.startswith(mark):
             return data.decode(encoding, errors="replace")
     if b"\x00" in data:
-        raise UnsupportedFormat(f"{path} is a binary file of an unknown format. Convert it to PDF or text first.")
+        return _decode_with_zeros(data, path, warn)
     escaped = next((encoding for mark, encoding in _ESCAPES.items() if mark in data), "")
     if escaped and (text := decode_declared(data, escaped, warn)) is not None:
         return text
@@ -91,7 +92,7 @@ def decode(data: bytes, path: Path, warn: Warn) -> str:
 
 def decode_declared(data: bytes, label: str, warn: Warn) -> str | None:
     """Decode in the encoding that a mail or page declares, or return None if it is unknown or does not fit."""
-    label = label.strip().strip("\"'").lower()
+    label = label.strip().strip("\"'").lower().removeprefix("x-")
     try:
         encoding = codecs.lookup(_LABELS.get(label, label)).name
         text = data.decode(encoding, errors="replace")
@@ -121,6 +122,21 @@ def _decode_damaged(data: bytes, warn: Warn) -> str:
         return ""
     warn(f"{_invalid_bytes(wrong)} replaced by \ufffd. The file is damaged UTF-8.")
     return text
+
+
+def _decode_with_zeros(data: bytes, path: Path, warn: Warn) -> str:
+    """Decode UTF-16 without a byte order mark, or UTF-8 with a few zero bytes, such as a log after a power failure."""
+    zeros = data.count(b"\x00")
+    wide = "utf-16-le" if b"\x00" not in data[::2] else "utf-16-be" if b"\x00" not in data[1::2] else ""
+    with suppress(UnicodeDecodeError):
+        if zeros <= _FEW * len(data):
+            text = data.replace(b"\x00", b"").decode("utf-8")
+            warn(f"{_invalid_bytes(zeros)} left out. The file is damaged UTF-8.")
+            return text
+        if wide and zeros > len(data) / 4 and "".join((text := data.decode(wide)).split()).isprintable():
+            warn(f"Read as {wide}. This encoding is a guess: the file does not declare one and is not UTF-8.")
+            return text
+    raise UnsupportedFormat(f"{path} is a binary file of an unknown format. Convert it to PDF or text first.")
 
 
 def _decode_by_guess(data: bytes, path: Path, warn: Warn) -> str:

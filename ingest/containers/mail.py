@@ -31,6 +31,10 @@ class _ShortFields(policy.Compat32):
             raise ValueError(f"its field {name} has {len(value):,} characters, but the limit is {_MAX_FIELD:,}")
         return name, value
 
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        """Return a field as it stands. The standard one replaces bytes that are not ASCII."""
+        return value
+
 
 def parse(data: bytes) -> Message:
     """Parse a message. Raises ValueError for forged fields, RecursionError for parts nested too deeply."""

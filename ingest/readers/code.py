@@ -26,4 +26,4 @@ def write_code(text: str, into: DocumentBuilder) -> None:
         into.code(block)
 
 
-READER = Reader(name="code", version=2, read=read_code, mime_types=("text/x-source-code",))
+READER = Reader(name="code", version=3, read=read_code, mime_types=("text/x-source-code",))

@@ -13,19 +13,17 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from ingest.decoding import decode, decode_declared
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import ElementWriter
 from ingest.readers.markup.html import write_page
-from ingest.readers.markup.tree import xml_tree
+from ingest.readers.markup.tree import decode_markup, xml_tree
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.ooxml import Package
 from ingest.readers.shared.properties import PROPERTIES
 from vectorstore.models import Scalar
 
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
-_DECLARED = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]{2,40})["']""")
 _PAGE = re.compile(r"\.x?html?$|\.xml$", re.IGNORECASE)
 _SHEET = re.compile(r"<link\b[^>]*?\bhref\s*=\s*[\"']([^\"'>]+\.css)[\"']", re.IGNORECASE)
 _READABLE = ("", "application/xhtml+xml", "text/html", "application/xml", "text/xml", "application/x-dtbook+xml")
@@ -56,8 +54,11 @@ class _Book:
 
     def write(self, book: Element) -> None:
         listed = {item.get("id", ""): item for item in book.iterfind("{*}manifest/{*}item")}
-        for reference in book.iterfind("{*}spine/{*}itemref"):
-            item = listed.get(identity := reference.get("idref", ""))
+        spine = [reference.get("idref", "") for reference in book.iterfind("{*}spine/{*}itemref")]
+        pages = (item for item in listed.values() if item.get("media-type") == "application/xhtml+xml")
+        unlisted = (page.get("id", "") for page in pages if "nav" not in page.get("properties", ""))
+        for identity in dict.fromkeys([*spine, *unlisted]):
+            item = listed.get(identity)
             address = identity if item is None else item.get("href", "")
             if item is None or item.get("media-type", "") in _READABLE or _PAGE.search(address):
                 self._write_chapter(address)
@@ -74,9 +75,9 @@ class _Book:
         elif name in self._encrypted:
             raise EncryptedDocument(f"{self._request.path} is encrypted. Ingest a copy without copy protection.")
         else:
-            page = self._decoded(self._package.read(name))
+            page = self._decoded(name)
             sheets = "".join(
-                self._decoded(self._package.read(sheet))
+                self._decoded(sheet)
                 for link in map(html.unescape, _SHEET.findall(page))
                 if (sheet := self._find(link, posixpath.dirname(name))) and sheet not in self._encrypted
             )
@@ -95,12 +96,8 @@ class _Book:
                 return other
         return None
 
-    def _decoded(self, data: bytes) -> str:
-        declared = None if data.startswith((b"\xff\xfe", b"\xfe\xff")) else _DECLARED.search(data[:512])
-        text = decode_declared(data, declared[1].decode("ascii"), self._into.warn) if declared else None
-        if text is None and data[:4] in (b"<\x00?\x00", b"\x00<\x00?"):
-            text = data.decode("utf-16-le" if data[1] == 0 else "utf-16-be", errors="replace")
-        return decode(data, self._request.path, self._into.warn) if text is None else text
+    def _decoded(self, part: str) -> str:
+        return decode_markup(self._package.read(part), self._request.path, self._into.warn)
 
 
 def _folded(name: str) -> str:
@@ -125,4 +122,4 @@ def _properties(book: Element) -> dict[str, Scalar]:
     return {key: ", ".join(values) if key == "authors" else values[0] for key, values in found.items()}
 
 
-READER = Reader(name="epub", version=5, read=read_epub, mime_types=("application/epub+zip",))
+READER = Reader(name="epub", version=6, read=read_epub, mime_types=("application/epub+zip",))

@@ -15,7 +15,7 @@ from ingest.errors import CorruptDocument
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.calendar import write_entries
 from ingest.readers.markup.html import write_page
-from ingest.readers.markup.tree import decode_html
+from ingest.readers.markup.tree import decode_markup
 from ingest.readers.rtf import encapsulated_html, read_rtf
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.kreuzberg_library import LIBRARY
@@ -33,19 +33,14 @@ _STUB = 0.8  # share of the words of the HTML that a text of the same message ha
 def read_mail(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the message's fields and text to the builder; return its fields as properties."""
     try:
-        message = _parsed(request, into)
+        is_outlook = request.data.startswith(outlook.SIGNATURE)
+        message = outlook.parse(request.data, request.path, into.warn) if is_outlook else mail.parse(request.data)
     except ValueError as error:
         raise CorruptDocument(f"{request.path} is damaged: {error}. Export it again.") from error
     fields = {name: value for name in _FIELDS if (value := mail.field(message, name))}
     into.prose("\n".join(f"{name}: {value}" for name, value in fields.items()))
     _Body(request, into).write(message)
     return {key: fields[name] for name, key in _FIELDS.items() if key and name in fields}
-
-
-def _parsed(request: ReadRequest, into: DocumentBuilder) -> Message:
-    if request.data.startswith(outlook.SIGNATURE):
-        return outlook.parse(request.data, request.path, into.warn)
-    return mail.parse(request.data)
 
 
 class _Body:
@@ -117,7 +112,7 @@ class _Body:
         text = decode_declared(data, charset, self._into.warn) if isinstance(charset, str) else None
         if text is not None:
             return text
-        by_content = decode_html if part.get_content_type() == "text/html" else decode
+        by_content = decode_markup if part.get_content_type() == "text/html" else decode
         return by_content(data, self._request.path, self._into.warn)
 
 
@@ -132,5 +127,5 @@ def _text_part(part: Message) -> Message | None:
 
 
 READER = Reader(
-    name="mail", version=5, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
+    name="mail", version=6, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
 )

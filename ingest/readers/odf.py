@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element
 
 from ingest.errors import EncryptedDocument
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.markup.element_writer import words
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import Piece, is_useful_link, linked, write_pieces
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
@@ -19,6 +20,7 @@ from ingest.readers.shared.numerals import format_count
 from ingest.readers.shared.ooxml import Package, attribute, comment_line, local_name, number
 from ingest.readers.shared.page_headers import PAGE_NUMBER, PageHeaders
 from ingest.readers.shared.properties import PROPERTIES
+from ingest.readers.shared.symbols import in_font
 from vectorstore.models import Scalar
 
 _MANIFEST = "META-INF/manifest.xml"
@@ -76,17 +78,23 @@ def properties(package: Package, into: DocumentBuilder) -> dict[str, Scalar]:
 def mark_forms(roots: Sequence[Element]) -> None:
     """Set the attribute ``form`` of each element whose style raises, lowers, strikes out or hides its text."""
     forms: dict[str, str] = {}
+    fonts: dict[str, str] = {}
     parents: dict[str, str] = {}
     for style in (each for root in roots for each in root.iterfind(".//{*}style")):
         name = attribute(style, "name")
         parents[name] = attribute(style, "parent-style-name")
         properties = style.find("{*}text-properties")
         forms[name] = "" if properties is None else _form(properties)
+        fonts[name] = "" if properties is None else attribute(properties, "font-name").rstrip("0123456789")
     for element in (each for root in roots for each in root.iter()):
         name = attribute(element, "style-name")
         form = forms.get(name) or forms.get(parents.get(name, ""), "")
         if form and local_name(element) in ("span", "p", "h", "table-cell"):
             element.set("form", form)
+        if font := fonts.get(name) or fonts.get(parents.get(name, ""), ""):
+            element.text = in_font(element.text or "", font)
+            for child in element:
+                child.tail = in_font(child.tail or "", font)
 
 
 def _form(properties: Element) -> str:
@@ -160,7 +168,7 @@ class Body:
                 self._write_slide(element)
             case "annotation":
                 self._into.prose(_comment(element))
-            case "object":
+            case "object" | "object-ole":
                 self._write_object(element)
             case "section" if attribute(element, "display") == "none":
                 pass
@@ -188,7 +196,7 @@ class Body:
                     self._into.prose(_comment(element))
                 case "text-box" | "custom-shape" if also_frames:
                     self.write(element)
-                case "object" if also_frames:
+                case "object" | "object-ole" if also_frames:
                     self._write_object(element)
                 case "desc":
                     self._into.prose("".join(element.itertext()))
@@ -289,12 +297,15 @@ class Body:
         return "\n".join(part for part in parts if part.strip())
 
     def _write_object(self, element: Element) -> None:
-        """Write a chart as the table of its data. Other embedded objects are ignored."""
+        """Write a chart as the table of its data, a formula as words, and the body of another embedded document."""
         name = posixpath.join(posixpath.normpath(attribute(element, "href")), "content.xml")
         if name not in self._package:
+            self._into.warn("An embedded object is of another program and was not read.")
             return
-        chart = self._package.xml(name).find(".//{*}chart/{*}chart")
+        root = self._package.xml(name)
+        chart = root.find(".//{*}chart/{*}chart")
         if chart is None:
+            self._into.prose(words(root)) if local_name(root) == "math" else self.write(root)
             return
         title = chart.find("{*}title")
         kind = f"{attribute(chart, 'class').rpartition(':')[2].capitalize()} chart"
@@ -374,5 +385,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=8, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=9, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

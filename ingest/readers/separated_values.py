@@ -44,19 +44,20 @@ def read_rows(data: bytes, path: Path, warn: Warn) -> list[list[str]]:
 def _delimiter(text: str) -> str:
     """Return the delimiter whose rows are most often equally wide: one that the first row has, if there is one.
 
-    Texts in a single column, in which commas stand at random, keep their column.
+    Lines above the table, as banks write them, do not count. Texts in a single column, in which commas stand at
+    random, keep their column.
     """
-    best, best_rank = "\0", (False, 0.0, 0)
+    best, best_rank = "\0", (False, 0.0, 0, 0)
     for delimiter in _DELIMITERS:
         rows = list(islice((row for row in _reader(io.StringIO(text, newline=""), delimiter) if row), _SAMPLE))
         widths = Counter(len(row) for row in rows if len(row) > 1)
         if not widths:
             continue
         width, count = max(widths.items(), key=lambda found: (found[1], found[0]))
-        heads = len(rows[0]) > 1
-        share = count / max(len(rows) - (not heads), 1)
-        if heads or (share > 0.9 and count > 1):
-            best, best_rank = max((best, best_rank), (delimiter, (heads, share, width)), key=lambda found: found[1])
+        first = next(at for at, row in enumerate(rows) if len(row) > 1)
+        rank = (first == 0, count / (len(rows) - first), width, count)
+        if first == 0 or (rank[1] > 0.9 and len(rows) / 2 < count > 1):
+            best, best_rank = max((best, best_rank), (delimiter, rank), key=lambda found: found[1])
     return best
 
 
@@ -96,7 +97,7 @@ def _is_open(lines: list[str], delimiter: str) -> bool:
 
 READER = Reader(
     name="separated_values",
-    version=4,
+    version=5,
     read=read_separated_values,
     mime_types=("text/csv", "text/tab-separated-values"),
 )

@@ -31,4 +31,4 @@ def write_text(text: str, into: DocumentBuilder) -> None:
             into.prose(paragraph)
 
 
-READER = Reader(name="text", version=4, read=read_text, mime_types=("text/plain",))
+READER = Reader(name="text", version=5, read=read_text, mime_types=("text/plain",))

@@ -39,7 +39,7 @@ _HEADED = {"details", "summary", "fieldset", "legend", "figcaption"}
 """Elements with a title, and their titles, which are no part of the sentence after them."""
 APART = {
     *_PARAGRAPHS, *_ITEMS, *_ROWS, *_CELLS, "dl", "dt", "dd", "caption", "figure", "header", "footer",
-    "article", "aside", "main", "hr", *_HEADED,
+    "article", "aside", "main", "hr", "address", "center", "form", "hgroup", *_HEADED,
 }  # fmt: skip
 """Elements that a browser shows on lines of their own: their text never joins the words beside them."""
 _RAISED, _LOWERED, _STRUCK = {"sup", "superscript"}, {"sub", "subscript"}, {"del", "strike", "strikethrough"}
@@ -223,7 +223,7 @@ def _lines(text: str) -> str:
 def _raw_words(element: Element) -> str:
     """Return all text of an element, with blanks between fields."""
     name = element_name(element)
-    if name in _IGNORED:
+    if name in _IGNORED or (name in ("annotation", "annotation-xml") and element.get("encoding")):  # of MathML
         return ""
     if name == "br":
         return "\v"

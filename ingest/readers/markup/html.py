@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from ingest.reader import Reader, ReadRequest
 from ingest.readers.markup.element_writer import ElementWriter, words
 from ingest.readers.markup.page_form import show_form
-from ingest.readers.markup.tree import decode_html, html_tree, prune
+from ingest.readers.markup.tree import decode_markup, html_tree, prune
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.properties import PROPERTIES
 from vectorstore.models import Scalar
@@ -18,7 +18,7 @@ _HIDDEN_SHARE = 0.1  # of the words of the page, from which on hidden ones are w
 
 def read_html(request: ReadRequest, into: DocumentBuilder) -> dict[str, Scalar]:
     """Add the page's blocks to the builder; return the title, authors, date and language in its head."""
-    return write_page(decode_html(request.data, request.path, into.warn), into)
+    return write_page(decode_markup(request.data, request.path, into.warn), into)
 
 
 def write_page(source: str, into: DocumentBuilder, *, is_mail: bool = False) -> dict[str, Scalar]:
@@ -48,4 +48,4 @@ def _head(root: Element) -> Iterator[tuple[str, Scalar]]:
     yield from found.items()
 
 
-READER = Reader(name="html", version=9, read=read_html, mime_types=("text/html", "application/xhtml+xml"))
+READER = Reader(name="html", version=10, read=read_html, mime_types=("text/html", "application/xhtml+xml"))

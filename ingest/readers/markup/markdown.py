@@ -203,4 +203,4 @@ class _Tag:
         return _FORMS.get(self.name, str)(text)
 
 
-READER = Reader(name="markdown", version=6, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))
+READER = Reader(name="markdown", version=7, read=read_markdown, mime_types=("text/markdown", "text/mdx", "text/x-djot"))

@@ -17,15 +17,22 @@ from ingest.readers.shared.form import host_of, is_useful_link
 from ingest.readers.shared.symbols import in_font
 
 _SELECTOR = re.compile(r"(?P<name>[a-z][a-z0-9]*|\*)?(?P<marks>(?:[.#][\w-]+)*)", re.IGNORECASE)
-_HIDES = re.compile(
-    r"display:none|visibility:(?:hidden|collapse)|font-size:0(?:px|pt|em|%)?(?:;|!|$)"
-    r"|mso-hide:all"
-)
-_FORMS = {"vertical-align:super": "sup", "vertical-align:sub": "sub", "line-through": "del"}
-_OWN_LINE = re.compile(r"display:(?:block|flex|grid|table|list-item|flow-root)(?:;|!|$)")
+_HIDES = re.compile(r"display:none|visibility:(?:hidden|collapse)|font-size:0(?:px|pt|em|%)?(?:;|!|$)|mso-hide:all")
+_FORMS = {
+    re.compile(r"vertical-align:(?:super|0?\.[3-9]|[3-9]\d%)|relative;top:-[\d.]+em|mso-text-raise:[\d.]"): "sup",
+    re.compile(r"vertical-align:(?:sub\b|-0?\.[2-9]|-[2-9]\d%)|mso-text-raise:-"): "sub",
+    re.compile("line-through"): "del",
+}
+_OWN_LINE = re.compile(r"display:(?:block|flex|grid|table(?:-row|-cell)?|list-item|flow-root)(?:;|!|$)")
+_LAID_OUT = re.compile(r"display:(?:inline-)?(?:flex|grid)(?:;|!|$)")
+"""Matches boxes whose children are laid out one by one, as blocks are."""
 _FONT = re.compile(r"font-family:['\"]?([\w ]+)|font:[^;]*?['\"]?((?:symbol|wingdings|webdings)\d?)\b")
 _NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _INLINE, _BLOCKS, _NO_TEXT = (frozenset(_NAMES[each].split()) for each in ("inline", "blocks", "no_text"))
+_COMMENT = re.compile(r"<!--|-->|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_BLOCK = r"\{[^{}]*+\}"
+_AT_RULE = re.compile(rf"@[^{{}};]*+(?:;|\{{(?:[^{{}}]++|\{{(?:[^{{}}]++|{_BLOCK})*+\}})*+\}}?|\Z)")
+"""Matches rules for a medium, such as print, or for a feature of the browser."""
 _MARK = re.compile(r"[.#][\w-]+")
 
 
@@ -51,33 +58,14 @@ def _rules(root: Element) -> Iterator[_Rule]:
     sheet = "\n".join(
         style.text or "" for style in root.iter("style") if not style.get("media", "").startswith("print")
     )
-    for rule in _without_media(_without_comments(sheet)).split("}"):
+    for rule in _AT_RULE.sub("", _COMMENT.sub("", sheet)).split("}"):
         selectors, _, declarations = rule.rpartition("{")
         style = _plain(declarations)
-        if any(each.search(style) for each in (_HIDES, _OWN_LINE, _FONT)) or any(form in style for form in _FORMS):
+        if any(each.search(style) for each in (_HIDES, _OWN_LINE, _LAID_OUT, _FONT, *_FORMS)):
             for selector in selectors.split(","):
                 found = _SELECTOR.fullmatch(selector.strip())
                 if found and found[0]:
                     yield _Rule((found["name"] or "*").lower(), frozenset(_MARK.findall(found["marks"])), style)
-
-
-def _without_comments(sheet: str) -> str:
-    first, *others = sheet.replace("<!--", "").replace("-->", "").split("/*")
-    return first + "".join(each.partition("*/")[2] for each in others)
-
-
-def _without_media(sheet: str) -> str:
-    """Return the style sheet without rules for a medium, such as print, or for a feature of the browser."""
-    kept, position = [], 0
-    while (start := sheet.find("@", position)) >= 0:
-        kept.append(sheet[position:start])
-        depth, position = 0, start
-        for position in range(start, len(sheet)):
-            depth += {"{": 1, "}": -1}.get(sheet[position], 0)
-            if (depth == 0 and sheet[position] == "}") or (depth == 0 and sheet[position] == ";"):
-                break
-        position += 1
-    return "".join([*kept, sheet[position:]])
 
 
 def _plain(style: str) -> str:
@@ -126,13 +114,14 @@ def _mark(element: Element, style: str, host: str) -> None:
     if font := element.get("face", "") or (family[1] or family[2] if family else ""):
         _show_symbols(element, font.replace("wingdings2", "wingdings 2").replace("wingdings3", "wingdings 3"))
     for declaration, form in _FORMS.items():
-        if declaration in style and element.tag != form and (form == "del" or element.tag not in _BLOCKS):
+        if declaration.search(style) and element.tag != form and (form == "del" or element.tag not in _BLOCKS):
             _wrap(element, form)
     if element.tag == "del" and any(inner.tag in _BLOCKS for inner in element.iter()):
         element.tag = "div"
         _wrap(element, "del")
-    if element.tag in _INLINE and _OWN_LINE.search(style):
-        element.tag = "div"
+    apart = [element] if _OWN_LINE.search(style) else []
+    for each in [*apart, *(element if _LAID_OUT.search(style) else ())]:
+        each.tag = "div" if each.tag in _INLINE else each.tag
     address = element.get("href", "")
     if element.tag == "a" and not address.startswith("#") and not is_useful_link(address, host):  # "#": maybe a note
         element.attrib.pop("href", None)

@@ -20,9 +20,12 @@ from ingest.readers.markup.page_form import keep
 _MAX_DEPTH = 200  # of nested elements
 _NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "iframe", "dialog"}
 _NOT_DRAWN = {"defs", "metadata", "symbol", "title"}  # elements of drawings with names of icons and patterns
-_VOID = {"source", "track", "wbr"}
-"""Elements of HTML 5 without content. lxml does not know them and would put the text after them inside."""
-_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{2,40})""", re.IGNORECASE)
+_VOID = re.compile(r"</?(?:source|track|wbr)\b[^<>]{0,2000}>", re.IGNORECASE)
+"""Elements of HTML 5 without content. lxml does not know them and would put what follows them inside."""
+_CHARSET = re.compile(
+    rb"""(?i)<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*(?!utf-?16)([a-z0-9_:.-]{2,40})"""
+)
+"""The declared encoding of a page or an XML file, which is not UTF-16 if its declaration is in ASCII."""
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,31});")
 _GREEK: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """Greek letters by the names that publishers and patent offices give them."""
@@ -32,12 +35,13 @@ def xml_tree(data: bytes, path: Path, warn: Warn) -> Element:
     """Parse an XML document. If it is not well-formed, ``warn`` and return the elements that can be recognised."""
     parser = ElementTree.XMLParser()
     parser.entity.update(_entities(data))
+    source = decode_markup(data, path, warn)
     try:
-        parser.feed(data)
+        parser.feed(source)  # as text, because the parser does not know the encodings of East Asia
         return parser.close()
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
+    except (ElementTree.ParseError, ValueError) as error:
         warn(f"The file is not well-formed XML ({error}); it was read like HTML.")
-        return html_tree(decode(data, path, warn))
+        return html_tree(source)
 
 
 def html_tree(source: str) -> Element:
@@ -45,14 +49,14 @@ def html_tree(source: str) -> Element:
     from lxml.etree import HTMLParser
 
     parser = HTMLParser(target=_Builder(), huge_tree=True)
-    parser.feed(source.encode("utf-8", "replace").decode("utf-8"))  # lxml rejects lone surrogates
+    parser.feed(_VOID.sub("", source).encode("utf-8", "replace").decode("utf-8"))  # lxml rejects lone surrogates
     tree: Element = parser.close()
     return tree
 
 
-def decode_html(data: bytes, path: Path, warn: Warn) -> str:
-    """Decode a page in the encoding that its head declares, or in the one that fits if the declared one does not."""
-    declared = _CHARSET.search(data[:2048])
+def decode_markup(data: bytes, path: Path, warn: Warn) -> str:
+    """Decode a page or an XML file in its declared encoding, or in one that fits if that is missing or wrong."""
+    declared = _CHARSET.search(data[:2048]) if data[:1] not in (b"\xef", b"\xfe", b"\xff") else None
     text = decode_declared(data, declared[1].decode("ascii"), warn) if declared else None
     return decode(data, path, warn) if text is None else text
 
@@ -88,14 +92,8 @@ class _Builder:
         if self._depth < _MAX_DEPTH:
             self._builder.start(tag, dict(attributes))
         self._depth += 1
-        if tag in _VOID:
-            self._close(tag)
 
     def end(self, tag: str) -> None:
-        if tag not in _VOID:
-            self._close(tag)
-
-    def _close(self, tag: str) -> None:
         self._depth -= 1
         if self._depth < _MAX_DEPTH:
             self._builder.end(tag)

@@ -97,7 +97,7 @@ def _properties(root: Element) -> Iterator[tuple[str, Scalar]]:
 
 READER = Reader(
     name="xml",
-    version=10,
+    version=11,
     read=read_xml,
     mime_types=("application/xml", "application/xml+opml", "text/xml", "*+xml", "image/*+xml", "text/mathml"),
 )

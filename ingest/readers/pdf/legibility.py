@@ -15,7 +15,6 @@ from functools import lru_cache
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfPage
 
-from ingest.readers.pdf.drawing import page_objects
 from ingest.readers.pdf.words import Word
 
 NO_TEXT, PICTURE, ILLEGIBLE, PARTLY = (
@@ -59,9 +58,9 @@ def _covered_by_pictures(page: PdfPage) -> float:
     """Return the share of the page that pictures cover, overlapping ones twice; 0 for a page of many objects."""
     if pdfium.FPDFPage_CountObjects(page) > _MOST_OBJECTS:
         return 0.0
-    objects = page_objects(page, _MOST_OBJECTS)
-    pictures = (bounds for _, kind, bounds in objects if kind == pdfium.FPDF_PAGEOBJ_IMAGE)
-    covered = sum((right - left) * (top - bottom) for left, bottom, right, top in pictures)
+    pictures = page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)  # a stamped page may be in a form
+    bounds = [each.get_bounds() for each, _ in zip(pictures, range(_MOST_OBJECTS), strict=False)]
+    covered = sum((right - left) * (top - bottom) for left, bottom, right, top in bounds)
     x0, y0, x1, y1 = page.get_bbox()
     return float(covered / max((x1 - x0) * (y1 - y0), 1.0))
 

@@ -156,11 +156,12 @@ def _digits(number: Decimal, whole: str, decimals: str, power: str) -> str:
     """Return the absolute number with the digits that the placeholders ask for."""
     number = abs(number)
     if power:
-        exponent = number.adjusted() if number else 0
+        step = max(len(whole), 1)  # of the exponent: ##0.0E+0 shows multiples of three
+        exponent = number.adjusted() // step * step if number else 0
         mantissa = number.scaleb(-exponent)
         digits = _digits(mantissa, whole, decimals, "")
-        if Decimal(digits) >= 10:
-            digits, exponent = _digits(mantissa / 10, whole, decimals, ""), exponent + 1
+        if Decimal(digits) >= 10**step:
+            digits, exponent = _digits(mantissa.scaleb(-step), whole, decimals, ""), exponent + step
         sign = "-" if exponent < 0 else "+" if power[1] == "+" else ""
         return f"{digits}E{sign}{abs(exponent):0{len(power) - 2}}"
     rounded = number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)

@@ -22,6 +22,8 @@ def format_count(count: int, style: str) -> str:
         case "lowerRoman" | "upperRoman":
             roman = _roman(count)
             return roman.upper() if style == "upperRoman" else roman
+        case "none":
+            return ""
         case "decimalZero":
             return f"{count:02}"
         case "decimalFullWidth":

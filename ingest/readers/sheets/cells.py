@@ -22,7 +22,6 @@ from ingest.readers.shared.symbols import in_font
 from ingest.readers.sheets.computed import Computed
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
-_OPERAND = re.compile(r""""[^"]*"|'[^']*'!|(?<![\w.$])(\$?)([A-Z]{1,3})(\$?)(\d{1,7})(?![\w(!.])""")
 _HYPERLINK = re.compile(r'HYPERLINK\("([^"]+)"', re.IGNORECASE)
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _MAX_COPIES = 256  # maximum copies of the text of a merged cell; larger merged cells are decoration
@@ -140,6 +139,14 @@ def formed(text: str, is_struck: bool, shift: str, font: str = "") -> str:
     return struck(text) if is_struck else text
 
 
+def show_number(value: str, code: str, *, from_1904: bool = False) -> str:
+    """Return a stored number in its format, or as it is stored if it is none, or beyond what can be shown."""
+    try:
+        return format_number(float(value), code, from_1904=from_1904)
+    except (ValueError, ArithmeticError):
+        return value
+
+
 class _Cells:
     """Reads the cells of one sheet into rows."""
 
@@ -204,7 +211,7 @@ class _Cells:
         value = cell.find("{*}v")
         inline = cell.find("{*}is")
         element = cell.find("{*}f")
-        formula = "" if element is None else self._formula(element, place)
+        formula, first = ("", place) if element is None else self._formula(element, place)
         if inline is not None:
             text: str = _text(inline)
         elif value is not None and not (formula and (self._book.is_stale or not (value.text or kind == "str"))):
@@ -215,7 +222,7 @@ class _Cells:
             text = self._shown(*computed, style, sheet)
         elif formula:
             sheet.formulas += 1
-            text = f"={formula}"
+            text = _moved(formula, place[0] - first[0], place[1] - first[1])
         else:
             return ""
         shown = formed(text, style.is_struck, "" if formula else style.shift, "" if formula else style.font)
@@ -223,15 +230,14 @@ class _Cells:
             shown = linked(shown, link[1])
         return Figure(shown) if isinstance(text, Figure) else shown
 
-    def _formula(self, element: Element, place: tuple[int, int]) -> str:
-        """Return the formula of a cell. Only the first cell of a shared formula stores its text."""
+    def _formula(self, element: Element, place: tuple[int, int]) -> tuple[str, tuple[int, int]]:
+        """Return the formula of a cell, and the first cell of those that share it, which alone stores its text."""
         identity = element.get("si") if element.get("t") == "shared" else None
         if identity is None:
-            return element.text or ""
+            return element.text or "", place
         if element.text:
             self._shared[identity] = element.text, place
-        text, first = self._shared.get(identity, ("…", place))
-        return _moved(text, place[0] - first[0], place[1] - first[1])
+        return self._shared.get(identity, ("…", place))
 
     def _shown(self, kind: str, value: str, style: _Style, sheet: Sheet) -> str:
         match kind:
@@ -244,10 +250,7 @@ class _Cells:
                 sheet.errors[value] = sheet.errors.get(value, 0) + 1
                 return value
             case "n":
-                try:
-                    return Figure(format_number(float(value), style.code, from_1904=self._book.from_1904))
-                except (ValueError, ArithmeticError):  # no number, or one beyond what can be shown
-                    return value
+                return Figure(show_number(value, style.code, from_1904=self._book.from_1904))
             case _:
                 return value
 
@@ -319,17 +322,14 @@ def copy_merged(rows: list[list[str]], merged: Iterable[tuple[int, int, int, int
 
 
 def _moved(formula: str, down: int, right: int) -> str:
-    """Return a formula shifted down and right. Absolute references (``$A$1``) do not change."""
+    """Return a formula as it is written in a cell further down and right. Absolute references do not change."""
+    from openpyxl.formula.tokenizer import TokenizerError
+    from openpyxl.formula.translate import Translator, TranslatorError
 
-    def operand(found: re.Match[str]) -> str:
-        place = _place(f"{found[2]}{found[4]}") if found[2] else None
-        if place is None or (row := place[0] + down * (not found[3])) < 0:
-            return found[0]
-        name = place_name(row, place[1] + right * (not found[1]))
-        letters = name.rstrip("0123456789")
-        return f"{found[1]}{letters}{found[3]}{name[len(letters) :]}"
-
-    return _OPERAND.sub(operand, formula)
+    try:
+        return str(Translator(f"={formula}", "A1").translate_formula(row_delta=down, col_delta=right))
+    except (TokenizerError, TranslatorError):  # damaged, or a reference outside the sheet
+        return f"={formula}"
 
 
 def _place(reference: str) -> tuple[int, int] | None:
@@ -341,15 +341,6 @@ def _place(reference: str) -> tuple[int, int] | None:
     for letter in found[1]:
         column = column * 26 + ord(letter) - ord("A") + 1
     return int(found[2]) - 1, column - 1
-
-
-def place_name(row: int, column: int) -> str:
-    """Return the name of a cell, such as ``B12``."""
-    letters = ""
-    while column >= 0:
-        letters = chr(ord("A") + column % 26) + letters
-        column = column // 26 - 1
-    return f"{letters}{row + 1}"
 
 
 def warnings_about(sheets: Sequence[Sheet]) -> Iterator[str]:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ingest.readers.shared.form import linked
-from ingest.readers.shared.number_format import GENERAL, format_number
+from ingest.readers.shared.number_format import GENERAL
 from ingest.readers.shared.ooxml import comment_line
-from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, formed, name_hidden, place_name
+from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, formed, name_hidden, show_number
 
 if TYPE_CHECKING:
     from xlrd.book import Book
@@ -41,8 +41,10 @@ def read_old_sheets(data: bytes) -> list[Sheet]:
 
 
 def _comments(sheet: OldSheet) -> Iterator[str]:
+    from xlrd.formula import cellname
+
     for (row, column), note in sorted(sheet.cell_note_map.items()):
-        yield f"{place_name(row, column)}: {comment_line((note.author or '').strip(), '', note.text)}"
+        yield f"{cellname(row, column)}: {comment_line((note.author or '').strip(), '', note.text)}"
 
 
 class _Cells:
@@ -101,9 +103,6 @@ class _Cells:
         if kind not in (_NUMBER, _DATE):
             return ""
         code = self._book.format_map[format_key].format_str or GENERAL
-        try:
-            shown = format_number(value, code, from_1904=self._book.datemode == 1)
-        except (ValueError, ArithmeticError):  # a number beyond what can be shown
-            return str(value)
+        shown = show_number(str(value), code, from_1904=self._book.datemode == 1)
         self._found.not_shown += not shown
         return shown

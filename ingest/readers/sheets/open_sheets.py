@@ -58,7 +58,9 @@ class _SheetCells(Body):
         if kind == "date":
             text = attribute(cell, "date-value").replace("T", " ").removesuffix(" 00:00:00")
         else:
-            text = attribute(cell, "boolean-value") or super().cell_text(cell)
+            text = super().cell_text(cell) or attribute(cell, "boolean-value")
+        if not text and cell.find("{*}p") is None:  # some programs write no text beside the value
+            text = attribute(cell, "value")
         formula = attribute(cell, "formula")
         if formula and not kind:
             self._sheet.formulas += 1

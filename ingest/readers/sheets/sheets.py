@@ -239,7 +239,7 @@ def _header_text(code: re.Match[str]) -> str:
 
 READER = Reader(
     name="sheets",
-    version=11,
+    version=12,
     read=read_workbook,
     mime_types=("*spreadsheetml*", "*ms-excel*", "*opendocument.spreadsheet*"),
 )

@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import linked
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
-from ingest.readers.shared.number_format import GENERAL, format_number
+from ingest.readers.shared.number_format import GENERAL
 from ingest.readers.shared.ooxml import attribute, local_name, number
-from ingest.readers.sheets.cells import Sheet, formed, name_hidden, warnings_about
+from ingest.readers.sheets.cells import Sheet, formed, name_hidden, show_number, warnings_about
 
 NAMESPACE = "urn:schemas-microsoft-com:office:spreadsheet"
 _FORMS = {"Sup": (False, "superscript"), "Sub": (False, "subscript"), "S": (True, "")}
@@ -74,18 +74,11 @@ def _shown(cell: Element, style: Element | None) -> str:
     text = _words(data)
     code = "" if style is None else attribute(style.find("{*}NumberFormat"), "Format")
     if attribute(data, "Type") == "Number":
-        text = _number(text, _NAMED.get(code, GENERAL if _NAME.fullmatch(code) else code))
+        text = show_number(text, _NAMED.get(code, GENERAL if _NAME.fullmatch(code) else code))
     font = None if style is None else style.find("{*}Font")
     shift = attribute(font, "VerticalAlign").lower()
     text = formed(text.removesuffix("T00:00:00.000"), attribute(font, "StrikeThrough") == "1", shift)
     return linked(text, attribute(cell, "HRef"))
-
-
-def _number(text: str, code: str) -> str:
-    try:
-        return format_number(float(text), code)
-    except (ValueError, ArithmeticError):  # no number, or one beyond what can be shown
-        return text
 
 
 def _words(element: Element) -> str:

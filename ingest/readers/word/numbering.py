@@ -83,7 +83,7 @@ class Numbering:
         counts[level] = restart if restart is not None else counts.get(level, defined[level].start - 1) + 1
         for deeper in [known for known in counts if known > level and _starts_again(defined.get(known), level)]:
             del counts[deeper]
-        if defined[level].format in ("bullet", "none", ""):
+        if defined[level].format in ("bullet", ""):
             return "-"
         mark = defined[level].pattern
         for index, definition in defined.items():

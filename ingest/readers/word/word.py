@@ -93,11 +93,11 @@ class _Body:
     def _write_paragraph(self, paragraph: Element) -> None:
         text = self.reader.text_of(paragraph).strip()
         heading = self._heading_level(paragraph)
-        mark, level = self._mark(paragraph) if text else (None, 0)
+        mark, level = self._mark(paragraph)
         if heading is not None and text:
             self._flush()
             self._into.heading(f"{mark} {text}" if mark and mark != "-" else text, heading)
-        elif mark is not None:
+        elif mark is not None and text:
             self._items.append(f"{'  ' * level}{mark} {' '.join(text.split())}")
         elif text:
             self._flush()
@@ -122,7 +122,9 @@ class _Body:
         return list(self._styles.ancestry(attribute(paragraph.find("{*}pPr/{*}pStyle"), "val")))
 
     def _mark(self, paragraph: Element) -> tuple[str | None, int]:
-        """Return the paragraph's list marker and its depth in the list."""
+        """Return the paragraph's list marker and its depth in the list. Empty paragraphs count, hidden ones do not."""
+        if is_on(paragraph.find("{*}pPr/{*}rPr/{*}vanish")):
+            return None, 0
         properties = paragraph.find("{*}pPr/{*}numPr")
         numbering = attribute(properties.find("{*}numId"), "val") if properties is not None else ""
         level = attribute(properties.find("{*}ilvl"), "val") if properties is not None else ""
@@ -200,10 +202,10 @@ class _Body:
         for block in blocks(cell):
             if local_name(block) == "tbl":
                 parts += [" ".join(row) for row in self._rows(block)]
-            elif text := self.reader.text_of(block).strip():
-                mark, _ = self._mark(block)
-                parts.append(f"{mark} {text}" if mark else text)
-        return "\n".join(parts)
+            else:
+                text, (mark, _) = self.reader.text_of(block).strip(), self._mark(block)
+                parts.append(f"{mark or ''} {text}".strip() if text or mark != "-" else "")
+        return "\n".join(part for part in parts if part)
 
 
 def _note_marks(package: Package, main: str, body: Element) -> Iterator[tuple[tuple[str, str], str]]:
@@ -240,4 +242,4 @@ def _remarks(package: Package, main: str, relation: str, kind: str, reader: Text
                 )
 
 
-READER = Reader(name="word", version=7, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))
+READER = Reader(name="word", version=8, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

@@ -337,3 +337,10 @@ def test_attachments_with_the_same_name_are_all_unpacked(tmp_path: Path) -> None
         message.add_attachment(content, filename="scan.txt")
     (tmp_path / "m.eml").write_bytes(message.as_bytes())
     assert contents(tmp_path / "m.eml") == {"scan.txt": b"first\n", "scan 2.txt": b"second\n"}
+
+
+def test_names_of_attachments_may_be_in_utf8_without_a_code(tmp_path: Path) -> None:
+    attached = 'Content-Type: text/plain\nContent-Disposition: attachment; filename="Größe.txt"\n\n5 m\n'
+    message = f"Subject: t\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\nSee it.\n--B\n{attached}--B--\n"
+    (tmp_path / "m.eml").write_text(message, encoding="utf-8")
+    assert contents(tmp_path / "m.eml") == {"Größe.txt": b"5 m"}

@@ -10,6 +10,7 @@ import pytest
 
 from ingest.containers.embedded import pdf_files
 from ingest.parser import Parser, load_parser
+from ingest.reader import OcrMode, ParserOptions
 from support.opendocument import write_open_document
 from support.raw_pdf import text_at, write_plain_pdf
 
@@ -43,6 +44,41 @@ PLAIN = [
         "<span style='font-family:\"Symbol\"'>&#xF0B3;</span> 7</p>",
         ["x ≤ 5, ☑ yes, ≥ 7"],
     ),
+    (
+        "boxes.html",
+        "<div style='display:flex'><span>12</span><span>34</span></div><ul><li style='display:flex'><span>Price</span>"
+        "<span>20</span></ul><p>Sum<span style='display:inline-flex'><i>7</i><i>8</i></span></p>",
+        ["12\n", "34\n", "- Price 20", "7\n"],
+    ),
+    ("fused.html", "<table><tr><td>A<td>B<tr><td>1<address>2</address><td>C<form>3</form></table>", ["| 1 2 | C 3 |"]),
+    ("break.html", "<table><tr><td>a<td>b<tr><td>12<wbr>34<td>5</table>", ["| 1234 | 5 |"]),
+    (
+        "raised.html",
+        "<p>E 10<span style='position:relative;top:-4.5pt;mso-text-raise:4.5pt'>6</span> t, x<span style='"
+        "vertical-align:-0.4em'>1</span>, 10<span style='vertical-align: 0.5em'>9</span>, <b style='position:relative;"
+        "top:-1px'>badge</b>, <math><semantics><msup><mi>m</mi><mn>2</mn></msup><annotation encoding='x'>m^{2}"
+        "</annotation></semantics></math>.</p>",
+        ["E 10^6 t, x_1, 10^9, badge, m^2"],
+    ),
+    (
+        "medium.html",
+        "<style>@import url(x.css); @media print{.k{display:none} @supports (x){.k{display:none}}} /*.k{display:none}*/"
+        "</style><p class=k>kept</p>",
+        ["kept"],
+    ),
+    ("utf16.html", "<meta charset=utf-16><p>Größe 5 €</p>", ["Größe 5 €"]),
+    (
+        "japanese.xml",
+        "<?xml version='1.0' encoding='Shift_JIS'?><r><name>契約書①</name></r>".encode("cp932"),
+        ["契約書①"],
+    ),
+    (
+        "bank.csv",
+        "Statement of May\nHolder: A. Smith\n\nDate;Text;Amount\n"
+        + "".join(f"0{day}.05.2024;Pump, big {day};1{day},50\n" for day in range(1, 9)),
+        ["| Date | Text | Amount |", "| 01.05.2024 | Pump, big 1 | 11,50 |"],
+    ),
+    ("prose.csv", "A line\nAnother, with a comma\nA third\nA fourth, also\nA fifth\n", ["| Another, with a comma |"]),
     ("reversed.html", "<ol reversed><li>c<li>b<li>a</ol>", ["3. c\n2. b\n1. a"]),
     ("values.html", "<ol><li value=7>q<li>r</ol>", ["7. q\n8. r"]),
     ("style.html", "<ol style='list-style-type: upper-roman'><li>s<li>t</ol>", ["I. s\nII. t"]),
@@ -66,7 +102,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize(("name", "content", "passages"), PLAIN, ids=[case[0] for case in PLAIN])
-def test_text_files_say_what_they_show(read: Read, name: str, content: str, passages: list[str]) -> None:
+def test_text_files_say_what_they_show(read: Read, name: str, content: str | bytes, passages: list[str]) -> None:
     text = read(name, content)
     assert [passage for passage in passages if passage not in text] == []
 
@@ -127,6 +163,26 @@ def test_word_counts_in_other_scripts(parser: Parser, tmp_path: Path) -> None:
     _write_docx(tmp_path / "a.docx", items, {"numbering": numbering})
     marks = [line.split()[0] for line in parser.parse(tmp_path / "a.docx").text.splitlines()]
     assert marks == ["м.", "十二.", "⑫.", "１２.", "타."]
+
+
+def test_empty_items_of_word_count(parser: Parser, tmp_path: Path) -> None:
+    levels = (
+        '<w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>'
+        '<w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="none"/><w:lvlText w:val="Note:"/></w:lvl>'
+    )
+    numbering = (
+        f'<w:numbering {_W}><w:abstractNum w:abstractNumId="0">{levels}</w:abstractNum>'
+        '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>'
+    )
+
+    def item(text: str = "", level: int = 0, mark: str = "") -> str:
+        numbered = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr><w:rPr>{mark}</w:rPr>'
+        return f"<w:p><w:pPr>{numbered}</w:pPr>{_run(text, mark) if text else ''}</w:p>"
+
+    cells = f"<w:tc>{item()}</w:tc><w:tc><w:p>{_run('Pump')}</w:p></w:tc>"
+    body = item("a") + item() + item("hidden", mark="<w:vanish/>") + item("b") + item("c", 1)
+    _write_docx(tmp_path / "a.docx", f"{body}<w:tbl><w:tr>{cells}</w:tr></w:tbl>", {"numbering": numbering})
+    assert parser.parse(tmp_path / "a.docx").text == "1. a\n3. b\n  Note: c\n\n| 4. | Pump |\n| --- | --- |"
 
 
 def test_formulas_of_openpyxl_are_computed(parser: Parser, tmp_path: Path) -> None:
@@ -232,6 +288,8 @@ def test_cells_of_opendocument_are_read_as_shown(parser: Parser, tmp_path: Path)
         + cell("31:30", 'office:value-type="time" office:time-value="PT31H30M00S"'),
         cell("5.3.24", 'office:value-type="date" office:date-value="2024-03-05"')
         + cell("", 'table:formula="of:=[.A2]*2"'),
+        "<table:table-cell office:value-type='float' office:value='7'/>"
+        + cell("WAHR", 'office:value-type="boolean" office:boolean-value="true"'),
         cell("99", 'office:value-type="float" table:style-name="S"') + "<table:table-cell/>" * 3,
     ]
     styles = (
@@ -244,7 +302,7 @@ def test_cells_of_opendocument_are_read_as_shown(parser: Parser, tmp_path: Path)
     document = parser.parse(tmp_path / "a.ods")
     assert document.text == (
         "A\n\n| Code | Value |\n| --- | --- |\n| 01067 | 25.6 % |\n| m^2 | 31:30 |\n| 2024-03-05 | =[.A2]*2 |\n"
-        "| ~~99~~ |  |"
+        "| 7 | WAHR |\n| ~~99~~ |  |"
     )
     assert "1 formula without a stored value" in document.warnings[0]
 
@@ -253,6 +311,32 @@ def test_a_hidden_section_of_opendocument_is_left_out(parser: Parser, tmp_path: 
     section = '<text:section text:display="none"><text:p>old</text:p></text:section>'
     write_open_document(tmp_path / "a.odt", "text", f"<text:p>Shown.</text:p>{section}")
     assert parser.parse(tmp_path / "a.odt").text == "Shown."
+
+
+def test_symbol_fonts_and_objects_of_opendocument(parser: Parser, tmp_path: Path) -> None:
+    styles = (
+        '<style:style style:name="S"><style:text-properties style:font-name="Symbol1"/></style:style>'
+        '<style:style style:name="A"><style:text-properties style:font-name="Arial"/></style:style>'
+    )
+    frames = "".join(
+        f'<draw:frame><draw:{kind} draw:href="./Object {number}"/></draw:frame>'
+        for number, kind in enumerate(("object", "object", "object-ole"), start=1)
+    )
+    body = f'<text:p text:style-name="S">\uf0b3 7 <text:span text:style-name="A">a</text:span>{frames}</text:p>'
+    write_open_document(tmp_path / "a.odt", "text", body, styles)
+    cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>"
+    rows = f"<table:table-row>{cell.format('Fee')}{cell.format('77')}</table:table-row>"
+    write_open_document(tmp_path / "sheet.ods", "spreadsheet", f"<table:table>{rows}</table:table>")
+    with zipfile.ZipFile(tmp_path / "sheet.ods") as sheet, zipfile.ZipFile(tmp_path / "a.odt", "a") as package:
+        package.writestr("Object 1/content.xml", sheet.read("content.xml"))
+        package.writestr(
+            "Object 2/content.xml",
+            '<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><msup><mi>m</mi><mn>2</mn></msup>'
+            '<annotation encoding="StarMath 5.0">m^{2}</annotation></semantics></math>',
+        )
+    document = parser.parse(tmp_path / "a.odt")
+    assert document.text == "≥ 7 a\n\n| Fee | 77 |\n| --- | --- |\n\nm^2"
+    assert document.warnings == ("An embedded object is of another program and was not read.",)
 
 
 def test_cells_of_excel_2003_are_read_as_shown(parser: Parser, tmp_path: Path) -> None:
@@ -295,16 +379,20 @@ def test_chapters_of_a_book_are_found_by_any_address(parser: Parser, tmp_path: P
         "OEBPS/a.xhtml": "<p>One 11.</p>",
         "OEBPS\\b.html": "<p>Two 22.</p>",
         "OEBPS/c.xhtml": "<p>Three 33.</p>",
+        "OEBPS/e.xhtml": "<p>Not in the spine 44.</p>",
+        "OEBPS/n.xhtml": "<nav>Contents</nav>",
     }
     manifest = (
         '<item id="a" href="/OEBPS/a.xhtml" media-type="application/xhtml+xml"/>'
         '<item id="b" href="b.html" media-type="text/x-oeb1-document"/><item id="c" href="c.xhtml"/>'
         '<item id="d" href="d.pdf" media-type="application/pdf"/>'
+        '<item id="e" href="e.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="n" href="n.xhtml" media-type="application/xhtml+xml" properties="nav scripted"/>'
     )
     spine = "".join(f'<itemref idref="{each}"/>' for each in ("a", "b", "c", "d", "lost"))
     _write_book(tmp_path / "a.epub", chapters, manifest, spine)
     document = parser.parse(tmp_path / "a.epub")
-    assert document.text == "One 11.\n\nTwo 22.\n\nThree 33."
+    assert document.text == "One 11.\n\nTwo 22.\n\nThree 33.\n\nNot in the spine 44."
     assert document.warnings == (
         "The chapter d.pdf is no page and was not read.", "The chapter lost is missing in the file and was not read."
     )  # fmt: skip
@@ -350,6 +438,20 @@ def test_a_group_on_a_layer_that_is_off_is_left_out(parser: Parser, tmp_path: Pa
         ],
     )
     assert parser.parse(tmp_path / "a.pdf").text == "Price 80 EUR."
+
+
+def test_a_scan_in_a_form_is_covered_by_a_picture(tmp_path: Path) -> None:
+    drawn = "q 612 0 0 792 0 0 cm /I Do Q"
+    objects = [
+        "<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>stream\nA\n"
+        "endstream",
+        "<</Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</XObject<</I 4 0 R>>>>"
+        f"/Length {len(drawn)}>>stream\n{drawn}\nendstream",
+    ]
+    stamp = text_at(40, 10, "ACME-000123")
+    write_plain_pdf(tmp_path / "a.pdf", f"/X Do\n{stamp}", resources="/XObject<</X 5 0 R>>", objects=objects)
+    (warning,) = load_parser("default", ParserOptions(ocr=OcrMode.NEVER)).parse(tmp_path / "a.pdf").warnings
+    assert warning.startswith("page 1 covered by a picture, with few words of text, not read")
 
 
 def test_a_file_in_a_comment_of_a_pdf_is_a_document(tmp_path: Path) -> None:

@@ -54,13 +54,39 @@ def test_a_file_that_is_cut_off_stays_utf8() -> None:
     assert warnings == ["1 invalid byte was replaced by \ufffd. The file is damaged UTF-8."]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_a_byte_order_mark_is_a_guess(encoding: str) -> None:
+    text, warnings = _decoded("Name;Ort\nMüller;Köln\n".encode(encoding))
+    assert text == "Name;Ort\nMüller;Köln\n"
+    assert warnings[0].startswith(f"Read as {encoding}. This encoding is a guess")
+
+
+def test_a_few_zero_bytes_are_left_out() -> None:
+    text, warnings = _decoded(b"pump started\n" * 9 + b"\0\0" + "Größe 5\n".encode())
+    assert text.endswith("started\nGröße 5\n")
+    assert warnings == ["2 invalid bytes were left out. The file is damaged UTF-8."]
+
+
+@pytest.mark.parametrize("data", [b"\x01\0" * 40, b"ab\0\0cd" * 9, b"a\0" * 9 + b"\0\xd8"])
+def test_bytes_with_many_zeros_are_not_text(data: bytes) -> None:
+    with pytest.raises(UnsupportedFormat):
+        _decoded(data)
+
+
 def test_random_bytes_are_not_text() -> None:
     with pytest.raises(UnsupportedFormat):
         _decoded(bytes(range(1, 256)) * 2)
 
 
 @pytest.mark.parametrize(
-    ("label", "encoding"), [("gb2312", "gb18030"), ("KS_C_5601-1987", "cp949"), ('"Shift_JIS"', "cp932")]
+    ("label", "encoding"),
+    [
+        ("gb2312", "gb18030"),
+        ("x-gbk", "gb18030"),
+        ("x-sjis", "cp932"),
+        ("KS_C_5601-1987", "cp949"),
+        ('"Shift_JIS"', "cp932"),
+    ],
 )
 def test_declared_encodings_stand_for_their_supersets(label: str, encoding: str) -> None:
     sentence = {"gb18030": "金额：镕", "cp949": "계약똠", "cp932": "価格①"}[encoding]

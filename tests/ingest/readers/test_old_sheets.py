@@ -10,7 +10,6 @@ import pytest
 from openpyxl import Workbook
 
 from ingest.parser import Parser, load_parser
-from ingest.readers.sheets.cells import place_name
 from support.office import write_open
 
 CASES = Path(__file__).parents[1] / "cases/56-xlsx-hidden"
@@ -72,11 +71,6 @@ def test_a_file_whose_formats_are_damaged_is_read_with_a_warning(parser: Parser,
     (tmp_path / "a.xls").write_bytes(data[:font] + struct.pack("<H", 0x0999) + data[font + 2 :])
     document = parser.parse(tmp_path / "a.xls")
     assert "Bolt" in document.text
-
-
-@pytest.mark.parametrize(("place", "name"), [((0, 0), "A1"), ((8, 25), "Z9"), ((0, 26), "AA1"), ((1, 702), "AAA2")])
-def test_cells_have_the_names_of_excel(place: tuple[int, int], name: str) -> None:
-    assert place_name(*place) == name
 
 
 def test_hidden_parts_of_open_sheets_are_named(parser: Parser, tmp_path: Path) -> None:
