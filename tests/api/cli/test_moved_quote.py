@@ -68,7 +68,7 @@ def test_only_a_quote_that_is_gone_is_reported_as_gone(run: Run, asked: str, tmp
 def test_a_deleted_document_is_named_with_the_quote(run: Run, asked: str) -> None:
     run("documents", "rm", "pump.txt", "-c", "s")
     shown = run("show", asked, "1")
-    assert shown.code == 1
+    assert shown.code != 0
     assert f"pump.txt is no longer in collection 's'. Evidence 1 quotes it: “{WEIGHT}”" in shown.err
 
 
