@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from api.cli.main import app
+from api.cli.main import make_app
 from multi_agent.llm.settings import EndpointSettings
 
 ROOT = Path(__file__).parent.parent
@@ -74,7 +74,7 @@ def commands() -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("words", list(commands()), ids=" ".join)
 def test_every_command_and_option_exists(words: list[str]) -> None:
-    command = get_command(app)
+    command = get_command(make_app())
     while words and words[0] in getattr(command, "commands", {}):
         command, words = command.commands[words[0]], words[1:]  # type: ignore[attr-defined]
     command = getattr(command, "commands", {}).get("list", command)  # a group alone lists

@@ -103,8 +103,15 @@ def selection(collections: list[str] | None) -> str | None:
     return joined
 
 
+_DELETING = ("rm", "remove", "delete", "drop")  # a group has one of these commands, and all of the words name it
+
+
 class _ListByDefault(TyperGroup):
     """A command group that runs its ``list`` command with the given options if no command is named."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        words = _DELETING if cmd_name in _DELETING else (cmd_name,)
+        return next((self.commands[word] for word in (cmd_name, *words) if word in self.commands), None)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Typer's context type is private
         bare = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -57,6 +58,10 @@ REPLAYED = (
     "runs now. With your own model: candor demo --live"
 )
 
+_NEXT = """
+These answers in the browser: candor serve --home {home}
+Your own documents: candor ask "QUESTION" FOLDER (needs a language model: candor doctor)"""
+
 
 class DemoResult(FrozenModel):
     """The data folder and answers of the demo, and the replayed calls whose prompts differ from the recording."""
@@ -86,13 +91,16 @@ def run_demo(
         answers = [_answer(candor, question, None, progress=progress) for question in _selected(demo_questions(), only)]
     else:
         print_message(REPLAYED)
-        entries = _recorded()
+        with as_file(files("sample_docs") / RECORDING) as path:
+            entries = RecordedJournal.load(path).entries
         answers, drifted = _replay(candor, [each for each in entries if each.caller != CALLER], only, progress=progress)
         recorded = ReplayingLLM([each for each in entries if each.caller == CALLER], entries[0].model)
     table = None
     if only is None:
         table = _fill_table(candor, calls, None if live else Models(recorded), progress=progress)
         drifted += [] if live else recorded.drifted
+    if progress:
+        print_message(_NEXT.format(home=shlex.quote(str(candor.settings.home))))
     if drifted:
         print_message(drift_warning(drifted, len(entries)))
     if record:
@@ -110,11 +118,6 @@ def _copy_documents(home: Path) -> Path:
     for each in folder.iterdir():
         os.utime(each, (noon, noon))
     return folder
-
-
-def _recorded() -> tuple[JournalEntry, ...]:
-    with as_file(files("sample_docs") / RECORDING) as path:
-        return RecordedJournal.load(path).entries
 
 
 def _fill_table(candor: Candor, calls: RecordedJournal, models: Models | None, *, progress: bool) -> Grid:

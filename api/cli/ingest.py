@@ -33,7 +33,6 @@ _SHOWN = 20  # files listed per verdict of a dry run
 _POLL_MS = 500  # how often Ctrl-C is checked
 _GROUPED = 4  # files with the same reason that share a line
 _NAMED = 3  # files that such a line names
-_SLOW_SECONDS = 1.0  # faster files are not listed as slow
 _STOPPING = b"\nStopping. The next ingest reads the files that are left. Press Ctrl-C again to stop at once.\n"
 
 
@@ -138,7 +137,7 @@ def _until_interrupted(given: threading.Event | None = None) -> Iterator[threadi
 
 
 def summary(report: IngestReport, *, details: bool = False) -> list[str]:
-    """Return the lines of the summary: counts, slow files, and failures with their reasons."""
+    """Return the lines of the summary: counts, and failures with their reasons."""
     stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in report.stage_seconds.items())
     warned = f" ({len(report.warned)} with warnings)" if report.warned else ""
     rate = f", {report.tokens / report.seconds:,.0f} tokens/s" if report.chunks else ""
@@ -147,15 +146,10 @@ def summary(report: IngestReport, *, details: bool = False) -> list[str]:
         f"{len(report.failed)} failed, "
         f"{len(report.left_out)} left out, {len(report.removed)} removed; {count(report.chunks, 'passage')} "
         f"({report.embedded} embedded), {count(report.pages, 'page')}, {count(report.tokens, 'token')} in "
-        f"{report.seconds:.1f} s{rate} ({stages})"
+        f"{report.seconds:.1f} s{rate}" + (f" ({stages})" if stages else "")
     ]
     if report.restored:
         lines.append(f"restored: {count(report.restored, 'document')} that were missing from the store")
-    for record in report.slowest:
-        seconds = sum(record.seconds.values())
-        if seconds >= _SLOW_SECONDS:
-            read = f"{count(record.pages, 'page')}, {count(record.chunks, 'passage')}"
-            lines.append(f"slow: {record.name}: {seconds:.1f} s, {read}")
     failed = [
         _Entry(
             each.name,

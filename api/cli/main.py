@@ -84,8 +84,7 @@ def _find_apps(package: ModuleType) -> Iterator[typer.Typer]:
             yield from _find_apps(module)
 
 
-app = make_app()
-_command = cache(get_command)  # takes 0.1 s, which counts for tests that call `main` often
+_command = cache(lambda: get_command(make_app()))  # takes 0.3 s, which counts for tests that call `main` often
 
 
 def main() -> None:
@@ -99,7 +98,9 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("default", FutureWarning)  # renamed settings
             warnings.showwarning = _print_warning
-            _command(app)(prog_name="candor")
+            _command()(prog_name="candor")
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
     except SystemExit as error:
         raise SystemExit(INTERRUPTED if error.code and _is_interrupted(error) else error.code) from None
     except UsageError as error:

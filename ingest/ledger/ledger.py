@@ -12,6 +12,7 @@ If the process is killed between two steps, the store contains hidden chunks. Th
 """
 
 import builtins
+import os
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -285,7 +286,8 @@ class Ledger:
         return found[0] if found else None
 
     def find(self, collection: str, reference: str) -> DocumentRecord:
-        """Return the document with this id, path or name. The beginning of an id and the end of a name are enough.
+        """Return the document with this id, path or name. A relative path, the beginning of an id
+        and the end of a name are enough.
 
         Raises DocumentNotFound, and AmbiguousDocument, which lists the candidates.
         """
@@ -294,7 +296,7 @@ class Ledger:
         if known := self.get(collection, reference):  # does not read the other documents
             return known
         spellings = _spellings(reference)
-        exact = or_(columns.path.in_(spellings), columns.name.in_(spellings))
+        exact = or_(columns.path.in_([*spellings, os.path.abspath(reference)]), columns.name.in_(spellings))
         found = self._records(within.where(exact)) or self._records(
             within.where(
                 or_(

@@ -196,7 +196,8 @@ def set_cell(
 @app.command()
 def export(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="File to write: .csv, .xlsx, .md or .json.")],
+    file: Annotated[Path | None, typer.Argument(help="File to write: .csv, .xlsx, .md or .json.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The same file, as in `candor export`.")] = None,
     as_json: Json = False,
     home: Home = None,
 ) -> None:
@@ -207,6 +208,8 @@ def export(
     from api.services.tables.export import TableFormat
     from api.services.tables.export import export as make_file
 
+    if (file := file or output) is None:
+        raise UsageError("Name the file to write.")
     form = file.suffix.removeprefix(".").lower()
     if form not in list(TableFormat):
         raise UsageError(f"A table must be a .{', .'.join(TableFormat)} file, not {str(file)!r}.")
@@ -268,8 +271,10 @@ def _fill(candor: Candor, table: Table, request: FillRequest, as_json: bool) -> 
     from api.auth.permissions import LOCAL_CALLER
     from api.cli.render.documents import fill_line, show_grid
 
+    known: set[str] = set()
+
     def report(progress: FillProgress, document: str, cells: Sequence[Cell]) -> None:
-        print_message(fill_line(progress, document, cells))
+        print_message(fill_line(progress, document, cells, known))
 
     with candor.collections.open_library(table.collection) as library:
         print_message(f"{candor.tables.estimate(library, table, request)}.")

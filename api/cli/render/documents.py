@@ -16,7 +16,7 @@ from api.services.tables.export import headings
 from api.services.tables.tables import FillProgress
 from base.counts import count
 from ingest.fields import fields_text
-from ingest.ledger.records import DocumentRecord
+from ingest.ledger.records import DocumentRecord, DocumentState
 from multi_agent.prompts.show_passages import show_location, show_pages
 from multi_agent.tables.values import Cell, CellStatus, Grid, TableRow
 from multi_agent.values.versions import left_out
@@ -72,28 +72,20 @@ def show_differences(console: Console, found: Differences) -> None:
 
 def show_documents(console: Console, documents: Sequence[DocumentRecord], *, with_warnings: bool = False) -> None:
     """Print a table of documents, then the reasons for failures. Adds columns of tags and fields if one has them."""
-    tagged, described = any(each.tags for each in documents), any(each.fields for each in documents)
+    extra = {
+        "tags": [", ".join(each.tags) for each in documents],
+        "fields": [fields_text(each.fields) for each in documents],
+    }
+    extra = {column: texts for column, texts in extra.items() if any(texts)}
     rows = [
-        (
-            each.id[:8], each.state.value, each.type, each.pages or "", each.chunks, each.name,
-            *((", ".join(each.tags),) if tagged else ()), *((fields_text(each.fields),) if described else ()),
-        )
-        for each in documents
-    ]  # fmt: skip
-    columns = (
-        "id",
-        "state",
-        "type",
-        "pages",
-        "chunks",
-        "document",
-        *(("tags",) if tagged else ()),
-        *(("fields",) if described else ()),
-    )
-    show_table(console, columns, rows)
+        (each.id[:8], each.state.value, each.type, each.pages or "", each.chunks, each.name, *added)
+        for each, *added in zip(documents, *extra.values(), strict=True)
+    ]
+    show_table(console, ("id", "state", "type", "pages", "chunks", "document", *extra), rows)
     for each in documents:
         if each.reason:
-            console.print(Text(f"\n{each.name}: {each.state.value} while {each.stage.value}", style="bold"))
+            during = f" while {each.stage.value}" if each.state is DocumentState.FAILED else ""
+            console.print(Text(f"\n{each.name}: {each.state.value}{during}", style="bold"))
             show_paragraph(console, each.reason)
         if with_warnings and each.warnings:
             console.print(Text(f"\n{each.name}", style="bold"))
@@ -143,9 +135,10 @@ def _show(row: TableRow, column: str) -> str:
     return f"{cell.text or '-'}{mark}"
 
 
-def fill_line(progress: FillProgress, document: str, cells: Sequence[Cell]) -> str:
-    """Return the line of a call: how many of its cells have a value, and why others failed."""
+def fill_line(progress: FillProgress, document: str, cells: Sequence[Cell], known: set[str]) -> str:
+    """Return the line of a call: how many of its cells have a value, and the failures that are not ``known`` yet."""
     found = sum(cell.status is CellStatus.FOUND for cell in cells)
-    failed = {cell.reason for cell in cells if cell.status is CellStatus.FAILED}
+    failed = {cell.reason for cell in cells if cell.status is CellStatus.FAILED} - known
+    known |= failed
     told = f"{found} of {len(cells)} cells have a value"
     return f"[{progress.calls}/{progress.of}] {document}: {'; '.join((told, *failed))}"

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.text import Text
 
-from api.cli.render.text import excerpt, file_size, show_paragraph
+from api.cli.render.text import excerpt, show_paragraph
 from api.services.research.event_text import duration
 from multi_agent.storage.trace import RunSummary
 from multi_agent.values.plan import Plan
@@ -30,7 +31,7 @@ def _facts(run: RunSummary) -> list[str]:
     facts += [f"{run.tokens:,} tokens"] if run.tokens is not None else []
     facts += [f"cost {run.cost:.4f}"] if run.cost is not None else []
     facts += [run.basis or f"confidence {run.confidence:.2f}"] if run.basis or run.confidence is not None else []
-    facts += [file_size(run.size)] if run.size is not None else []
+    facts += [decimal(run.size)] if run.size is not None else []
     facts += [f"rated {run.rating}"] if run.rating else []
     facts += [f"forked from {run.forked_from} at {run.forked_at}"] if run.forked_from else []
     return [*facts, run.collection]

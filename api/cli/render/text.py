@@ -46,7 +46,11 @@ def show_table(console: Console, columns: Sequence[str], rows: Sequence[Sequence
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
+    width = console.width
+    if not console.is_terminal:  # programs read the rows, so none is broken
+        console.width = 10_000
     console.print(table)
+    console.width = width
 
 
 def excerpt(text: str) -> str:
@@ -72,16 +76,6 @@ def _places(word: str, text: str) -> list[tuple[int, str]]:
         if found := [(each.start(), word) for each in re.finditer(rf"\b{part}", text, re.IGNORECASE)]:
             return found
     return []
-
-
-def file_size(size: int) -> str:
-    """Return a number of bytes for people: '812 bytes', '45.1 kB' or '3.2 GB'."""
-    amount, unit = float(size), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if amount < 1000:
-            break
-        amount, unit = amount / 1000, larger
-    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
 
 
 class SafeConsole(Console):

@@ -11,6 +11,7 @@ from api.errors import EvidenceNotFound
 from api.services.documents.documents import Documents
 from api.services.research.runs import find_run
 from base.models import FrozenModel
+from ingest.errors import DocumentNotFound
 from ingest.ledger.records import DocumentText
 from ingest.pipeline.web_address import URL
 from multi_agent.grounding.quotes import places
@@ -46,9 +47,16 @@ def evidence_text(
     run, quote = _find(trace, run_id, number, caller)
     if quote.origin:
         return _kept_with_run(calls, trace, run, quote)
-    document = documents.find(quote.document_id, part_of(run.collection, quote.name))
+    within = part_of(run.collection, quote.name)
+    try:
+        document = documents.find(quote.document_id, within)
+        text = documents.text(document)
+    except DocumentNotFound as error:
+        raise EvidenceNotFound(
+            f"{quote.name} is no longer in collection {within!r}. Evidence {number} quotes it: “{quote.quote}”"
+        ) from error
     known = {"path": document.path, "url": str(document.metadata.get(URL, ""))}
-    return _kept(quote, documents.text(document)).model_copy(update=known)
+    return _kept(quote, text).model_copy(update=known)
 
 
 def kept_text(calls: ToolCalls, trace: Trace, run_id: str, number: int, caller: Caller) -> KeptText:

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 from api.auth.audit import AuditEntry
 from api.bootstrap import Candor
 from api.cli import commands
-from api.cli.main import app, make_app
+from api.cli.main import make_app
 from base.installation import own_version
 from vectorstore.models import CollectionSpec
 
-COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS: dict[str, Any] = get_command(make_app()).commands  # type: ignore[attr-defined]
 GROUPS = sorted(name for name, each in COMMANDS.items() if "list" in getattr(each, "commands", {}))
 HELLO = '''
 from api.cli.common import command

@@ -81,10 +81,10 @@ def test_a_missing_or_broken_database_completes_nothing(tmp_path: Path, content:
     from click import Context
     from typer.main import get_command
 
-    from api.cli.main import app
+    from api.cli.main import make_app
 
     if content is not None:
         (tmp_path / "candor.db").write_bytes(content)
-    context = Context(get_command(app))
+    context = Context(get_command(make_app()))
     context.params["home"] = tmp_path
     assert complete_collections(context, "") == []  # type: ignore[arg-type]

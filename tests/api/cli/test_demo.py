@@ -230,5 +230,6 @@ def test_the_collection_of_another_copy_of_candor_is_replaced(run: Run, tmp_path
     result = run("demo", "--home", home)
     assert result.code == 0, result.err
     assert "belongs to another copy of Candor" in result.err
+    assert f"in the browser: candor serve --home {home}" in result.err
     listed = run("documents", "-c", "sample_docs", "--home", home, "--json").json
     assert not [each for each in listed if str(elsewhere) in each["path"]]

@@ -241,11 +241,21 @@ class _Interrupted(io.StringIO):
         raise KeyboardInterrupt
 
 
-def test_ctrl_c_at_a_question_ends_with_130(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_at_a_question_ends_with_130(run: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("ingest", folder)
     monkeypatch.setattr("sys.stdin", _Interrupted())
     assert run("drop", "papers").code == 130
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert run("drop", "papers").code == 1, "the end of the input is no confirmation"
+    assert "There is no collection 'paper'" in run("drop", "paper").err, "said before the question"
+
+
+def test_ctrl_c_while_the_commands_are_imported_ends_with_130(run: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("api.cli.main._command", interrupted)
+    assert run("runs").code == 130
 
 
 @pytest.mark.parametrize(
@@ -364,7 +374,8 @@ def test_a_dry_run_changes_nothing(run: Callable, folder: Path) -> None:
 
 def test_documents_are_removed_by_rm_and_by_sync(run: Callable, folder: Path) -> None:
     run("ingest", folder)
-    assert run("documents", "rm", "soup.txt", "--json").json["name"] == "soup.txt"
+    assert run("documents", "remove", "soup.txt", "--json").json["name"] == "soup.txt", "another word for rm"
+    assert "soup.txt: removed\n" in run("documents").out
     assert {hit["name"] for hit in run("search", "lentils", "--json").json} == {"pumps.md"}
     assert [each["name"] for each in run("documents", "--state", "removed", "--json").json] == ["soup.txt"]
     assert run("documents", "rm", "no such file").code == 1

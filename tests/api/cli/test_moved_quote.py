@@ -65,6 +65,13 @@ def test_only_a_quote_that_is_gone_is_reported_as_gone(run: Run, asked: str, tmp
     assert "has changed and no longer contains the quote" in " ".join(shown.err.split())
 
 
+def test_a_deleted_document_is_named_with_the_quote(run: Run, asked: str) -> None:
+    run("documents", "rm", "pump.txt", "-c", "s")
+    shown = run("show", asked, "1")
+    assert shown.code != 0
+    assert f"pump.txt is no longer in collection 's'. Evidence 1 quotes it: “{WEIGHT}”" in shown.err
+
+
 def quote(text: str, start: int) -> Quote:
     return Quote(
         number=1, document="a.txt", document_id="a", chunk_id="c", pages=(1,), start=start, end=start + len(text),

@@ -160,6 +160,8 @@ def test_a_response_without_a_column_is_a_failed_cell_that_is_read_again(
     use_model(serve(lambda _: json.dumps({"answers": []})))
     failed = table("fill", "t")
     assert (failed.code, "4 cells failed" in failed.err) == (1, True)
+    assert failed.err.count("[2/2] ") == 1
+    assert failed.err.count("gave no answer for this column") == 1, "one reason of two documents is told once"
     assert "- !" in table("show", "t").out
     use_model(serve(model))
     assert table("fill", "t").code == 0
@@ -180,6 +182,8 @@ def test_a_table_is_exported_to_four_formats(table: Callable[..., Any], tmp_path
     assert "works down to -25 °C" in sheet["B2"].comment.text
     assert (sheet["C3"].value, sheet["C3"].data_type) == ("=1+1", "s")
     assert table("export", "t", tmp_path / "t.pdf").code == 2
+    assert table("export", "t", "-o", tmp_path / "again.csv").code == 0
+    assert "Name the file to write." in table("export", "t").err
 
 
 def test_rows_are_sorted_and_unknown_names_are_errors(table: Callable[..., Any]) -> None:

@@ -93,6 +93,14 @@ def test_unknown_and_ambiguous_references_are_errors(ledger: Ledger) -> None:
         ledger.find("papers", "report.pdf")
 
 
+def test_a_relative_path_names_a_document(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    wanted = record("report.pdf").model_copy(update={"path": str(tmp_path / "in" / "report.pdf")})
+    ledger.record(wanted)
+    monkeypatch.chdir(tmp_path / "here")
+    assert ledger.find("papers", "../in/report.pdf").id == wanted.id
+
+
 def test_wildcards_in_a_reference_are_literal(ledger: Ledger) -> None:
     ledger.record(record("a/100%.md"))
     with pytest.raises(DocumentNotFound):

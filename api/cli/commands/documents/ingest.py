@@ -133,11 +133,8 @@ def adopt(
     Example: candor adopt papers
     """
     if not yes:
-        typer.confirm(
-            f"Make this database the owner of {collection!r}? Candor with its former database can no longer change it.",
-            abort=True,
-            err=True,
-        )
+        question = f"Make this database the owner of {collection!r}? Its former database can no longer change it."
+        typer.confirm(question, abort=True, err=True)
     make_candor(home).collections.adopt(collection)
     print_result({"adopted": collection}, f"{collection} belongs to this database.", as_json)
 
@@ -153,7 +150,9 @@ def drop(
 
     Example: candor drop papers
     """
+    collections = make_candor(home).collections
+    collections.require_known(collection)
     if not yes:
         typer.confirm(f"Delete the collection {collection!r}?", abort=True, err=True)
-    make_candor(home).collections.drop(collection)
+    collections.drop(collection)
     print_result({"dropped": collection}, f"Deleted {collection}.", as_json)

@@ -133,12 +133,16 @@ def show(
 
     Examples: candor show report.pdf --page 3; candor show report.pdf --page iii; candor show run_3f2a 1
     """
+    from api.auth.permissions import LOCAL_CALLER
+    from api.cli.render.answers import show_kept
+    from api.services.research.kept_text import evidence_text
+
     candor = make_candor(home)
     if number is not None:
-        _show_evidence(candor, document, number, as_json)
+        kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, document, number, LOCAL_CALLER)
+        print_json(kept) if as_json else show_kept(make_console(), kept)
         return
-    documents = candor.documents
-    found = documents.find(document, collection)
+    found = candor.documents.find(document, collection)
     parsed = _text(candor, found, page) if text or page else None
     if as_json:
         print_json(found.model_dump(mode="json") | ({"text": parsed} if parsed is not None else {}))
@@ -163,15 +167,3 @@ def _text(candor: Candor, document: DocumentRecord, page: str | None) -> str:
     if label := page_labels(parsed.pages).get(number):
         print_message(f"Page {number} (printed {label})")
     return page_text(document, parsed, number).text.rstrip("\n") + "\n"
-
-
-def _show_evidence(candor: Candor, run_id: str, number: int, as_json: bool) -> None:
-    from api.auth.permissions import LOCAL_CALLER
-    from api.cli.render.answers import show_kept
-    from api.services.research.kept_text import evidence_text
-
-    kept = evidence_text(candor.documents, candor.tools.calls, candor.trace, run_id, number, LOCAL_CALLER)
-    if as_json:
-        print_json(kept)
-    else:
-        show_kept(make_console(), kept)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.filesize import decimal
 
 from api.cli.common import (
     Home,
@@ -53,8 +54,8 @@ def list_all(
 
     Example: candor runs --status failed --collection papers --sort duration
     """
+
     from api.cli.render.runs import show_runs
-    from api.cli.render.text import file_size
     from base.counts import count
     from multi_agent.storage.run_filter import Rating, RunFilter, RunSort, RunState
 
@@ -79,7 +80,7 @@ def list_all(
     elif found:
         show_runs(make_console(), found)
         stored = candor.archive.usage()
-        print_message(f"{count(stored.runs, 'run')} in all, {file_size(stored.bytes)}.")
+        print_message(f"{count(stored.runs, 'run')} in all, {decimal(stored.bytes)}.")
     else:
         print_message("No runs match.")
 
@@ -228,8 +229,8 @@ def prune(
 
     Example: candor runs prune --older-than 90d --keep 1000 --yes
     """
+
     from api.auth.permissions import LOCAL_CALLER
-    from api.cli.render.text import file_size
     from api.services.research.prune import Limits, parse_age, parse_size
     from base.counts import count
 
@@ -251,7 +252,7 @@ def prune(
     rows = [(run.run_id, f"{run.started_at:%Y-%m-%d}", f"{run.size:,}", run.question[:60]) for run in found]
     print_list(found, ("run", "started", "bytes", "question"), rows, as_json)
     if yes:
-        print_message(f"Deleted {count(len(found), 'run')}. This freed {file_size(size)}.")
+        print_message(f"Deleted {count(len(found), 'run')}. This freed {decimal(size)}.")
     else:
         more = " Add --yes to delete them." if found else ""
-        print_message(f"Would delete {count(len(found), 'run')} and free {file_size(size)}.{more}")
+        print_message(f"Would delete {count(len(found), 'run')} and free {decimal(size)}.{more}")
