@@ -125,4 +125,4 @@ def _properties(book: Element) -> dict[str, Scalar]:
     return {key: ", ".join(values) if key == "authors" else values[0] for key, values in found.items()}
 
 
-READER = Reader(name="epub", version=5, read=read_epub, mime_types=("application/epub+zip",))
+READER = Reader(name="epub", version=6, read=read_epub, mime_types=("application/epub+zip",))

@@ -132,5 +132,5 @@ def _text_part(part: Message) -> Message | None:
 
 
 READER = Reader(
-    name="mail", version=5, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
+    name="mail", version=6, read=read_mail, mime_types=("message/rfc822", "application/vnd.ms-outlook"), library=LIBRARY
 )

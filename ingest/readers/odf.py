@@ -33,6 +33,8 @@ def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
     package = open_package(request)
     content, styles = read_content(package)
     body = content.find("{*}body")
+    if content.find(".//{*}control") is not None:
+        into.warn("The fields of its form were not read. Export it as PDF to read them.")
     if body is not None:
         Body(package, content, into, styles).write(body)
     if styles is not None:
@@ -374,5 +376,5 @@ def _words(element: Element) -> str:
 
 
 READER = Reader(
-    name="odf", version=8, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
+    name="odf", version=9, read=read_opendocument, mime_types=("*opendocument.text*", "*opendocument.presentation*")
 )

@@ -48,4 +48,4 @@ def _head(root: Element) -> Iterator[tuple[str, Scalar]]:
     yield from found.items()
 
 
-READER = Reader(name="html", version=9, read=read_html, mime_types=("text/html", "application/xhtml+xml"))
+READER = Reader(name="html", version=10, read=read_html, mime_types=("text/html", "application/xhtml+xml"))

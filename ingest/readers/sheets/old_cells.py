@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ingest.readers.shared.form import linked
@@ -40,11 +39,6 @@ def read_old_sheets(data: bytes) -> list[Sheet]:
         raise ValueError(str(error) or type(error).__name__) from error
 
 
-def _comments(sheet: OldSheet) -> Iterator[str]:
-    for (row, column), note in sorted(sheet.cell_note_map.items()):
-        yield f"{place_name(row, column)}: {comment_line((note.author or '').strip(), '', note.text)}"
-
-
 class _Cells:
     """Reads the cells of one sheet into rows."""
 
@@ -52,7 +46,11 @@ class _Cells:
         self._book = book
         self._sheet = sheet
         name = sheet.name + " (hidden sheet)" * (sheet.visibility != 0)
-        self._found = Sheet(name, "", [], ["\n".join(_comments(sheet))])
+        comments = (
+            f"{place_name(row, column)}: {comment_line((note.author or '').strip(), '', note.text)}"
+            for (row, column), note in sorted(sheet.cell_note_map.items())
+        )
+        self._found = Sheet(name, "", [], ["\n".join(comments)])
 
     def read(self) -> Sheet:
         width = max((self._sheet.row_len(row) for row in range(self._sheet.nrows)), default=0)
