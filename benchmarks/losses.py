@@ -4,7 +4,7 @@
     python -m benchmarks.losses --peers VENV/bin/python  and the readers that are installed in another environment
 
 Prints a row per kind of loss (``losses.toml``) and a column per reader: the files that it reads right of those that it
-could be asked to read. "–": the reader rejects the format. The last column counts the warnings of Candor.
+could read. "–": it read none, because of the format or an error. The last column counts the warnings of Candor.
 Install the others with their defaults: pip install "markitdown[all]" kreuzberg docling-parse "unstructured[all-docs]".
 """
 
