@@ -99,8 +99,9 @@ class _Chunking:
         groups = [group for _, run in runs for group in self._partition(list(run))]
         chunks = [self._chunk(group, start) for group, start in zip(groups, self._starts(groups), strict=True)]
         within = list(self._within_budget(chunks))
+        identity = f"{self._source.document_id}/{self._source.version}"
         return [
-            chunk.model_copy(update={"index": index, "id": _chunk_id(self._source, index)})
+            chunk.model_copy(update={"index": index, "id": str(uuid5(_CHUNK_IDS, f"{identity}/{index}"))})
             for index, chunk in enumerate(within)
         ]
 
@@ -267,10 +268,6 @@ def _without_contents(parsed: ParsedDocument) -> ParsedDocument:
 def _common_prefix(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     same = [first == second for first, second in zip(one, other, strict=False)]
     return one[: same.index(False) if False in same else len(same)]
-
-
-def _chunk_id(source: Source, index: int) -> str:
-    return str(uuid5(_CHUNK_IDS, f"{source.document_id}/{source.version}/{index}"))
 
 
 def _kind(group: Sequence[Segment]) -> ChunkKind:

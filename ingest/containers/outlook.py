@@ -105,11 +105,11 @@ class _Properties:
 
     def text(self, *keys: int) -> str:
         """Return the first of these properties that has a text, or ``""``."""
-        found = (self._unicode(key) or self.old_texts.get((*self.storage, _stream(key, "001E")), "") for key in keys)
-        return next(filter(None, found), "")
-
-    def _unicode(self, key: int) -> str:
-        return self.data(key, "001F").decode("utf-16-le", errors="replace").rstrip("\0")
+        for key in keys:
+            text = self.data(key, "001F").decode("utf-16-le", errors="replace").rstrip("\0")
+            if text := text or self.old_texts.get((*self.storage, _stream(key, "001E")), ""):
+                return text
+        return ""
 
     def data(self, key: int, kind: str = "0102") -> bytes:
         return self.file.read(self.storage, _stream(key, kind))

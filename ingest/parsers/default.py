@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from ingest.decoding import decode
 from ingest.document import ParsedDocument
 from ingest.errors import CorruptDocument, EmptyDocument, UnreadableFile
-from ingest.reader import ParserOptions, Reader, ReaderRegistry, ReadRequest
+from ingest.reader import ParserOptions, ReaderRegistry, ReadRequest
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.file_type import detect_mime_type, is_plain_text, mime_type_of_name
 from ingest.readers.text import write_text
@@ -50,10 +50,7 @@ class DocumentParser:
 
     def version_of(self, path: PurePath, mime_type: str = "") -> str:
         """Return the name and version of the reader of such a file."""
-        return self._reader_of(path, mime_type).fingerprint
-
-    def _reader_of(self, path: PurePath, mime_type: str) -> Reader:
-        return self._readers.find(mime_type or mime_type_of_name(path) or "text/plain", path)
+        return self._readers.find(mime_type or mime_type_of_name(path) or "text/plain", path).fingerprint
 
 
 def _read_bytes(path: Path) -> bytes:

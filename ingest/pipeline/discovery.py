@@ -120,12 +120,12 @@ class _Walk:
             yield from self._entry(entry, inner, visited | {real})
 
     def _entry(self, entry: Path, rules: Rules, visited: frozenset[Path]) -> Iterator[FoundFile | SkippedFile]:
-        is_folder = entry.is_dir()
+        is_folder, is_link = entry.is_dir(), entry.is_symlink() and not self._follow_links
         if left_out := rules.judge(entry, is_folder=is_folder):
             yield self._skip(entry, *left_out)
         elif reason := _refusal(entry, self._within):
             yield self._skip(entry, reason)
-        elif not self._follow_links and entry.is_symlink() and self._leads_out(entry):
+        elif is_link and entry.exists() and not Path(os.path.realpath(entry)).is_relative_to(self._real):
             yield self._skip(entry, "a link that leads out of the folder (--follow-links)")
         elif is_folder:
             yield from self.files(entry, rules, visited)
@@ -133,9 +133,6 @@ class _Walk:
             yield self._found(entry)
         else:
             yield self._skip(entry, "not a regular file")
-
-    def _leads_out(self, link: Path) -> bool:
-        return link.exists() and not Path(os.path.realpath(link)).is_relative_to(self._real)
 
     def _found(self, path: Path) -> FoundFile:
         return FoundFile(path=path, document=_text(path), name=_name(path.relative_to(self._root)))

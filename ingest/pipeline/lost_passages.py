@@ -4,7 +4,7 @@ A store loses passages when its volume or folder is lost, when an older snapshot
 deletes them. An older snapshot also brings back documents that were removed since.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
 from pydantic import Field
@@ -129,10 +129,6 @@ def _lost(collection: Collection, passages: Iterable[tuple[DocumentSummary, int]
     """Return the document of each missing passage. ``passages`` are documents with positions."""
     remaining = iter(passages)
     lost: list[DocumentSummary] = []
-    while batch := _batch(remaining):
+    while batch := {chunk_id(each.index_version, index): each for each, index in islice(remaining, _IDS)}:
         lost += [batch[identity] for identity in collection.missing(list(batch))]
     return lost
-
-
-def _batch(passages: Iterator[tuple[DocumentSummary, int]]) -> dict[str, DocumentSummary]:
-    return {chunk_id(document.index_version, index): document for document, index in islice(passages, _IDS)}

@@ -85,7 +85,8 @@ def with_language(parsed: ParsedDocument) -> ParsedDocument:
     declared = str(parsed.metadata.get(LANGUAGE, ""))[:2].lower()
     text = _running_text(parsed)
     written = detect(text) if len(text) > _SHORT else detect_surely(text)
-    language = written or detect(_beyond_latin(parsed.text)) or declared
+    beyond_latin = (each for each in parsed.text if each > _LAST_LATIN or each.isspace())  # more telling than others
+    language = written or detect("".join(beyond_latin)) or declared
     others = {key: value for key, value in parsed.metadata.items() if key != LANGUAGE}
     return parsed.model_copy(update={"metadata": others | ({LANGUAGE: language} if language else {})})
 
@@ -100,11 +101,6 @@ def _running_text(parsed: ParsedDocument) -> str:
     """Return the text without tables and code, because their names and identifiers mislead the language detection."""
     excluded = (BlockKind.TABLE, BlockKind.CODE)
     return "\n".join(parsed.text[block.start : block.end] for block in parsed.blocks if block.kind not in excluded)
-
-
-def _beyond_latin(text: str) -> str:
-    """Return the non-Latin characters, which indicate a language better than Latin ones."""
-    return "".join(character for character in text if character > _LAST_LATIN or character.isspace())
 
 
 def _hash(file: IngestFile, max_file_mb: int) -> tuple[int, ...]:

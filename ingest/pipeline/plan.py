@@ -341,15 +341,12 @@ def _decide(
 
 def _is_gone_below(known: DocumentSummary, roots: Sequence[Path], left_out: Container[Path]) -> bool:
     """Return whether the file of a document below the roots is missing, or left out with its folder or alone."""
-    if known.state is DocumentState.REMOVED or not _is_below(known, roots):
+    is_below = any(map(Path(known.path).is_relative_to, map(_absolute, roots)))
+    if known.state is DocumentState.REMOVED or not is_below:
         return False
     path = Path(known.container or known.path)
     is_new = known.state is not DocumentState.SKIPPED and any(each in left_out for each in (path, *path.parents))
     return is_new or is_missing(known)
-
-
-def _is_below(known: DocumentSummary, roots: Sequence[Path]) -> bool:
-    return any(map(Path(known.path).is_relative_to, map(_absolute, roots)))
 
 
 def _absolute(path: Path) -> Path:

@@ -64,7 +64,12 @@ class Publisher:
         new = [each.record for each in documents if each.superseded != each.record.index_version]
         self._ledger.hide(self._name, {record.index_version: record.id for record in new})
         chunks = [chunk for each in documents for chunk in each.chunks]
-        moved = dict(pair for each in documents for pair in _former_ids(each))
+        moved = {
+            chunk.id: chunk_id(each.moved_from.index_version, chunk.index)
+            for each in documents
+            if each.moved_from
+            for chunk in each.chunks
+        }
         waiting = deque(zip(accumulate(len(each.chunks) for each in documents), documents, strict=True))
         tokens: list[int] = []
         for start in range(0, len(chunks) or 1, self._batch):
@@ -192,10 +197,3 @@ class Publisher:
             identity: [stored[each] for each in holders if each in stored] for identity, holders in sources.items()
         }
         return {identity: vectors[0] for identity, vectors in found.items() if vectors}
-
-
-def _former_ids(document: Publication) -> Iterator[tuple[str, str]]:
-    """Yield the id of each chunk with the one that it had before the file was moved."""
-    if document.moved_from:
-        former = document.moved_from.index_version
-        yield from ((chunk.id, chunk_id(former, chunk.index)) for chunk in document.chunks)

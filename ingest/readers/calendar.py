@@ -85,7 +85,9 @@ def _text(field: _Field) -> str:
     value = field.value.strip()
     if field.parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
         value = quopri.decodestring(value.encode()).decode(field.parameters.get("CHARSET", "utf-8"), errors="replace")
-    if field.name in ("DTSTART", "DTEND", "DUE", "EXDATE", "BDAY"):
+    if field.name == "RRULE":
+        return _TIME.sub(lambda time: iso_time(time[0]), value)
+    if field.name in ("DTSTART", "DTEND", "DUE", "EXDATE", "RECURRENCE-ID", "BDAY"):
         return ", ".join(iso_time(part, field.parameters.get("TZID", "")) for part in value.split(","))
     if field.name in ("ORGANIZER", "ATTENDEE"):
         address = re.sub("^mailto:", "", value, flags=re.IGNORECASE)
@@ -112,7 +114,7 @@ def iso_time(value: str, zone: str = "") -> str:
 
 READER = Reader(
     name="calendar",
-    version=2,
+    version=3,
     read=read_entries,
     mime_types=("text/calendar", "text/vcard", "text/x-vcard"),
 )

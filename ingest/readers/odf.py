@@ -35,6 +35,8 @@ def read_opendocument(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
     package = open_package(request)
     content, styles = read_content(package)
     body = content.find("{*}body")
+    if content.find(".//{*}control") is not None:
+        into.warn("The fields of its form were not read. Export it as PDF to read them.")
     if body is not None:
         Body(package, content, into, styles).write(body)
     if styles is not None:

@@ -30,12 +30,13 @@ _SYMBOL_FIELD = re.compile(
     r"[^{}]{0,60}\}"
     r"(?(1)\s?\})(?:\s?\{\\fldrslt[^{}]{0,200}(?:\{[^{}]{0,200}\})?\s?\})?"
 )
-_CHECK_BOX = re.compile(
-    r"(?=\{\\field\b(?:(?!\\fldinst\b).){0,60}\\fldinst\b(?:(?!\\field\b|FORMCHECKBOX).){0,300}FORMCHECKBOX"
-    r"(?:(?!\\field\b|\\fftype1).){0,400}\\fftype1(?:\\ffres(\d+))?(?:(?!\\field\b).){0,300}?\\ffdefres(\d))",
+_FORM_FIELD = re.compile(
+    r"(?=\{\\field\b(?:(?!\\fldinst\b).){0,60}\\fldinst\b(?:(?!\\field\b|FORM).){0,300}FORM(?:CHECKBOX|DROPDOWN)"
+    r"(?:(?!\\field\b|\\fftype).){0,400}\\fftype([12])((?:(?!\\field\b|\\fldrslt).){0,5000}))",
     re.DOTALL,
 )
-"""The place of a form field, with its result (25: as by default) and its default."""
+"""The place of a check box (1) or a list (2), with its result (25: as by default), its default and its entries."""
+_RESULT, _ENTRY = re.compile(r"\\ff(def)?res(\d+)"), re.compile(r"\\ffl ([^{}]*)")
 _RAISED_STYLE = re.compile(r"(\{\\\*\\cs\d{1,3}[^{};]{0,200})\\super\b")  # pandoc would raise all text
 _DIGITS = re.compile(r"[0-9a-fA-F\s]{200,}")
 _WESTERN = "cp1252"
@@ -108,9 +109,7 @@ class _Decoder:
 
     def __init__(self, source: str) -> None:
         source = _NUMBER_OF_ITEM.sub(lambda item: (item[2] or "") + item[1].replace(r"\pard", ""), source)
-        source = _CHECK_BOX.sub(
-            lambda box: "[x]" if (box[2] if box[1] in (None, "25") else box[1]) == "1" else "[ ]", source
-        )
+        source = _FORM_FIELD.sub(_form_field, source)
         source = _RAISED_STYLE.sub(r"\1", source).replace(r"{\*\footnote", r"{\footnote")
         self._source = _SYMBOL_FIELD.sub(_field_symbol, _COMMENT.sub(r"{\\footnote Comment: ", source))
         self._fonts = {
@@ -140,7 +139,9 @@ class _Decoder:
     def _read(self, token: re.Match[str]) -> None:
         text = token[0]
         if token[1] or (len(text) == 1 and text >= "\x80"):
-            self._byte(int(token[1], 16) if token[1] else ord(text))
+            if not self._skip:
+                self._bytes.append(int(token[1], 16) if token[1] else ord(text))
+            self._skip = max(self._skip - 1, 0)
         elif token[2]:
             self._control(token[2], token[3], text)
         elif text[0] in "\\{}":
@@ -153,12 +154,6 @@ class _Decoder:
             self._out.append(text)
         else:
             self._text(text)
-
-    def _byte(self, value: int) -> None:
-        if self._skip:
-            self._skip -= 1
-        else:
-            self._bytes.append(value)
 
     def _text(self, text: str) -> None:
         text = text.replace("\r", "").replace("\n", "") if self._skip else text
@@ -225,8 +220,18 @@ class _Decoder:
         self._out.append(f" {text}" if is_word else text)
 
 
+def _form_field(found: re.Match[str]) -> str:
+    """Return what a form field shows: a check box or the chosen entry of a list."""
+    results = {default: int(value) for default, value in _RESULT.findall(found[2])}
+    result = results.get("", 25)
+    chosen = results.get("def", 0) if result == 25 else result
+    if found[1] == "1":
+        return "[x]" if chosen == 1 else "[ ]"
+    return "".join(_ENTRY.findall(found[2])[chosen : chosen + 1])
+
+
 def _field_symbol(found: re.Match[str]) -> str:
     return "{" + "".join(rf"\u{ord(each)}?" for each in symbol(found[3], int(found[2])))
 
 
-READER = Reader(name="rtf", version=4, read=read_rtf, mime_types=("application/rtf", "text/rtf"), library=LIBRARY)
+READER = Reader(name="rtf", version=5, read=read_rtf, mime_types=("application/rtf", "text/rtf"), library=LIBRARY)

@@ -38,7 +38,8 @@ def read_presentation(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
     """Add the slides' blocks and pages to the builder; return the properties of the presentation."""
     package = Package(request.data, request.path)
     main = next(iter(package.related("", "officeDocument")), "ppt/presentation.xml")
-    authors = dict(_comment_authors(package, main))
+    people = (each for part in package.related(main, "commentAuthors", "authors") for each in package.xml(part))
+    authors = {author.get("id", ""): author.get("name", "") for author in people}
     relations = package.relations(main)
     shared = _SharedText(package, into)
     slides = [attribute(entry, "id") for entry in package.xml(main).iterfind(".//{*}sldId")]
@@ -47,12 +48,6 @@ def read_presentation(request: ReadRequest, into: DocumentBuilder) -> dict[str, 
         _Slide(package, relation.target, into).write(authors)
         shared.write(relation.target)
     return package.properties(into)
-
-
-def _comment_authors(package: Package, main: str) -> Iterator[tuple[str, str]]:
-    for part in package.related(main, "commentAuthors", "authors"):
-        for author in package.xml(part):
-            yield author.get("id", ""), author.get("name", "")
 
 
 class _Slide:
@@ -89,11 +84,13 @@ class _Slide:
             self._into.heading(" ".join(_text(paragraph) for paragraph in body.iterfind("{*}p")), level=1)
         elif body is not None and kind not in _IGNORED:
             self._write_text(body.findall("{*}p"), listed=kind in _LISTED)
+        if address := self._links.get(attribute(shape.find("./*/{*}cNvPr/{*}hlinkClick"), "id")):
+            self._into.prose(f"({address})")
 
     def _write_graphic(self, frame: Element) -> None:
         table = frame.find(".//{*}tbl")
         if table is not None:
-            self._into.table(repeat_merged(_cells(row) for row in table.iterfind("{*}tr")))
+            self._into.table(repeat_merged(_cells(row, self._links) for row in table.iterfind("{*}tr")))
         for chart in frame.iterfind(".//{*}chart"):
             relation = self._relations.get(attribute(chart, "id"))
             if relation is not None:
@@ -298,15 +295,15 @@ def _is_item(paragraph: Element, *, listed: bool) -> bool:
     return listed or any(local_name(mark) in ("buChar", "buAutoNum", "buBlip") for mark in properties)
 
 
-def _cells(row: Element) -> list[Cell]:
+def _cells(row: Element, links: Mapping[str, str]) -> list[Cell]:
     """Return a row's cells without those that a merged cell covers."""
     cells = []
     for cell in row.iterfind("{*}tc"):
         if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):
             continue
-        text = "\n".join(_text(paragraph) for paragraph in cell.iterfind("./{*}txBody/{*}p"))
+        text = "\n".join(_text(paragraph, links) for paragraph in cell.iterfind("./{*}txBody/{*}p"))
         cells.append(Cell(text, number(cell.get("gridSpan"), 1), number(cell.get("rowSpan"), 1)))
     return cells
 
 
-READER = Reader(name="slides", version=6, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))
+READER = Reader(name="slides", version=7, read=read_presentation, mime_types=("*presentationml*", "*ms-powerpoint.*"))

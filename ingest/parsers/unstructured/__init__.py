@@ -6,7 +6,7 @@ model is installed. ``spacy_stub.py`` provides a substitute, so nothing is downl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import groupby
@@ -106,13 +106,9 @@ def _write_one(element: Element, into: DocumentBuilder) -> None:
         case "Title":
             into.heading(element.text, (element.metadata.category_depth or 0) + 1)
         case "Table" if element.metadata.text_as_html:
-            into.table(list(_rows(element.metadata.text_as_html)))
+            rows = html_tree(element.metadata.text_as_html).iter("tr")
+            into.table([[words(cell) for cell in row if cell.tag in ("td", "th")] for row in rows])
         case "CodeSnippet":
             into.code(element.text)
         case _:
             into.prose(element.text)
-
-
-def _rows(html: str) -> Iterator[list[str]]:
-    for row in html_tree(html).iter("tr"):
-        yield [words(cell) for cell in row if cell.tag in ("td", "th")]

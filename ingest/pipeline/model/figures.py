@@ -7,6 +7,7 @@ so that no chunk mixes text of the document with text of the model.
 
 import mimetypes
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Protocol
 
@@ -51,8 +52,9 @@ class DescribingParser(ModelParser):
 
     def _extended(self, parsed: ParsedDocument, path: Path) -> ParsedDocument:
         text, blocks, pages, places = parsed.text, list(parsed.blocks), list(parsed.pages), []
-        for page in _pictured(parsed):
-            description = clean(self._describer.describe(_draw(path, page), _text_of(parsed, page))).strip()
+        for page in chain.from_iterable(pages_in(str(parsed.metadata.get(PICTURED_PAGES, "")))):
+            spans = (parsed.text[span.start : span.end] for span in parsed.pages if span.number == page)
+            description = clean(self._describer.describe(_draw(path, page), "\n".join(spans))).strip()
             if not description:
                 continue
             heading = f"Figures on page {page}, described by {self._describer.name}"
@@ -90,15 +92,6 @@ def _place(place: str) -> tuple[int, int, int]:
     page, _, span = place.partition(":")
     start, _, end = span.partition("-")
     return int(page), int(start), int(end)
-
-
-def _pictured(parsed: ParsedDocument) -> Iterator[int]:
-    for pages in pages_in(str(parsed.metadata.get(PICTURED_PAGES, ""))):
-        yield from pages
-
-
-def _text_of(parsed: ParsedDocument, page: int) -> str:
-    return "\n".join(parsed.text[span.start : span.end] for span in parsed.pages if span.number == page)
 
 
 def _draw(path: Path, page: int) -> bytes:

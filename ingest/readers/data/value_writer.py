@@ -82,10 +82,9 @@ class _Writer:
             return Record(tuple(zip(labels, values, strict=True)))
         if isinstance(value, list):
             return [self.shown(each, depth + 1) for each in value]
-        return self._text(value) if isinstance(value, str) else "null" if value is None else str(value).lower()
-
-    def _text(self, text: str) -> str:
-        return plain_text(self._decoded(without_escapes(text)))  # a value may be JSON of its own
+        if isinstance(value, str):
+            return plain_text(self._decoded(without_escapes(value)))  # a value may be JSON of its own
+        return "null" if value is None else str(value).lower()
 
     def _decoded(self, text: str) -> str:
         """Return a text as valid Unicode, or ``[...]`` for base64."""

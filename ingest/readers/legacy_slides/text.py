@@ -100,7 +100,8 @@ def texts(records: Iterable[Record]) -> list[Text]:
         elif not found:
             continue
         elif record.kind == _UNICODE:
-            found[-1].text = _units(bytes(record.data))
+            data = bytes(record.data)  # one character per UTF-16 code unit, because styles are stored by code unit
+            found[-1].text = "".join(map(chr, struct.unpack(f"<{len(data) // 2}H", data[: len(data) // 2 * 2])))
         elif record.kind == _BYTES:
             found[-1].text = bytes(record.data).decode("latin-1")
         elif record.kind == _STYLES:
@@ -112,11 +113,6 @@ def texts(records: Iterable[Record]) -> list[Text]:
         elif record.kind == _LINK_RANGE:
             found[-1].links.append((record.number(0), record.number(4), link))
     return found
-
-
-def _units(data: bytes) -> str:
-    """Return one character per UTF-16 code unit, because styles are stored by code unit."""
-    return "".join(map(chr, struct.unpack(f"<{len(data) // 2}H", data[: len(data) // 2 * 2])))
 
 
 def _read_styles(record: Record, length: int) -> tuple[list[_Level], list[_Style]]:

@@ -281,15 +281,11 @@ def _is_note_mark(link: Element) -> bool:
     return "noteref" in kind or link.get("type") == "note"
 
 
-def _fraction(*parts: str) -> str:
-    return "/".join(part if part.isalnum() else f"({part})" for part in parts)
-
-
 _MATH: dict[str, Callable[..., str]] = {
     "msup": lambda base="", over="", *_: base + raised(over),
     "msub": lambda base="", under="", *_: base + lowered(under),
     "msubsup": lambda base="", under="", over="", *_: base + lowered(under) + raised(over),
-    "mfrac": _fraction,
+    "mfrac": lambda *parts: "/".join(part if part.isalnum() else f"({part})" for part in parts),
     "msqrt": lambda *parts: f"√({' '.join(parts)})",
 }
 """Elements of MathML whose form carries meaning."""

@@ -1,7 +1,7 @@
 """Applies the styles of a web page that carry meaning: hidden, raised, lowered and struck text. Selects useful links.
 
-Reads style attributes and the simple rules of the page's own style sheet: a name, classes, an id. Style sheets in other
-files, and rules for a medium, are not read.
+Reads style attributes and the rules of the page's own style sheet for names, classes, ids and attributes of elements
+inside each other. Style sheets in other files, and rules for print or for a size of the window, are not read.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ from xml.etree.ElementTree import Element
 from ingest.readers.shared.form import host_of, is_useful_link
 from ingest.readers.shared.symbols import in_font
 
-_SELECTOR = re.compile(r"(?P<name>[a-z][a-z0-9]*|\*)?(?P<marks>(?:[.#][\w-]+)*)", re.IGNORECASE)
+_PART = re.compile(r">?(?=.)(?:[a-z][a-z0-9]*|\*)?(?:[.#][\w-]+|\[[\w-]+(?:=[\w-]*)?\])*", re.IGNORECASE)
+"""A part of a selector. ``>``: directly in the element of the part before."""
+_MARK = re.compile(r"[.#]?[\w-]+|\[[^\]]*\]")
 _HIDES = re.compile(r"display:none|visibility:(?:hidden|collapse)|font-size:0(?:px|pt|em|%)?(?:;|!|$)|mso-hide:all")
 _FORMS = {
-    re.compile(r"vertical-align:(?:super|0?\.[3-9]|[3-9]\d%)|relative;top:-[\d.]+em|mso-text-raise:[\d.]"): "sup",
+    re.compile(
+        r"vertical-align:(?:super|0?\.[3-9]|[3-9]\d%)|relative(?:;.*)?;top:-[\d.]+em|mso-text-raise:[\d.]"
+    ): "sup",
     re.compile(r"vertical-align:(?:sub\b|-0?\.[2-9]|-[2-9]\d%)|mso-text-raise:-"): "sub",
     re.compile("line-through"): "del",
 }
@@ -29,17 +33,20 @@ _LAID_OUT = re.compile(r"display:(?:inline-)?(?:flex|grid)(?:;|!|$)")
 _FONT = re.compile(r"font-family:['\"]?([\w ]+)|font:[^;]*?['\"]?((?:symbol|wingdings|webdings)\d?)\b")
 _NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _INLINE, _BLOCKS, _NO_TEXT = (frozenset(_NAMES[each].split()) for each in ("inline", "blocks", "no_text"))
-_COMMENT = re.compile(r"<!--|-->|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_BLOCK = r"\{[^{}]*+\}"
-_AT_RULE = re.compile(rf"@[^{{}};]*+(?:;|\{{(?:[^{{}}]++|\{{(?:[^{{}}]++|{_BLOCK})*+\}})*+\}}?|\Z)")
-"""Matches rules for a medium, such as print, or for a feature of the browser."""
-_MARK = re.compile(r"[.#][\w-]+")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
+_SCREEN = re.compile(r"@media\s+(?:only\s+)?(?:screen|all)\s*\{")
+_PROPERTIES = re.compile(
+    r"(display|visibility|mso-hide|mso-text-raise|position|top|font|vertical-align|text-decoration)\b"
+)
+_Marks = frozenset[str]
+"""The name, classes, id and attributes of an element: ``p``, ``.note``, ``#top``, ``[lang=en]``."""
 
 
 class _Rule(NamedTuple):
-    name: str
-    marks: frozenset[str]
-    style: str
+    parts: Sequence[tuple[bool, _Marks]]
+    """The elements from the outermost to the styled one, with whether each is directly in the one before."""
+    style: Mapping[str, str]
+    weight: tuple[int, ...]
 
 
 def show_form(root: Element) -> int:
@@ -48,40 +55,61 @@ def show_form(root: Element) -> int:
     Return the number of words that were removed.
     """
     rules: dict[str, list[_Rule]] = {}
-    for rule in dict.fromkeys(_rules(root)):
-        rules.setdefault(min(rule.marks, default=rule.name), []).append(rule)
-    return _show(root, rules, _own_host(root))
+    for rule in _rules(root):
+        rules.setdefault(min(rule.parts[-1][1], default=""), []).append(rule)
+    return _show(root, rules, _own_host(root), ())
 
 
 def _rules(root: Element) -> Iterator[_Rule]:
-    """Yield the simple rules of the style sheet that hide text or give it a form."""
+    """Yield the rules of the style sheet that hide or show text or give it a form."""
     sheet = "\n".join(
         style.text or "" for style in root.iter("style") if not style.get("media", "").startswith("print")
     )
-    for rule in _AT_RULE.sub("", _COMMENT.sub("", sheet)).split("}"):
+    for order, rule in enumerate(_of_screen(sheet).split("}")):
         selectors, _, declarations = rule.rpartition("{")
-        style = _plain(declarations)
-        if any(each.search(style) for each in (_HIDES, _OWN_LINE, _LAID_OUT, _FONT, *_FORMS)):
-            for selector in selectors.split(","):
-                found = _SELECTOR.fullmatch(selector.strip())
-                if found and found[0]:
-                    yield _Rule((found["name"] or "*").lower(), frozenset(_MARK.findall(found["marks"])), style)
+        style = _declared(declarations)
+        for selector in selectors.translate({34: "", 39: ""}).split(",") if style else ():
+            parts = re.sub(r"\s*>\s*", " >", selector).split()
+            if parts and all(map(_PART.fullmatch, parts)):
+                marks = [(part[0] == ">", frozenset(_MARK.findall(part))) for part in parts]
+                kinds = [mark[0] for _, each in marks for mark in each]
+                names = sum(kind.isalpha() for kind in kinds)
+                yield _Rule(marks, style, (kinds.count("#"), len(kinds) - names, names, order))
 
 
-def _plain(style: str) -> str:
-    return "".join(style.lower().split())
+def _of_screen(sheet: str) -> str:
+    """Return the style sheet without comments, and without rules for print or for a feature of the browser."""
+    sheet, kept, position = _COMMENT.sub("", sheet), [], 0
+    while (start := sheet.find("@", position)) >= 0:
+        kept.append(sheet[position:start])
+        depth, position = 0, start
+        for position in range(start, len(sheet)):
+            depth += {"{": 1, "}": -1}.get(sheet[position], 0)
+            if depth == 0 and sheet[position] in "};":
+                break
+        if screen := _SCREEN.match(sheet, start):
+            kept.append(sheet[screen.end() : position])
+        position += 1
+    return "".join([*kept, sheet[position:]])
 
 
-def _show(element: Element, rules: Mapping[str, Sequence[_Rule]], host: str) -> int:
+def _declared(style: str) -> dict[str, str]:
+    """Return the declarations of a style that matter here, by their properties, without blanks."""
+    declarations = "".join(style.lower().split()).split(";")
+    return {each.partition(":")[0].removesuffix("-line"): each for each in declarations if _PROPERTIES.match(each)}
+
+
+def _show(element: Element, rules: Mapping[str, Sequence[_Rule]], host: str, path: tuple[_Marks, ...]) -> int:
     hidden = 0
 
     def is_shown(child: Element) -> bool:
         nonlocal hidden
-        style = _style(child, rules)
+        inner = (*path, _marks(child))
+        style = _style(child, rules, inner)
         if _is_hidden(child, style):
             hidden += 0 if child.tag in _NO_TEXT else len(" ".join(child.itertext()).split())
             return False
-        hidden += _show(child, rules, host)
+        hidden += _show(child, rules, host, inner)
         _mark(child, style, host)
         return True
 
@@ -89,12 +117,27 @@ def _show(element: Element, rules: Mapping[str, Sequence[_Rule]], host: str) -> 
     return hidden
 
 
-def _style(element: Element, rules: Mapping[str, Sequence[_Rule]]) -> str:
-    """Return the declarations that apply to an element, those of its style attribute last."""
-    marks = {f".{name}" for name in element.get("class", "").split()} | {f"#{element.get('id', '')}"}
-    known = (rule for key in ("*", element.tag, *sorted(marks)) for rule in rules.get(key, ()))
-    sheet = [rule.style for rule in known if rule.name in ("*", element.tag) and rule.marks <= marks]
-    return ";".join([*sheet, _plain(element.get("style", ""))])
+def _marks(element: Element) -> _Marks:
+    classes = (f".{name}" for name in element.get("class", "").split())
+    attributes = (mark for name, value in element.items() for mark in (f"[{name}]", f"[{name}={value}]"))
+    return frozenset(("", element.tag, f"#{element.get('id', '')}", *classes, *attributes))
+
+
+def _style(element: Element, rules: Mapping[str, Sequence[_Rule]], path: Sequence[_Marks]) -> str:
+    """Return the declarations that apply to an element: the important ones, its style attribute, then by weight."""
+    known = [rule for mark in path[-1] for rule in rules.get(mark, ()) if _fits(rule.parts, path)]
+    styles = [rule.style for rule in sorted(known, key=lambda rule: rule.weight)]
+    found = [item for style in (*styles, _declared(element.get("style", ""))) for item in style.items()]
+    return ";".join(dict(sorted(found, key=lambda item: item[1].endswith("!important"))).values())
+
+
+def _fits(parts: Sequence[tuple[bool, _Marks]], path: Sequence[_Marks]) -> bool:
+    """Return whether the parts of a selector fit the last element of a path and those around it."""
+    *outer, (is_child, marks) = parts
+    if not path or not marks <= path[-1]:
+        return False
+    around = [len(path) - 1] if is_child else range(len(path) - 1, 0, -1)
+    return not outer or any(_fits(outer, path[:end]) for end in around)
 
 
 def _is_hidden(element: Element, style: str) -> bool:
@@ -102,8 +145,7 @@ def _is_hidden(element: Element, style: str) -> bool:
         return False
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return True
-    shown = element.get("style") and re.search(r"display:(?!none)|visibility:visible", _plain(element.get("style", "")))
-    return not shown and bool(_HIDES.search(style))
+    return bool(_HIDES.search(style))
 
 
 def _mark(element: Element, style: str, host: str) -> None:

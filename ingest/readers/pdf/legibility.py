@@ -81,11 +81,8 @@ def _is_shifted(text: str) -> bool:
     """Return whether undoing a shift turns text without any frequent letters into text of a language."""
     if len(_NO_LETTERS.sub("", text)) < _LETTERS or _share(text) > _RARE:
         return False
-    return any(_share("".join(_moved(character, shift) for character in text)) > _COMMON for shift in _SHIFTS)
-
-
-def _moved(character: str, shift: int) -> str:
-    return chr(min(max(ord(character) + shift, 32), 0x10FFFF))
+    moved = ("".join(chr(min(max(ord(each) + shift, 32), 0x10FFFF)) for each in text) for shift in _SHIFTS)
+    return any(_share(each) > _COMMON for each in moved)
 
 
 def _share(text: str) -> float:

@@ -180,13 +180,10 @@ def _text_elements(
             after = _paragraph_end(lines, start, end, headings)
             paragraph = lines[start:after]
             texts = tuple(line.text for line in paragraph)
-            breaks = tuple(_page_breaks(paragraph))
+            pairs = enumerate(pairwise(paragraph), start=1)
+            breaks = tuple((index, line.page) for index, (last, line) in pairs if line.page != last.page)
             yield _Paragraph(lines[start].page, texts, _is_item(lines[start]), pages=breaks)
         start = after
-
-
-def _page_breaks(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
-    return ((index, line.page) for index, (last, line) in enumerate(pairwise(lines), start=1) if line.page != last.page)
 
 
 def _is_item(line: Line) -> bool:

@@ -27,7 +27,7 @@ def with_level_heads(text_page: PdfTextPage, words: Sequence[Found]) -> Iterator
     parts: list[list[Found]] = []
     heads: dict[int, Word] = {}
     for found in words:
-        is_slanted = _is_slanted(text_page, found[0])
+        is_slanted = abs(sin(pdfium.FPDFText_GetCharAngle(text_page, found[0]))) > _SLANT
         if is_slanted and len(parts) - 1 in heads and _continues(text_page, parts[-1][-1], found[0]):
             parts[-1].append(found)
         else:
@@ -111,10 +111,6 @@ def _side(text_page: PdfTextPage, index: int) -> int:
     """Return 1 for print that runs upwards, -1 for print that runs downwards, 0 for others."""
     angle = sin(pdfium.FPDFText_GetCharAngle(text_page, index))
     return -round(angle) if abs(angle) > _UPRIGHT else 0  # PDFium measures clockwise
-
-
-def _is_slanted(text_page: PdfTextPage, index: int) -> bool:
-    return abs(sin(pdfium.FPDFText_GetCharAngle(text_page, index))) > _SLANT
 
 
 def _continues(text_page: PdfTextPage, last: Found, index: int) -> bool:

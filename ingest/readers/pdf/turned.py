@@ -1,34 +1,52 @@
-"""Puts the lines of a turned page into reading order. PDFium returns some of them upside down, and cells as lines."""
+"""Puts the lines of a turned page into reading order. PDFium returns some of them from the bottom to the top."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 
 from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
 
-_DOWNWARDS = 0.6  # share of the lines of a turned page that are below the line before, if they are in order
+_Stored = list[tuple[int, Word]]
 
 
-def from_top_to_bottom(found: Sequence[list[tuple[int, Word]]]) -> list[list[tuple[int, Word]]]:
-    """Return the lines in reading order. Lines that already run from top to bottom keep their order: columns may."""
-    tops = [max(word.top for _, word in line) for line in found]
-    steps = [later < earlier for earlier, later in pairwise(tops)]
-    if not steps or sum(steps) >= _DOWNWARDS * len(steps):
-        return [_from_left(line) for line in found]
-    rows: list[list[tuple[int, Word]]] = []
-    for word in sorted((word for line in found for word in line), key=lambda word: -word[1].top):
-        row = next((row for row in reversed(rows[-2:]) if overlaps(row[0][1], word[1], ON_ONE_LINE)), None)
-        if row is None:
-            rows.append([word])
+def from_top_to_bottom(found: Sequence[_Stored]) -> list[_Stored]:
+    """Return the lines in reading order. A line goes before the last one if nothing is between and below it.
+
+    Other lines that stand higher than the last one begin a column.
+    """
+    boxes = [_box([word for _, word in line]) for line in found]
+    runs: list[list[int]] = []
+    for place in range(len(found)):
+        if runs and _is_next_above(boxes, place, place - 1):
+            runs[-1].insert(0, place)
         else:
-            row.append(word)
-    return [_from_left(row) for row in rows]
+            runs.append([place])
+    ordered: list[_Stored] = []
+    for line in (_from_left(found[place]) for run in runs for place in run):
+        last = ordered[-1] if ordered else []
+        if last and line[0][1].x0 >= last[-1][1].x1 and overlaps(last[0][1], line[0][1], ON_ONE_LINE):
+            ordered[-1] = last + line
+        else:
+            ordered.append(line)
+    return ordered
 
 
-def _from_left(line: list[tuple[int, Word]]) -> list[tuple[int, Word]]:
+def _box(words: Sequence[Word]) -> tuple[float, float, float]:
+    """Return where a line begins and ends, and its upper edge."""
+    return min(word.x0 for word in words), max(word.x1 for word in words), max(word.top for word in words)
+
+
+def _is_next_above(boxes: Sequence[tuple[float, float, float]], place: int, other: int) -> bool:
+    """Return whether a line is the next one above the other."""
+    low, high = boxes[other][2], boxes[place][2]
+    left, right, _ = boxes[other]
+    above = (each for each in boxes if low < each[2] <= high and each[0] < right and each[1] > left)
+    return high > low and list(above) == [boxes[place]]
+
+
+def _from_left(line: _Stored) -> _Stored:
     """Return the words of a line from left to right, or as they are in a script that runs from right to left."""
     directions = Counter(unicodedata.bidirectional(character) for _, word in line for character in word.text)
     if directions["R"] + directions["AL"] > directions["L"]:

@@ -1,6 +1,6 @@
 """Finds words that a page contains but does not show: on a hidden layer, white on white, under a shape, or too small.
 
-Text that is drawn as invisible stays: scans have it below their pictures.
+Text that is drawn as invisible stays on pages with pictures: scans have it below them.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def hidden_words(page: PdfPage, text_page: PdfTextPage, words: Sequence[tuple[in
     orders = {ctypes.addressof(each.contents): order for order, (each, *_) in enumerate(objects)}
     shapes = list(_shapes(objects, turn))
     has_groups = any(kind == pdfium.FPDF_PAGEOBJ_FORM for _, kind, _ in objects)
+    is_scan = has_groups or any(kind == pdfium.FPDF_PAGEOBJ_IMAGE for _, kind, _ in objects)
     of_object: dict[int, bool] = {}
     doubtful = [
         place
@@ -50,7 +51,7 @@ def hidden_words(page: PdfPage, text_page: PdfTextPage, words: Sequence[tuple[in
         if place not in hidden
         and word.text
         and (
-            _is_doubtful(text_page, index, of_object)
+            _is_doubtful(text_page, index, of_object, is_scan=is_scan)
             or (has_groups and _order(text_page, index, orders) < 0)  # the group may be on a layer
             or (shapes and _is_in_shape(text_page, index, word, shapes, orders))
         )
@@ -84,7 +85,7 @@ def _order(text_page: PdfTextPage, index: int, orders: Mapping[int, int]) -> int
 def _colour(read: Callable[..., object], *of: object) -> tuple[int, ...]:
     colour = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint(), ctypes.c_uint()
     read(*of, *colour)
-    return tuple(channel.value for channel in colour[:3])
+    return tuple(channel.value for channel in colour)
 
 
 def _is_in_shape(
@@ -98,22 +99,24 @@ def _is_in_shape(
     order = _order(text_page, index, orders)
     colour = _colour(pdfium.FPDFText_GetFillColor, text_page, index)
     return any(
-        shape.order > order >= 0 or max(abs(a - b) for a, b in zip(shape.colour, colour, strict=True)) < _CONTRAST
+        shape.order > order >= 0
+        or max(abs(a - b) for a, b in zip(shape.colour[:3], colour[:3], strict=True)) < _CONTRAST
         for shape in around
     )
 
 
-def _is_doubtful(text_page: PdfTextPage, index: int, of_object: dict[int, bool]) -> bool:
-    """Return whether a character is white or on a layer. All characters of an object are, or none."""
+def _is_doubtful(text_page: PdfTextPage, index: int, of_object: dict[int, bool], *, is_scan: bool) -> bool:
+    """Return whether a character is white, transparent, invisible outside of scans, or on a layer.
+
+    All characters of an object are, or none.
+    """
     drawn = pdfium.FPDFText_GetTextObject(text_page, index)
     address = ctypes.addressof(drawn.contents) if drawn else 0
     if address not in of_object:
-        is_white = min(_colour(pdfium.FPDFText_GetFillColor, text_page, index)) >= _WHITE
-        of_object[address] = (
-            pdfium.FPDFTextObj_GetTextRenderMode(drawn) != pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
-            if is_white
-            else _is_on_layer(drawn)
-        )
+        *colour, opacity = _colour(pdfium.FPDFText_GetFillColor, text_page, index)
+        is_invisible = pdfium.FPDFTextObj_GetTextRenderMode(drawn) == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
+        is_unseen = not opacity or min(colour) >= _WHITE or is_invisible
+        of_object[address] = not (is_invisible and is_scan) if is_unseen else _is_on_layer(drawn)
     return of_object[address]
 
 

@@ -147,12 +147,9 @@ class DocumentBuilder:
         )
 
     def _mark_pages(self, lines: Sequence[str], pages: PageBreaks) -> None:
-        start = self._next_start()
+        start = self._length + (len(BETWEEN_BLOCKS) if self._parts else 0)
         for line, number in pages:
             self._page_starts.append((number, start + sum(len(above) + 1 for above in lines[:line])))
-
-    def _next_start(self) -> int:
-        return self._length + (len(BETWEEN_BLOCKS) if self._parts else 0)
 
     def _add(self, kind: BlockKind, text: str, level: int = 0, header_end: int | None = None) -> None:
         if not text.strip():

@@ -29,6 +29,7 @@ _OLE = b"\xd0\xcf\x11\xe0"
 _PIECE = re.compile(r"(.+)/\[(\d+)\](?:\.last)?\.piece")
 """The name of a piece of a part. Programs that print to XPS write the parts in pieces."""
 
+_DAYS_TO_1904 = 1462  # from the first day of Excel to that of its old version for the Macintosh
 _LONGEST_FIGURE = 15  # characters of a number that a program may show as it is stored
 _FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
 _CHART_KINDS = {
@@ -167,7 +168,7 @@ class Package:
             return _extended_chart(root)
         plot = root.find(".//{*}plotArea")
         kinds = [_CHART_KINDS[local_name(element)] for element in plot or () if local_name(element) in _CHART_KINDS]
-        series = [_Series.read(element) for element in root.iterfind(".//{*}ser")]
+        series = [_Series.read(element, root) for element in root.iterfind(".//{*}ser")]
         title = root.find("./{*}chart/{*}title")
         return Chart(
             kind=" and ".join(dict.fromkeys(kinds)) or "Chart",
@@ -194,21 +195,24 @@ class _Series:
     values: dict[int, str]
 
     @staticmethod
-    def read(element: ElementTree.Element) -> _Series:
+    def read(element: ElementTree.Element, chart: ElementTree.Element) -> _Series:
         values = _points(element, "val") or _points(element, "yVal")
-        labels = _labels(element) or _points(element, "xVal")
+        labels = _labels(element, chart) or _points(element, "xVal")
         name = " ".join(_points(element, "tx").values()) or element.findtext("{*}tx/{*}v", "")
         return _Series(name, labels, values)
 
 
-def _labels(series: ElementTree.Element) -> dict[int, str]:
+def _labels(series: ElementTree.Element, chart: ElementTree.Element) -> dict[int, str]:
     """Return the categories: those of several levels joined, ``2023 Q1``, and dates in the format of the axis."""
     levels = [_level_points(level) for level in series.iterfind("./{*}cat//{*}lvl")]
     if levels:
         return _joined_levels(levels)
     points = _points(series, "cat")
     code = series.findtext("./{*}cat//{*}formatCode", "")
-    return {index: _date_or_text(value, code) for index, value in points.items()}
+    if code in ("", "General") and chart.find(".//{*}dateAx") is not None:
+        code = "yyyy-mm-dd"
+    days = _DAYS_TO_1904 if chart.find("{*}date1904[@val='1']") is not None else 0
+    return {index: _date_or_text(value, code, days) for index, value in points.items()}
 
 
 def _level_points(level: ElementTree.Element) -> dict[int, str]:
@@ -224,9 +228,9 @@ def _joined_levels(levels: Sequence[Mapping[int, str]]) -> dict[int, str]:
     return labels
 
 
-def _date_or_text(value: str, code: str) -> str:
+def _date_or_text(value: str, code: str, days: int) -> str:
     try:
-        return format_number(float(value), code) if code and is_time(code) else value
+        return format_number(float(value) + days, code) if code and is_time(code) else value
     except ValueError:
         return value
 

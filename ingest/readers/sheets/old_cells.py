@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ingest.readers.shared.form import linked
@@ -40,21 +39,20 @@ def read_old_sheets(data: bytes) -> list[Sheet]:
         raise ValueError(str(error) or type(error).__name__) from error
 
 
-def _comments(sheet: OldSheet) -> Iterator[str]:
-    from xlrd.formula import cellname
-
-    for (row, column), note in sorted(sheet.cell_note_map.items()):
-        yield f"{cellname(row, column)}: {comment_line((note.author or '').strip(), '', note.text)}"
-
-
 class _Cells:
     """Reads the cells of one sheet into rows."""
 
     def __init__(self, book: Book, sheet: OldSheet) -> None:
+        from xlrd.formula import cellname
+
         self._book = book
         self._sheet = sheet
         name = sheet.name + " (hidden sheet)" * (sheet.visibility != 0)
-        self._found = Sheet(name, "", [], ["\n".join(_comments(sheet))])
+        comments = (
+            f"{cellname(row, column)}: {comment_line((note.author or '').strip(), '', note.text)}"
+            for (row, column), note in sorted(sheet.cell_note_map.items())
+        )
+        self._found = Sheet(name, "", [], ["\n".join(comments)])
 
     def read(self) -> Sheet:
         width = max((self._sheet.row_len(row) for row in range(self._sheet.nrows)), default=0)

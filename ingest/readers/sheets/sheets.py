@@ -18,6 +18,7 @@ from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EncryptedDocument
 from ingest.reader import Reader, ReadRequest
+from ingest.readers.markup.tree import html_tree
 from ingest.readers.odf import open_package, properties
 from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.encryption import require_unencrypted
@@ -66,7 +67,8 @@ def _write_sheets(found: Iterable[Sheet], into: DocumentBuilder) -> None:
     sheets = []
     for sheet in found:
         into.heading(sheet.name, _SHEET_LEVEL)
-        into.sheet(list(_tables(_without_margin(sheet.rows))))
+        margin = min((index for row in sheet.rows for index, value in enumerate(row) if value != ""), default=0)
+        into.sheet(list(_tables([row[margin:] for row in sheet.rows])))
         for extra in sheet.extras:
             if isinstance(extra, Chart):
                 extra.write(into)
@@ -120,12 +122,6 @@ def _stored_sheets(data: bytes, path: Path) -> Iterator[Sheet]:
         yield Sheet(name + " (hidden sheet)" * (name in hidden), "", rows)
 
 
-def _without_margin(rows: list[list[str]]) -> list[list[str]]:
-    """Return the rows without empty columns at the left."""
-    left = min((index for row in rows for index, value in enumerate(row) if value != ""), default=0)
-    return [row[left:] for row in rows]
-
-
 def _tables(rows: Sequence[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:
     """Split the rows of a sheet at each empty row that is followed by another header."""
     start = 0
@@ -171,14 +167,17 @@ def _format(value: Value) -> str:
 
 def _extras(package: Package, main: str) -> Iterator[tuple[str, list[Chart | str]]]:
     """Yield the part of each sheet with its charts, text boxes, pictures and comments."""
-    people = dict(_people(package, main))
+    listed = (person for part in package.related(main, "person") for person in package.xml(part))
+    people = {person.get("id", ""): person.get("displayName", "") for person in listed}
     for sheet in package.related(main, "worksheet", "chartsheet"):
         drawings = package.related(sheet, "drawing")
         charts = [package.chart(part) for each in drawings for part in package.related(each, "chart", "chartEx")]
         boxes = [text for each in drawings for text in _drawn_words(package.xml(each))]
         diagrams = [package.diagram(part) for each in drawings for part in package.related(each, "diagramData")]
         comments = "\n".join(_comments(package, sheet, people))
-        yield sheet, [*charts, *boxes, *map("\n".join, diagrams), comments]
+        controls = list(_controls(package, sheet))
+        boxes = [text for text in boxes if text not in dict(controls)]
+        yield sheet, [*charts, *boxes, *map("\n".join, [*diagrams, [shown for _, shown in controls]]), comments]
 
 
 def _drawn_words(drawing: Element) -> Iterator[str]:
@@ -189,10 +188,16 @@ def _drawn_words(drawing: Element) -> Iterator[str]:
         yield "\n".join(text for text in paragraphs if text.strip())
 
 
-def _people(package: Package, main: str) -> Iterator[tuple[str, str]]:
-    for part in package.related(main, "person"):
-        for person in package.xml(part):
-            yield person.get("id", ""), person.get("displayName", "")
+def _controls(package: Package, sheet: str) -> Iterator[tuple[str, str]]:
+    """Yield the label of each check box and option button, without and with its state, which only HTML parts hold."""
+    for part in package.related(sheet, "vmlDrawing"):
+        for shape in html_tree(package.read(part).decode("utf-8", "replace")).iter("v:shape"):
+            for control in shape.iter("x:clientdata"):
+                if control.get("objecttype") in ("Checkbox", "Radio"):
+                    label = " ".join(
+                        word for box in shape.iter("v:textbox") for word in "".join(box.itertext()).split()
+                    )
+                    yield label, f"[{'x' if control.findtext('x:checked') == '1' else ' '}] {label}"
 
 
 def _comments(package: Package, sheet: str, people: dict[str, str]) -> Iterator[str]:

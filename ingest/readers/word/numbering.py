@@ -81,8 +81,10 @@ class Numbering:
         counts = self.counts.setdefault(self.lists[identity], {})
         restart = self.restarts.pop((identity, level), None)
         counts[level] = restart if restart is not None else counts.get(level, defined[level].start - 1) + 1
-        for deeper in [known for known in counts if known > level and _starts_again(defined.get(known), level)]:
-            del counts[deeper]
+        for deeper in [known for known in counts if known > level]:
+            starts_after = defined[deeper].restart if deeper in defined else None
+            if starts_after is None or level < starts_after:
+                del counts[deeper]
         if defined[level].format in ("bullet", ""):
             return "-"
         mark = defined[level].pattern
@@ -93,11 +95,6 @@ class Numbering:
                 style = "decimal"
             mark = mark.replace(f"%{index + 1}", format_count(count, style))
         return mark.strip() or "-"
-
-
-def _starts_again(level: _Level | None, above: int) -> bool:
-    """Return whether a deeper level starts again after a paragraph of the level ``above``."""
-    return level is None or level.restart is None or above < level.restart
 
 
 def _levels(parent: Element) -> Iterator[tuple[int, _Level]]:

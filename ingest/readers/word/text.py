@@ -126,8 +126,11 @@ class TextReader:
         if properties is not None:
             style = self.styles.look(attribute(properties.find("{*}rStyle"), "val"))
             look = look_of(properties).over(style.over(base))
+        has_own_mark = any(is_on(child, "customMarkFollows") for child in run)
         for child in run:
             name = local_name(child)
+            if has_own_mark and name == "t":
+                continue
             if name in ("fldChar", "instrText"):
                 yield child
             elif name == "ruby":
@@ -155,7 +158,7 @@ class TextReader:
                 return "-"
             case "sym":
                 return symbol(attribute(child, "font"), int(attribute(child, "char", "0") or "0", 16))
-            case "footnoteReference" | "endnoteReference" if not is_on(child, "customMarkFollows"):
+            case "footnoteReference" | "endnoteReference":
                 return f"[{self.mark(name.removesuffix('Reference'), attribute(child, 'id'))}]"
             case _:
                 return ""
@@ -177,7 +180,8 @@ class _Fields:
         for piece in pieces:
             if isinstance(piece, Piece):
                 if self._is_shown():
-                    yield piece._replace(address=piece.address or self._address())
+                    linked = (address for each in reversed(self._open) if (address := _address_of_field(each[0])))
+                    yield piece._replace(address=piece.address or next(linked, ""))
             elif local_name(piece) == "instrText":
                 if self._open:
                     self._open[-1][0] += piece.text or ""
@@ -209,9 +213,6 @@ class _Fields:
 
     def _is_page_number(self, code: str) -> bool:
         return bool(self._page_number) and _counts_pages(code)
-
-    def _address(self) -> str:
-        return next((address for each in reversed(self._open) if (address := _address_of_field(each[0]))), "")
 
 
 def _form_field(begin: Element) -> Iterator[Piece]:

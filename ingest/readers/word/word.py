@@ -211,16 +211,20 @@ class _Body:
 def _note_marks(package: Package, main: str, body: Element) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield the kind and id of each note with the mark that Word prints: notes are counted in the order of the text."""
     formats = {"footnote": "decimal", "endnote": "lowerRoman"}
-    for part in package.related(main, "settings"):
-        for kind in formats:
-            style = attribute(package.xml(part).find(f"{{*}}{kind}Pr/{{*}}numFmt"), "val")
-            formats[kind] = style or formats[kind]
     counts = dict.fromkeys(formats, 0)
-    for element in body.iter():
-        kind = local_name(element).removesuffix("Reference")
-        if kind in formats and kind != local_name(element) and not is_on(element, "customMarkFollows"):
-            counts[kind] += 1
-            yield (kind, attribute(element, "id")), format_count(counts[kind], formats[kind])
+    for root in (*map(package.xml, package.related(main, "settings")), body):
+        for kind in formats:
+            for properties in root.iterfind(f".//{{*}}{kind}Pr"):
+                formats[kind] = attribute(properties.find("{*}numFmt"), "val") or formats[kind]
+                counts[kind] = number(attribute(properties.find("{*}numStart"), "val"), 1) - 1
+    for run in body.iterfind(".//{*}r"):
+        for element in run:
+            kind = local_name(element).removesuffix("Reference")
+            if kind in formats and kind != local_name(element):
+                is_own = is_on(element, "customMarkFollows")
+                counts[kind] += not is_own
+                own = "".join(texts(run)) if is_own else ""
+                yield (kind, attribute(element, "id")), own or format_count(counts[kind], formats[kind])
 
 
 def _remarks(package: Package, main: str, relation: str, kind: str, reader: TextReader) -> Iterator[tuple[str, str]]:

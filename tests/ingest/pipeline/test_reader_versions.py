@@ -94,6 +94,6 @@ def test_a_library_upgrade_reads_only_its_own_files_again(
 ) -> None:
     documents.write("letter.rtf", r"{\rtf1\ansi The pump has arrived.}")
     ingest(documents)
-    assert documents.ledger.find("papers", "letter.rtf").parser.startswith("rtf/4 pypandoc_binary 1.")
+    assert documents.ledger.find("papers", "letter.rtf").parser.startswith("rtf/5 pypandoc_binary 1.")
     monkeypatch.setattr(reader, "_installed_version", lambda _: "99")
     assert parsed_again(documents) == ["letter.rtf"]

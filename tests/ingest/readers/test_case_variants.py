@@ -93,6 +93,20 @@ PLAIN = [
         ["Summary: Größe"],
     ),
     (
+        "series.ics",
+        "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nDTSTART:20250401T110000Z\r\nRECURRENCE-ID:20250331T090000Z\r\n"
+        "RRULE:FREQ=DAILY;UNTIL=20250630T000000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n",
+        ["Instead of: 2025-03-31 09:00 UTC", "FREQ=DAILY;UNTIL=2025-06-30 00:00 UTC"],
+    ),
+    ("mail.adoc", "Ask mailto:desk@example.org[the desk] now.\n", ["Ask the desk (desk@example.org) now."]),
+    (
+        "form.rtf",
+        r"{\rtf1 Way: {\field{\*\fldinst FORMDROPDOWN {\*\formfield{\fftype2\ffres25\ffhaslistbox{\*\ffname D}"
+        r"\ffdefres1{\*\ffl Air}{\*\ffl Sea}}}}{\fldrslt }}, {\field{\*\fldinst FORMCHECKBOX {\*\formfield{\fftype1"
+        r"\ffres1}}}{\fldrslt }} yes\par}",
+        ["Way: Sea, [x] yes"],
+    ),
+    (
         "old.vcf",
         "BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=windows-1251;ENCODING=QUOTED-PRINTABLE:=C8=E2=E0=ED=EE=E2;=C8=E2=E0=ED\r\n"
         "END:VCARD\r\n",
@@ -109,6 +123,17 @@ def test_text_files_say_what_they_show(read: Read, name: str, content: str | byt
 
 def test_hidden_words_in_a_line_of_markdown_are_left_out(read: Read) -> None:
     assert "H1" not in read("a.md", "Show <span style='display: none'>H1</span> end <b hidden='x'>H2</b>.\n")
+
+
+def test_marks_and_numbers_of_notes_are_as_word_prints_them(parser: Parser, tmp_path: Path) -> None:
+    own = '<w:r><w:footnoteReference w:id="7" w:customMarkFollows="1"/><w:t>*</w:t></w:r>'
+    notes = "".join(
+        f'<w:footnote w:id="{each}"><w:p>{_run(text)}</w:p></w:footnote>' for each, text in ((7, "A."), (8, "B."))
+    )
+    section = '<w:sectPr><w:footnotePr><w:numFmt w:val="lowerRoman"/><w:numStart w:val="3"/></w:footnotePr></w:sectPr>'
+    body = f"<w:p>{_run('Fee 90')}{own}{_run(', 20')}<w:r><w:footnoteReference w:id='8'/></w:r></w:p>{section}"
+    _write_docx(tmp_path / "a.docx", body, {"footnotes": f"<w:footnotes {_W}>{notes}</w:footnotes>"})
+    assert parser.parse(tmp_path / "a.docx").text == "Fee 90[*], 20[iii]\n\n[*] A.\n\n[iii] B."
 
 
 def _write_docx(path: Path, body: str, parts: dict[str, str]) -> None:
@@ -260,6 +285,55 @@ def test_each_cell_of_a_shared_formula_has_its_own(parser: Parser, tmp_path: Pat
     assert '| 4 | =A2*$B$1+LOG10(NOW())&"A2" |\n| 5 | =A3*$B$1+LOG10(NOW())&"A2" |\n|  | a b |' in text
 
 
+def test_dates_of_a_chart_are_dates(parser: Parser, tmp_path: Path) -> None:
+    import xlsxwriter
+
+    for folder, first in ((False, "2024-01-01"), (True, "2028-01-02")):
+        book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
+        sheet = book.add_worksheet("A")
+        sheet.write_row(0, 0, [45292, 7])
+        chart = book.add_chart({"type": "line"})
+        chart.add_series({"name": "Rate", "categories": "=A!$A$1:$A$1", "values": "=A!$B$1:$B$1"})
+        chart.set_x_axis({"date_axis": True})
+        sheet.insert_chart("D1", chart)
+        book.close()
+        if folder:
+            _change(tmp_path / "a.xlsx", "xl/charts/chart1.xml", "<c:chart>", '<c:date1904 val="1"/><c:chart>')
+        assert f"| {first} | 7 |" in parser.parse(tmp_path / "a.xlsx").text
+
+
+def test_check_boxes_of_excel_have_their_state(parser: Parser, tmp_path: Path) -> None:
+    import xlsxwriter
+
+    book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
+    sheet = book.add_worksheet("A")
+    sheet.write(0, 0, "Order")
+    sheet.write_comment(0, 0, "note")
+    sheet.insert_textbox("C3", "Express delivery")
+    book.close()
+    boxes = "".join(
+        f"<v:shape><v:textbox><div><font>{label}</font><br></div></v:textbox>"
+        f"<x:ClientData ObjectType='Checkbox'>{state}</x:ClientData></v:shape>"
+        for label, state in (
+            ("Express delivery", "<x:Checked>1</x:Checked>"),
+            ("Insured", ""),
+            ("Insured", "<x:Checked>1</x:Checked>"),
+        )
+    )
+    _change(tmp_path / "a.xlsx", "xl/drawings/vmlDrawing1.vml", "</xml>", f"{boxes}</xml>")
+    text = parser.parse(tmp_path / "a.xlsx").text
+    assert "[x] Express delivery\n[ ] Insured\n[x] Insured" in text
+    assert text.count("Express delivery") == 1
+
+
+def _change(path: Path, part: str, old: str, new: str) -> None:
+    with zipfile.ZipFile(path) as package:
+        parts = {name: package.read(name) for name in package.namelist()}
+    with zipfile.ZipFile(path, "w") as package:
+        for name, content in parts.items():
+            package.writestr(name, content.replace(old.encode(), new.encode()) if name == part else content)
+
+
 def test_symbols_and_charts_of_excel(parser: Parser, tmp_path: Path) -> None:
     import xlsxwriter
 
@@ -305,6 +379,13 @@ def test_cells_of_opendocument_are_read_as_shown(parser: Parser, tmp_path: Path)
         "| 7 | WAHR |\n| ~~99~~ |  |"
     )
     assert "1 formula without a stored value" in document.warnings[0]
+
+
+def test_a_form_of_opendocument_is_a_warning(parser: Parser, tmp_path: Path) -> None:
+    write_open_document(tmp_path / "a.odt", "text", '<text:p>Paid: <draw:control draw:control="c1"/></text:p>')
+    document = parser.parse(tmp_path / "a.odt")
+    assert document.text == "Paid:"
+    assert document.warnings == ("The fields of its form were not read. Export it as PDF to read them.",)
 
 
 def test_a_hidden_section_of_opendocument_is_left_out(parser: Parser, tmp_path: Path) -> None:
@@ -422,6 +503,16 @@ def test_words_of_a_pdf_under_shapes_or_in_their_colour_are_left_out(parser: Par
     document = parser.parse(tmp_path / "a.pdf")
     assert document.text.split() == ["Price", "80", "EUR.", "On", "blue", "5"]
     assert "4 words on page 1 are not shown" in document.warnings[0]
+
+
+def test_invisible_words_outside_of_scans_are_left_out(parser: Parser, tmp_path: Path) -> None:
+    drawn = (
+        text_at(72, 700, "Price 80 EUR.") + f"q /G gs {text_at(72, 650, 'CLEAR 999')} Q 3 Tr {text_at(72, 600, 'GONE')}"
+    )
+    write_plain_pdf(tmp_path / "a.pdf", drawn, resources="/ExtGState<</G<</ca 0>>>>")
+    document = parser.parse(tmp_path / "a.pdf")
+    assert document.text == "Price 80 EUR."
+    assert "3 words on page 1 are not shown" in document.warnings[0]
 
 
 def test_a_group_on_a_layer_that_is_off_is_left_out(parser: Parser, tmp_path: Path) -> None:

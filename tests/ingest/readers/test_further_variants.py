@@ -127,6 +127,23 @@ def test_sideways_print_in_the_margin_is_one_line(parser: Parser, tmp_path: Path
         )
 
 
+def test_a_turned_page_whose_lines_run_upwards_is_read_downwards(parser: Parser, tmp_path: Path) -> None:
+    lines = [["The depot office counted the pallets of each depot on every day of the year and"]]
+    lines += [["published the counts in the yearly report for members and for the press."]]
+    lines += [["Depot", "2021", "2022"], ["East", "311", "318"], ["West", "298", "297"], ["Dock", "401", "408"]]
+    lines += [["Closing words: the dock moved in May 2022."]]
+    places = [60, 74, 140, 158, 176, 194, 260]
+    drawn = "".join(
+        f"BT /F 11 Tf 0 -1 1 0 {612 - x} {732 - 120 * at} Tm ({text}) Tj ET\n"
+        for line, x in zip(lines, places, strict=True)
+        for at, text in enumerate(line)
+    )
+    write_plain_pdf(tmp_path / "a.pdf", drawn)
+    text = parser.parse(tmp_path / "a.pdf").text
+    assert "of the year and\npublished the counts" in text
+    assert "| Depot | 2021 | 2022 |\n| --- | --- | --- |\n| East | 311 | 318 |" in text
+
+
 def _numbered(level: int, form: str, suffix: str = ".", more: str = "") -> str:
     return (
         f'<text:list-level-style-number text:level="{level}" style:num-format="{form}" style:num-suffix="{suffix}" '

@@ -49,15 +49,29 @@ def test_form_is_kept(body: str, text: str) -> None:
         "p.a, .b {visibility:hidden}",
         "#x{display:none !important}",
         "@media screen{} .a{display:none}",
+        "@media only screen {.a{display:none}} .c{}",
+        "div > .a{visibility:hidden}",
+        "section .a{display:none}",
+        "section > div p[lang='en']{display:none}",
+        "[lang]{display:none}",
+        ".a{display:none!important} p.a{display:block}",
     ],
 )
 def test_simple_rules_of_the_page_hide_text(style: str) -> None:
-    body = '<p class="a" id="x">Hidden</p><p class="c">Shown</p>'
+    body = '<section><div><p class="a" id="x" lang="en">Hidden</p></div></section><p class="c">Shown</p>'
     assert _text(body, f"<style>{style}</style>") == "Shown"
 
 
 @pytest.mark.parametrize(
-    "style", ["@media print { .a { display: none } }", ".a .b { display: none }", "body{display:none}"]
+    "style",
+    [
+        "@media print { .a { display: none } }",
+        ".a .b { display: none }",
+        ".b > .a { display: none }",
+        "body{display:none}",
+        ".a{display:none} p.a{display:block}",
+        ".a{display:none} .a{display:block}",
+    ],
 )
 def test_other_rules_do_not(style: str) -> None:
     assert _text('<p class="a">Shown</p>', f"<style>{style}</style>") == "Shown"

@@ -129,3 +129,19 @@ def test_a_chart_on_a_slide_is_the_table_of_its_data(parser: Parser, tmp_path: P
         ("prose", "Bar chart: Counted"),
         ("table", "|  | Ducks |\n| --- | --- |\n| 2023 | 12 |\n| 2024 | 15 |"),
     ]
+
+
+def test_links_of_shapes_and_cells_have_their_addresses(parser: Parser, tmp_path: Path) -> None:
+    from pptx import Presentation
+
+    slides = Presentation()
+    slide = slides.slides.add_slide(slides.slide_layouts[6])
+    box = slide.shapes.add_textbox(0, 0, 9, 9)
+    box.text_frame.text = "Incident form"
+    box.click_action.hyperlink.address = "https://example.org/form"
+    run = slide.shapes.add_table(1, 1, 0, 99, 9, 9).table.cell(0, 0).text_frame.paragraphs[0].add_run()
+    run.text, run.hyperlink.address = "manual", "https://example.org/m.pdf"
+    slides.save(str(tmp_path / "a.pptx"))
+    text = parser.parse(tmp_path / "a.pptx").text
+    assert text.startswith("Incident form\n\n(https://example.org/form)\n\n")
+    assert "| manual (https://example.org/m.pdf) |" in text

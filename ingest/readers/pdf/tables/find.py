@@ -172,11 +172,6 @@ def _has_figures(line: Line) -> bool:
     return not is_header([joined(cell) for cell in line.cells])
 
 
-def _same_size(one: Line, other: Line) -> bool:
-    """Return whether the type sizes of two lines are similar. A heading above a table is larger."""
-    return max(one.size, other.size) < _LARGER * min(one.size, other.size)
-
-
 def _continues_after_labels(lines: Sequence[Line]) -> bool:
     """Return whether the table continues after several label lines. A row without figures starts another table."""
     gaps = [gap(*pair) for pair in pairwise(lines)]
@@ -214,7 +209,8 @@ def _extend(lines: Sequence[Line], start: int, end: int, first: int) -> tuple[in
 def _joins_above(lines: Sequence[Line], top: int, end: int, columns: Columns, reach: float) -> bool:
     """Return whether the line above ``top`` fits the columns and is close to the table."""
     line = lines[top - 1]
-    if not _same_size(line, lines[top]):
+    sizes = line.size, lines[top].size
+    if max(sizes) >= _LARGER * min(sizes):  # a heading above a table is larger
         return False
     fits = len(cells_in(line, columns)) > 1 or _column_of(line, columns) >= 0
     return fits and near(line, lines[top:end], reach)
