@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,8 +78,8 @@ def collection_name(path: Path) -> str:
 def choose_collection(candor: Candor, paths: Sequence[Path]) -> str:
     """Return the collection for paths if none is named; without paths, the only one.
 
-    That of a folder has its documents and no others, or it is named after it. Other paths go to ``documents``.
-    Raises UsageError.
+    That of a folder has its documents and no others, also if the folder was moved, or it is named after it. Other paths
+    go to ``documents``. Raises UsageError.
     """
     if not paths:
         return candor.collections.resolve(None)
@@ -87,15 +88,28 @@ def choose_collection(candor: Candor, paths: Sequence[Path]) -> str:
     known = {each: _documents(candor, each) for each in candor.ledger.counts()}
     own = [name for name, documents in known.items() if root in {each.parent for each in documents}
            and all(each.is_relative_to(root) for each in documents)]  # fmt: skip
+    own = own or [name for name, documents in known.items() if documents and _are_now_below(root, documents)]
     return own[0] if len(own) == 1 else collection_name(root)
 
 
 def _documents(candor: Candor, name: str) -> list[Path]:
-    """Return the paths of the documents of a collection."""
+    """Return the paths of the files of a collection."""
     from ingest.ledger.records import DocumentState
 
     settled = (DocumentState.REMOVED, DocumentState.SKIPPED)
-    return [Path(each.path) for each in candor.ledger.snapshot(name).values() if each.state not in settled]
+    return [
+        Path(each.path)
+        for each in candor.ledger.snapshot(name).values()
+        if each.state not in settled and not each.container
+    ]
+
+
+def _are_now_below(root: Path, files: Sequence[Path]) -> bool:
+    """Return whether none of the files is where it was, and all are at the same places below the root."""
+    if any(file.exists() for file in files):
+        return False
+    common = Path(os.path.commonpath([file.parent for file in files]))
+    return any(all((root / file.relative_to(old)).exists() for file in files) for old in (common, *common.parents))
 
 
 def _require_own(candor: Candor, name: str, roots: Sequence[Path]) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.render.text import excerpt_around, show_list, show_paragraph, show_table
+from api.services.documents.collections import CollectionInfo
 from api.services.documents.differences import Differences
 from api.services.documents.search import WordCounts
 from api.services.tables.export import headings
@@ -91,6 +92,19 @@ def show_documents(console: Console, documents: Sequence[DocumentRecord], *, wit
             console.print(Text(f"\n{each.name}", style="bold"))
             for warning in each.warnings:
                 show_paragraph(console, warning)
+
+
+def show_collections(console: Console, found: Sequence[CollectionInfo]) -> None:
+    """Print a table of collections, then why some cannot be read."""
+    columns = ("collection", "documents", "failed", "passages", "embedding model")
+    rows = ((each.name, each.documents, each.failed, each.chunks, each.embedding_model or "") for each in found)
+    show_table(console, columns, list(rows))
+    for each in found:
+        if each.unreadable:
+            show_paragraph(console, f"{each.name}: {each.unreadable}")
+        if each.lost:
+            remedy = f"`candor ingest --retry-failed -c {each.name}` reads its documents again."
+            show_paragraph(console, f"The store has lost {each.name}. {remedy}")
 
 
 def show_document(console: Console, document: DocumentRecord) -> None:

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from api.auth.permissions import ALL_COLLECTIONS, Caller, Right
 from api.errors import CollectionNotNamed
 from base.counts import count
+from base.models import FrozenModel
+from ingest.ledger.records import DocumentState
 from vectorstore.embedded import EmbeddedStore
 from vectorstore.errors import CollectionMismatch, CollectionNotFound, PassagesLost, RecordsLost
-from vectorstore.models import SEPARATOR, CollectionSpec, names_in, select
+from vectorstore.models import SEPARATOR, CollectionSpec, UnreadableCollection, names_in, select
 from vectorstore.settings import settings_for
 
 if TYPE_CHECKING:
@@ -31,9 +35,27 @@ if TYPE_CHECKING:
     from multi_agent.library import CatalogueEntry
     from multi_agent.memory.memories import Suggestions
     from vectorstore.embedding.embedder import QueryEmbedder
-    from vectorstore.models import Chunk, UnreadableCollection
+    from vectorstore.models import Chunk
     from vectorstore.reranking import Reranker
     from vectorstore.store import Collection, Searchable, VectorStore
+
+
+class CollectionInfo(FrozenModel):
+    """A collection with the number of its documents and passages."""
+
+    name: str
+    embedding_model: str | None = Field(description="Null if the collection is lost or cannot be read.")
+    dimension: int | None
+    chunking: str | None
+    documents: int = Field(description="Number of searchable documents.")
+    chunks: int
+    failed: int = Field(description="Number of documents that could not be read.")
+    unreadable: str = Field(description="Why the collection cannot be read now. Empty if it can be read.")
+    lost: bool = Field(
+        default=False,
+        description="Whether the vector store has lost the collection. Then the settings are null, and searches fail "
+        "until `POST /v1/collections/{collection}/ingest` with `retry_failed` restores it.",
+    )
 
 
 @dataclass(eq=False)
@@ -250,6 +272,24 @@ class Collections:
         counted = self.ledger.counts().items()
         listed = [name for name, states in counted if any(each.chunks for each in states.values())]
         return {name: stored.get(name) for name in sorted({*stored, *listed})}
+
+    def overview(self) -> Iterator[CollectionInfo]:
+        """Yield all collections by name, with the number of their documents and passages."""
+        counted = self.ledger.counts()
+        for name, found in self.specs().items():
+            spec = found if isinstance(found, CollectionSpec) else None
+            indexed, failed = self.ledger.indexed(name), counted.get(name, {}).get(DocumentState.FAILED)
+            yield CollectionInfo(
+                name=name,
+                embedding_model=spec and spec.embedding_model,
+                dimension=spec and spec.dimension,
+                chunking=spec and spec.chunking,
+                documents=indexed.documents,
+                chunks=indexed.chunks,
+                failed=failed.documents if failed else 0,
+                lost=found is None,
+                unreadable=found.reason if isinstance(found, UnreadableCollection) else "",
+            )
 
     def searchable(self) -> list[str]:
         """Return the names of the collections that have documents and use the configured embedding model."""

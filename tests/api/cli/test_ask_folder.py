@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,6 +48,23 @@ def test_ingest_chooses_the_collection_that_ask_chooses(run: Callable, folder: P
     folder.rename(tmp_path / "letters")
     run("ingest", tmp_path / "letters", "-c", "mail")
     assert "mail: 0 indexed, 2 unchanged" in run("ask", QUESTION, tmp_path / "letters").err, "it contains the folder"
+
+
+def test_a_moved_folder_keeps_its_collection_and_ids(run: Callable, folder: Path, tmp_path: Path) -> None:
+    run("ingest", folder)
+    before = {each["name"]: each["id"] for each in run("documents", "--json").json}
+    assert before
+    moved = folder.rename(tmp_path / "elsewhere")
+    run("ingest", moved)
+    assert len(run("collections", "--json").json) == 1
+    found = run("documents", "--json").json
+    assert {each["name"]: each["id"] for each in found} == before
+    assert all(each["path"].startswith(str(moved)) for each in found)
+    copy = Path(shutil.copytree(moved, tmp_path / "copy"))
+    run("ingest", copy)
+    listed = run("collections", "--json").json
+    assert {each["name"]: each["documents"] for each in listed} == {"papers": 2, "copy": 2}
+    assert re.search(r"papers +2 +0 +2 ", run("collections").out)
 
 
 @pytest.mark.usefixtures("model")

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from api.cli.common import Home, Json, Yes, command, complete_collections, make_candor, print_json, print_result
+from api.cli.common import (
+    Home,
+    Json,
+    Yes,
+    command,
+    complete_collections,
+    make_candor,
+    make_console,
+    print_json,
+    print_result,
+)
 from api.errors import UsageError
 
 app = command()
@@ -137,6 +147,21 @@ def adopt(
         typer.confirm(question, abort=True, err=True)
     make_candor(home).collections.adopt(collection)
     print_result({"adopted": collection}, f"{collection} belongs to this database.", as_json)
+
+
+@app.command()
+def collections(as_json: Json = False, home: Home = None) -> None:
+    """List the collections with the number of their documents and passages.
+
+    Example: candor collections
+    """
+    found = list(make_candor(home).collections.overview())
+    if as_json:
+        print_json(found)
+        return
+    from api.cli.render.documents import show_collections
+
+    show_collections(make_console(), found)
 
 
 @app.command()

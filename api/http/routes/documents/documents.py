@@ -13,12 +13,13 @@ from api.http.deps import CandorDep, CollectionQuery, CollectionsField, CurrentC
 from api.http.errors import problem_responses
 from api.http.paging import PAGED, link_next
 from api.http.router import make_router
+from api.services.documents.collections import CollectionInfo
 from api.services.documents.search import WordCounts, count_words, require_reranker
 from api.services.documents.search import search as search_pool
 from base.models import FrozenModel
 from ingest.ledger.records import DocumentRecord, DocumentState
 from multi_agent.values.request import LONGEST, DocumentFilter
-from vectorstore.models import Chunk, CollectionSpec, Hit, SearchMode, UnreadableCollection
+from vectorstore.models import Chunk, Hit, SearchMode
 
 router = make_router(prefix="/v1", tags=["documents"])
 
@@ -42,24 +43,6 @@ def _document(right: Right) -> Any:
 ReadableDocument = Annotated[DocumentRecord, _document(Right.READ)]
 """The document of the path, in a collection that the caller may read."""
 WritableDocument = Annotated[DocumentRecord, _document(Right.WRITE)]
-
-
-class CollectionInfo(FrozenModel):
-    """A collection with the number of its documents and passages."""
-
-    name: str
-    embedding_model: str | None = Field(description="Null if the collection is lost or cannot be read.")
-    dimension: int | None
-    chunking: str | None
-    documents: int = Field(description="Number of searchable documents.")
-    chunks: int
-    failed: int = Field(description="Number of documents that could not be read.")
-    unreadable: str = Field(description="Why the collection cannot be read now. Empty if it can be read.")
-    lost: bool = Field(
-        default=False,
-        description="Whether the vector store has lost the collection. Then the settings are null, and searches fail "
-        "until `POST /v1/collections/{collection}/ingest` with `retry_failed` restores it.",
-    )
 
 
 class CountRequest(FrozenModel):
@@ -122,24 +105,7 @@ class Removed(FrozenModel):
 @router.get("/collections", responses=problem_responses(503))
 def collections(candor: CandorDep, caller: CurrentCaller) -> list[CollectionInfo]:
     """List the collections that you may read."""
-    counted = candor.ledger.counts()
-    return [
-        CollectionInfo(
-            name=name,
-            embedding_model=spec and spec.embedding_model,
-            dimension=spec and spec.dimension,
-            chunking=spec and spec.chunking,
-            documents=indexed.documents,
-            chunks=indexed.chunks,
-            failed=counts[DocumentState.FAILED].documents if DocumentState.FAILED in counts else 0,
-            lost=found is None,
-            unreadable=found.reason if isinstance(found, UnreadableCollection) else "",
-        )
-        for name, found in candor.collections.specs().items()
-        if caller.may(Right.READ, name)
-        for indexed, counts in [(candor.ledger.indexed(name), counted.get(name, {}))]
-        for spec in [found if isinstance(found, CollectionSpec) else None]
-    ]
+    return [each for each in candor.collections.overview() if caller.may(Right.READ, each.name)]
 
 
 @router.get("/documents", responses=PAGED | problem_responses(404, 422, 503))
