@@ -140,8 +140,10 @@ class EndpointSettings(SettingsGroup):
         return copy
 
     def setting(self, field: str) -> str:
-        """Return the environment variable and the key in candor.toml of a field, for messages."""
+        """Return the environment variable of a field, its command if it has one, and its key in candor.toml."""
         if field not in type(self).model_fields:
             raise KeyError(field)
         variable = "__".join([*self.table.split("."), field]).upper()
-        return f"CANDOR_{variable} (or `{field}` under [{self.table}] in candor.toml)"
+        has_command = self.table == "llm" and field in ("provider", "base_url", "model", "api_key")
+        command = "`candor models use llm`, or " if has_command else ""
+        return f"CANDOR_{variable} (or {command}`{field}` under [{self.table}] in candor.toml)"

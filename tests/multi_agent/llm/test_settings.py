@@ -40,7 +40,10 @@ def test_a_key_is_never_printed() -> None:
 
 def test_messages_name_variable_and_key_of_a_setting() -> None:
     default, small = EndpointSettings(), EndpointSettings().in_table("llms.small")
-    assert default.setting("base_url") == "CANDOR_LLM__BASE_URL (or `base_url` under [llm] in candor.toml)"
+    assert default.setting("base_url") == (
+        "CANDOR_LLM__BASE_URL (or `candor models use llm`, or `base_url` under [llm] in candor.toml)"
+    )
+    assert default.setting("temperature") == "CANDOR_LLM__TEMPERATURE (or `temperature` under [llm] in candor.toml)"
     assert small.setting("model") == "CANDOR_LLMS__SMALL__MODEL (or `model` under [llms.small] in candor.toml)"
     with pytest.raises(KeyError):
         default.setting("colour")
