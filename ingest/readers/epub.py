@@ -76,6 +76,8 @@ class _Book:
             raise EncryptedDocument(f"{self._request.path} is encrypted. Ingest a copy without copy protection.")
         else:
             page = self._decoded(name)
+            if not page.strip():
+                self._into.warn(f"The chapter {unquote(address)} is an empty file.")
             sheets = "".join(
                 self._decoded(sheet)
                 for link in map(html.unescape, _SHEET.findall(page))

@@ -461,6 +461,7 @@ def test_chapters_of_a_book_are_found_by_any_address(parser: Parser, tmp_path: P
         "OEBPS\\b.html": "<p>Two 22.</p>",
         "OEBPS/c.xhtml": "<p>Three 33.</p>",
         "OEBPS/e.xhtml": "<p>Not in the spine 44.</p>",
+        "OEBPS/f.xhtml": "",
         "OEBPS/n.xhtml": "<nav>Contents</nav>",
     }
     manifest = (
@@ -468,6 +469,7 @@ def test_chapters_of_a_book_are_found_by_any_address(parser: Parser, tmp_path: P
         '<item id="b" href="b.html" media-type="text/x-oeb1-document"/><item id="c" href="c.xhtml"/>'
         '<item id="d" href="d.pdf" media-type="application/pdf"/>'
         '<item id="e" href="e.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="f" href="f.xhtml" media-type="application/xhtml+xml"/>'
         '<item id="n" href="n.xhtml" media-type="application/xhtml+xml" properties="nav scripted"/>'
     )
     spine = "".join(f'<itemref idref="{each}"/>' for each in ("a", "b", "c", "d", "lost"))
@@ -475,7 +477,9 @@ def test_chapters_of_a_book_are_found_by_any_address(parser: Parser, tmp_path: P
     document = parser.parse(tmp_path / "a.epub")
     assert document.text == "One 11.\n\nTwo 22.\n\nThree 33.\n\nNot in the spine 44."
     assert document.warnings == (
-        "The chapter d.pdf is no page and was not read.", "The chapter lost is missing in the file and was not read."
+        "The chapter d.pdf is no page and was not read.",
+        "The chapter lost is missing in the file and was not read.",
+        "The chapter f.xhtml is an empty file.",
     )  # fmt: skip
 
 
