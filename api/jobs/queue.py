@@ -40,6 +40,7 @@ FILE = "jobs.db"
 _HOME_FILE = "jobs.owner"  # the id under which DBOS knows the service of this home folder
 _WORKER = ".w"  # between the id of a home folder and the rest of the id of its service's worker
 _THREADS = 64
+_PAGE = 1_000  # jobs
 _TICKS = 600_000_000  # 69 days in units of 10 ms
 _POLL_S = {JobKind.RESEARCH: 0.2, JobKind.INGEST: 0.5, JobKind.EVALUATION: 1.0, JobKind.TABLE: 1.0}
 """Polling intervals. Research is interactive. Each poll costs about 3 ms of CPU time, even if the queue is empty."""
@@ -327,10 +328,16 @@ def _find_damaged(settings: Settings) -> Sequence[str]:
             return ()
     client = DBOSClient(system_database_url=_database_url(settings), serializer=dbos_internals.json_serializer())
     try:
-        found = client.list_workflows(load_input=False)
+        return list(_damaged_of(client))
     finally:
         client.destroy()
-    return [each.workflow_id for each in found if not _read_attributes(each) or _read_outcome(each) is _DAMAGED]
+
+
+def _damaged_of(client: DBOSClient) -> Iterator[str]:
+    offset = 0
+    while found := client.list_workflows(load_input=False, limit=_PAGE, offset=offset):
+        yield from (each.workflow_id for each in found if not _read_attributes(each) or _read_outcome(each) is _DAMAGED)
+        offset += len(found)
 
 
 @contextmanager

@@ -296,7 +296,8 @@ class Ledger:
         if known := self.get(collection, reference):  # does not read the other documents
             return known
         spellings = _spellings(reference)
-        exact = or_(columns.path.in_([*spellings, os.path.abspath(reference)]), columns.name.in_(spellings))
+        paths = [*spellings, *([os.path.abspath(reference)] if "/" in reference else [])]
+        exact = or_(columns.path.in_(paths), columns.name.in_(spellings))
         found = self._records(within.where(exact)) or self._records(
             within.where(
                 or_(

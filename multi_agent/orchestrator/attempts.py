@@ -170,7 +170,7 @@ def _from_notes(context: ResearchContext, *, talks: bool) -> Synthesis:
         short="\n\n".join(texts) if talks else "",
         evidence=context.evidence,
         layout="list",
-        sufficient=talks,
+        sufficient=talks and bool(texts),
         confidence=0.0,
         basis="Talk without claims; nothing was checked" if talks else "",
         reasoning="The agent was asked directly, and it does not answer with evidence.",

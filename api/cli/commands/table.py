@@ -208,6 +208,8 @@ def export(
     from api.services.tables.export import TableFormat
     from api.services.tables.export import export as make_file
 
+    if file and output:
+        raise UsageError("Name the file to write once.")
     if (file := file or output) is None:
         raise UsageError("Name the file to write.")
     form = file.suffix.removeprefix(".").lower()

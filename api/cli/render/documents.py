@@ -150,7 +150,10 @@ def _show(row: TableRow, column: str) -> str:
 
 
 def fill_line(progress: FillProgress, document: str, cells: Sequence[Cell], known: set[str]) -> str:
-    """Return the line of a call: how many of its cells have a value, and the failures that are not ``known`` yet."""
+    """Return the line of a call: how many of its cells have a value, and the failures that are not ``known`` yet.
+
+    Adds these to ``known``.
+    """
     found = sum(cell.status is CellStatus.FOUND for cell in cells)
     failed = {cell.reason for cell in cells if cell.status is CellStatus.FAILED} - known
     known |= failed

@@ -192,13 +192,14 @@ def test_an_ingest_compares_the_copies_on_the_nodes_before_it_is_done(
 
         def ingest_and_lose(*given: Any, **options: Any) -> IngestReport:
             """Write the files, and lose what one of the nodes has written."""
+            stored = nodes[1].folder / "storage" / "collections"  # not what the nodes agreed on
             nodes[1].stop()
-            shutil.copytree(nodes[1].folder, tmp_path / "earlier")
+            shutil.copytree(stored, tmp_path / "earlier")
             nodes[1].start()
             report = ingest_files(*given, **options)
             nodes[1].stop()
-            nodes[1].lose_data()
-            shutil.copytree(tmp_path / "earlier", nodes[1].folder)
+            shutil.rmtree(stored)
+            shutil.copytree(tmp_path / "earlier", stored)
             nodes[1].start()
             return report
 
