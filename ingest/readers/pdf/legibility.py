@@ -11,10 +11,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import islice
 
 import pypdfium2.raw as pdfium
-from pypdfium2 import PdfPage
+from pypdfium2 import PdfObject, PdfPage
 
+from ingest.readers.pdf.drawing import Bounds
 from ingest.readers.pdf.words import Word
 
 NO_TEXT, PICTURE, ILLEGIBLE, PARTLY = (
@@ -59,10 +61,18 @@ def _covered_by_pictures(page: PdfPage) -> float:
     if pdfium.FPDFPage_CountObjects(page) > _MOST_OBJECTS:
         return 0.0
     pictures = page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3)  # a stamped page may be in a form
-    bounds = [each.get_bounds() for each, _ in zip(pictures, range(_MOST_OBJECTS), strict=False)]
+    bounds = map(_on_page, islice(pictures, _MOST_OBJECTS))
     covered = sum((right - left) * (top - bottom) for left, bottom, right, top in bounds)
     x0, y0, x1, y1 = page.get_bbox()
     return float(covered / max((x1 - x0) * (y1 - y0), 1.0))
+
+
+def _on_page(picture: PdfObject) -> Bounds:
+    """Return where a picture is on its page. PDFium gives its place in the form that holds it."""
+    bounds: Bounds = picture.get_bounds()
+    while picture := picture.container:
+        bounds = picture.get_matrix().on_rect(*bounds)
+    return bounds
 
 
 def is_legible(words: Sequence[Word]) -> bool:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
+from operator import itemgetter
 
 from ingest.readers.pdf.words import ON_ONE_LINE, Word, overlaps
 
 _Stored = list[tuple[int, Word]]
+_Box = tuple[float, float, float]
+_top = itemgetter(2)
 
 
 def from_top_to_bottom(found: Sequence[_Stored]) -> list[_Stored]:
@@ -17,9 +22,10 @@ def from_top_to_bottom(found: Sequence[_Stored]) -> list[_Stored]:
     Other lines that stand higher than the last one begin a column.
     """
     boxes = [_box([word for _, word in line]) for line in found]
+    by_top = sorted(boxes, key=_top)
     runs: list[list[int]] = []
     for place in range(len(found)):
-        if runs and _is_next_above(boxes, place, place - 1):
+        if runs and _is_next_above(by_top, boxes[place], boxes[place - 1]):
             runs[-1].insert(0, place)
         else:
             runs.append([place])
@@ -33,17 +39,18 @@ def from_top_to_bottom(found: Sequence[_Stored]) -> list[_Stored]:
     return ordered
 
 
-def _box(words: Sequence[Word]) -> tuple[float, float, float]:
+def _box(words: Sequence[Word]) -> _Box:
     """Return where a line begins and ends, and its upper edge."""
     return min(word.x0 for word in words), max(word.x1 for word in words), max(word.top for word in words)
 
 
-def _is_next_above(boxes: Sequence[tuple[float, float, float]], place: int, other: int) -> bool:
+def _is_next_above(by_top: Sequence[_Box], line: _Box, other: _Box) -> bool:
     """Return whether a line is the next one above the other."""
-    low, high = boxes[other][2], boxes[place][2]
-    left, right, _ = boxes[other]
-    above = (each for each in boxes if low < each[2] <= high and each[0] < right and each[1] > left)
-    return high > low and list(above) == [boxes[place]]
+    if line[2] <= other[2]:
+        return False
+    between = slice(bisect_right(by_top, other[2], key=_top), bisect_right(by_top, line[2], key=_top))
+    above = (each for each in by_top[between] if each[0] < other[1] and each[1] > other[0])
+    return list(islice(above, 2)) == [line]
 
 
 def _from_left(line: _Stored) -> _Stored:

@@ -1,6 +1,7 @@
 """Finds words that a page contains but does not show: on a hidden layer, white on white, under a shape, or too small.
 
-Text that is drawn as invisible stays on pages with pictures: scans have it below them.
+Text that is drawn as invisible stays on pages with pictures and on pages without other text: scans and outlines of
+letters have it below them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ def hidden_words(page: PdfPage, text_page: PdfTextPage, words: Sequence[tuple[in
     orders = {ctypes.addressof(each.contents): order for order, (each, *_) in enumerate(objects)}
     shapes = list(_shapes(objects, turn))
     has_groups = any(kind == pdfium.FPDF_PAGEOBJ_FORM for _, kind, _ in objects)
-    is_scan = has_groups or any(kind == pdfium.FPDF_PAGEOBJ_IMAGE for _, kind, _ in objects)
+    has_pictures = too_many or has_groups or any(kind == pdfium.FPDF_PAGEOBJ_IMAGE for _, kind, _ in objects)
+    drawn = (pdfium.FPDFText_GetTextObject(text_page, index) for index, word in words if word.text)
+    modes = map(pdfium.FPDFTextObj_GetTextRenderMode, drawn)
+    is_scan = has_pictures or all(mode == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE for mode in modes)
     of_object: dict[int, bool] = {}
     doubtful = [
         place
@@ -106,7 +110,7 @@ def _is_in_shape(
 
 
 def _is_doubtful(text_page: PdfTextPage, index: int, of_object: dict[int, bool], *, is_scan: bool) -> bool:
-    """Return whether a character is white, transparent, invisible outside of scans, or on a layer.
+    """Return whether a character is white, transparent, invisible outside of scans and outlines, or on a layer.
 
     All characters of an object are, or none.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.form import Piece, is_useful_link, write_pieces
@@ -80,6 +81,19 @@ def visible(element: Element) -> Iterator[Element]:
             yield from visible(child)
 
 
+def own_mark(run: Element) -> Element | None:
+    """Return the text of a run that is the own mark of a note: the first one after its reference."""
+    after = dropwhile(lambda child: not is_on(child, "customMarkFollows"), run)
+    return next((child for child in after if local_name(child) in ("t", "sym")), None)
+
+
+def letters(child: Element, font: str = "") -> str:
+    """Return what a text or a symbol of a run shows."""
+    if local_name(child) == "sym":
+        return symbol(attribute(child, "font"), int(attribute(child, "char", "0") or "0", 16))
+    return in_font(child.text or "", font)
+
+
 @dataclass
 class TextReader:
     """Returns paragraphs as printed: with the form that carries meaning, marks of notes, and addresses of links."""
@@ -126,10 +140,10 @@ class TextReader:
         if properties is not None:
             style = self.styles.look(attribute(properties.find("{*}rStyle"), "val"))
             look = look_of(properties).over(style.over(base))
-        has_own_mark = any(is_on(child, "customMarkFollows") for child in run)
+        printed = own_mark(run)
         for child in run:
             name = local_name(child)
-            if has_own_mark and name == "t":
+            if child is printed:
                 continue
             if name in ("fldChar", "instrText"):
                 yield child
@@ -148,24 +162,23 @@ class TextReader:
 
     def _character(self, child: Element, name: str, look: Look) -> str:
         match name:
-            case "t":
-                return in_font(child.text or "", look.font or "")
+            case "t" | "sym":
+                return letters(child, look.font or "")
             case "tab" | "ptab":
                 return "\t"
             case "br" | "cr":
                 return "\n"
             case "noBreakHyphen":
                 return "-"
-            case "sym":
-                return symbol(attribute(child, "font"), int(attribute(child, "char", "0") or "0", 16))
             case "footnoteReference" | "endnoteReference":
-                return f"[{self.mark(name.removesuffix('Reference'), attribute(child, 'id'))}]"
+                return self.mark(name.removesuffix("Reference"), attribute(child, "id"))
             case _:
                 return ""
 
     def mark(self, kind: str, identity: str) -> str:
-        """Return the printed mark of a note."""
-        return self.marks.get((kind, identity), identity)
+        """Return the printed mark of a note in brackets, or an empty text if the text has it elsewhere."""
+        mark = self.marks.get((kind, identity), identity)
+        return f"[{mark}]" if mark else ""
 
 
 class _Fields:

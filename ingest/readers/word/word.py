@@ -7,9 +7,9 @@ the body has the same text. Deleted text and field codes are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from xml.etree.ElementTree import Element
 
 from ingest.errors import ParseError
@@ -30,7 +30,7 @@ from ingest.readers.shared.ooxml import (
 from ingest.readers.word.headers import write_headers
 from ingest.readers.word.numbering import Numbering
 from ingest.readers.word.styles import Style, read_styles
-from ingest.readers.word.text import TextReader, blocks, inside, only_cell, visible
+from ingest.readers.word.text import TextReader, blocks, inside, letters, only_cell, own_mark, visible
 from vectorstore.models import Scalar
 
 _BODY_LEVEL = 9  # the outline level that means "no heading"
@@ -93,7 +93,7 @@ class _Body:
     def _write_paragraph(self, paragraph: Element) -> None:
         text = self.reader.text_of(paragraph).strip()
         heading = self._heading_level(paragraph)
-        mark, level = self._mark(paragraph)
+        mark, level = self._mark(paragraph, text)
         if heading is not None and text:
             self._flush()
             self._into.heading(f"{mark} {text}" if mark and mark != "-" else text, heading)
@@ -121,9 +121,9 @@ class _Body:
         """Return the paragraph's style and the styles that it is based on."""
         return list(self._styles.ancestry(attribute(paragraph.find("{*}pPr/{*}pStyle"), "val")))
 
-    def _mark(self, paragraph: Element) -> tuple[str | None, int]:
+    def _mark(self, paragraph: Element, text: str) -> tuple[str | None, int]:
         """Return the paragraph's list marker and its depth in the list. Empty paragraphs count, hidden ones do not."""
-        if is_on(paragraph.find("{*}pPr/{*}rPr/{*}vanish")):
+        if not text and is_on(paragraph.find("{*}pPr/{*}rPr/{*}vanish")):
             return None, 0
         properties = paragraph.find("{*}pPr/{*}numPr")
         numbering = attribute(properties.find("{*}numId"), "val") if properties is not None else ""
@@ -203,28 +203,49 @@ class _Body:
             if local_name(block) == "tbl":
                 parts += [" ".join(row) for row in self._rows(block)]
             else:
-                text, (mark, _) = self.reader.text_of(block).strip(), self._mark(block)
+                text = self.reader.text_of(block).strip()
+                mark, _ = self._mark(block, text)
                 parts.append(f"{mark or ''} {text}".strip() if text or mark != "-" else "")
         return "\n".join(part for part in parts if part)
 
 
 def _note_marks(package: Package, main: str, body: Element) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the kind and id of each note with the mark that Word prints: notes are counted in the order of the text."""
+    """Yield the kind and id of each note with the mark that Word prints: notes are counted in the order of the text.
+
+    The properties of a section are in its last paragraph. A note whose own mark is not in its run has an empty mark.
+    """
     formats = {"footnote": "decimal", "endnote": "lowerRoman"}
     counts = dict.fromkeys(formats, 0)
-    for root in (*map(package.xml, package.related(main, "settings")), body):
-        for kind in formats:
-            for properties in root.iterfind(f".//{{*}}{kind}Pr"):
-                formats[kind] = attribute(properties.find("{*}numFmt"), "val") or formats[kind]
-                counts[kind] = number(attribute(properties.find("{*}numStart"), "val"), 1) - 1
-    for run in body.iterfind(".//{*}r"):
-        for element in run:
-            kind = local_name(element).removesuffix("Reference")
-            if kind in formats and kind != local_name(element):
-                is_own = is_on(element, "customMarkFollows")
-                counts[kind] += not is_own
-                own = "".join(texts(run)) if is_own else ""
-                yield (kind, attribute(element, "id")), own or format_count(counts[kind], formats[kind])
+    for settings in map(package.xml, package.related(main, "settings")):
+        formats = _note_formats(settings, formats, counts)
+    runs: list[Element] = []
+    section = body
+    for part in chain(body.iter(), [body]):
+        name = local_name(part)
+        if name == "r":
+            runs.append(part)
+        elif name == "sectPr" and section is body:
+            section = part
+        elif part is body or (name == "p" and section is not body):
+            of_section = _note_formats(section, formats, counts)
+            for run, element in ((holder, element) for holder in runs for element in holder):
+                kind = local_name(element).removesuffix("Reference")
+                if kind in formats and kind != local_name(element):
+                    is_own = is_on(element, "customMarkFollows")
+                    counts[kind] += not is_own
+                    own = own_mark(run) if is_own else None
+                    counted = "" if is_own else format_count(counts[kind], of_section[kind])
+                    yield (kind, attribute(element, "id")), counted if own is None else letters(own)
+            runs, section = [], body
+
+
+def _note_formats(owner: Element, formats: Mapping[str, str], counts: dict[str, int]) -> dict[str, str]:
+    """Return the number formats of notes in a section or a document. Sets the counts where it begins with a number."""
+    for kind in formats:
+        start = attribute(owner.find(f"{{*}}{kind}Pr/{{*}}numStart"), "val")
+        counts[kind] = number(start, counts[kind] + 1) - 1
+    own = ((kind, attribute(owner.find(f"{{*}}{kind}Pr/{{*}}numFmt"), "val")) for kind in formats)
+    return {kind: style or formats[kind] for kind, style in own}
 
 
 def _remarks(package: Package, main: str, relation: str, kind: str, reader: TextReader) -> Iterator[tuple[str, str]]:
@@ -238,12 +259,8 @@ def _remarks(package: Package, main: str, relation: str, kind: str, reader: Text
             ).strip()
             if body and attribute(remark, "type") not in ("separator", "continuationSeparator"):
                 author, when = attribute(remark, "author"), attribute(remark, "date")
-                yield (
-                    identity,
-                    comment_line(author, when, body)
-                    if kind == "comment"
-                    else f"[{reader.mark(kind, identity)}] {body}",
-                )
+                noted = f"{reader.mark(kind, identity)} {body}".strip()
+                yield identity, comment_line(author, when, body) if kind == "comment" else noted
 
 
 READER = Reader(name="word", version=8, read=read_word, mime_types=("*wordprocessingml*", "*ms-word*"))

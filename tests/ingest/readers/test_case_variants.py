@@ -136,6 +136,33 @@ def test_marks_and_numbers_of_notes_are_as_word_prints_them(parser: Parser, tmp_
     assert parser.parse(tmp_path / "a.docx").text == "Fee 90[*], 20[iii]\n\n[*] A.\n\n[iii] B."
 
 
+def test_own_marks_of_notes_are_only_their_sign(parser: Parser, tmp_path: Path) -> None:
+    own = '<w:footnoteReference w:id="{}" w:customMarkFollows="1"/>'
+    sign = '<w:sym w:font="Symbol" w:char="F0B7"/>'
+    body = f"<w:r>{own.format(1)}</w:r>{_run('*')}{_run(', 30')}<w:r>{own.format(2)}{sign}</w:r>{_run(', 40')}"
+    body += (
+        f"<w:r>{own.format(3)}<w:t>†</w:t><w:t> net</w:t></w:r>{_run(', 50')}<w:r><w:footnoteReference w:id='4'/></w:r>"
+    )
+    notes = "".join(f'<w:footnote w:id="{each}"><w:p>{_run(f"N{each}")}</w:p></w:footnote>' for each in range(1, 5))
+    _write_docx(
+        tmp_path / "a.docx", f"<w:p>{_run('20')}{body}</w:p>", {"footnotes": f"<w:footnotes {_W}>{notes}</w:footnotes>"}
+    )
+    text = parser.parse(tmp_path / "a.docx").text
+    assert text == "20*, 30[•], 40[†] net, 50[1]\n\nN1\n\n[•] N2\n\n[†] N3\n\n[1] N4"
+
+
+def test_notes_of_word_are_counted_by_section(parser: Parser, tmp_path: Path) -> None:
+    def section(number: int, properties: str) -> str:
+        reference = f"<w:r><w:footnoteReference w:id='{number}'/></w:r>"
+        ends = f"<w:pPr><w:sectPr><w:footnotePr>{properties}</w:footnotePr></w:sectPr></w:pPr>"
+        return f"<w:p>{ends}{_run('x')}{reference}</w:p>"
+
+    body = section(1, '<w:pos w:val="beneathText"/>') + section(2, '<w:numFmt w:val="lowerRoman"/>') + section(3, "")
+    settings = f'<w:settings {_W}><w:footnotePr><w:numStart w:val="5"/></w:footnotePr></w:settings>'
+    _write_docx(tmp_path / "a.docx", body, {"settings": settings})
+    assert parser.parse(tmp_path / "a.docx").text == "x[5]\n\nx[vi]\n\nx[7]"
+
+
 def _write_docx(path: Path, body: str, parts: dict[str, str]) -> None:
     with zipfile.ZipFile(path, "w") as package:
         package.writestr("[Content_Types].xml", "<Types/>")
@@ -200,14 +227,15 @@ def test_empty_items_of_word_count(parser: Parser, tmp_path: Path) -> None:
         '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>'
     )
 
-    def item(text: str = "", level: int = 0, mark: str = "") -> str:
+    def item(text: str = "", level: int = 0, mark: str = "", shown: str = "") -> str:
         numbered = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr><w:rPr>{mark}</w:rPr>'
-        return f"<w:p><w:pPr>{numbered}</w:pPr>{_run(text, mark) if text else ''}</w:p>"
+        return f"<w:p><w:pPr>{numbered}</w:pPr>{_run(text, mark) if text else ''}{shown}</w:p>"
 
     cells = f"<w:tc>{item()}</w:tc><w:tc><w:p>{_run('Pump')}</w:p></w:tc>"
     body = item("a") + item() + item("hidden", mark="<w:vanish/>") + item("b") + item("c", 1)
+    body += item(mark="<w:vanish/><w:specVanish/>", shown=_run("Term."))
     _write_docx(tmp_path / "a.docx", f"{body}<w:tbl><w:tr>{cells}</w:tr></w:tbl>", {"numbering": numbering})
-    assert parser.parse(tmp_path / "a.docx").text == "1. a\n3. b\n  Note: c\n\n| 4. | Pump |\n| --- | --- |"
+    assert parser.parse(tmp_path / "a.docx").text == "1. a\n3. b\n  Note: c\n4. Term.\n\n| 5. | Pump |\n| --- | --- |"
 
 
 def test_formulas_of_openpyxl_are_computed(parser: Parser, tmp_path: Path) -> None:
@@ -519,6 +547,19 @@ def test_invisible_words_outside_of_scans_are_left_out(parser: Parser, tmp_path:
     assert "3 words on page 1 are not shown" in document.warnings[0]
 
 
+def test_invisible_words_stay_on_dense_scans_and_on_pages_without_other_text(parser: Parser, tmp_path: Path) -> None:
+    image = "<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>"
+    words = "".join(text_at(20 + 19 * (at % 30), 780 - 7 * (at // 30), f"w{at}", 5) for at in range(3100))
+    scan = f"q 612 0 0 792 0 0 cm /I Do Q 3 Tr {words}"
+    write_plain_pdf(
+        tmp_path / "a.pdf", scan, resources="/XObject<</I 4 0 R>>", objects=[f"{image}stream\nA\nendstream"]
+    )
+    outlines = "".join(f"{72 + 9 * at} 700 m {76 + 9 * at} 709 l {78 + 9 * at} 700 l f " for at in range(5))
+    write_plain_pdf(tmp_path / "b.pdf", f"{outlines} 3 Tr {text_at(300, 700, 'Price of 12 is 80')}")
+    assert parser.parse(tmp_path / "a.pdf").text.count("w") == 3100
+    assert parser.parse(tmp_path / "b.pdf").text == "Price of 12 is 80"
+
+
 def test_a_group_on_a_layer_that_is_off_is_left_out(parser: Parser, tmp_path: Path) -> None:
     drawn = text_at(72, 680, "HIDDEN 999")
     write_plain_pdf(
@@ -535,18 +576,24 @@ def test_a_group_on_a_layer_that_is_off_is_left_out(parser: Parser, tmp_path: Pa
     assert parser.parse(tmp_path / "a.pdf").text == "Price 80 EUR."
 
 
-def test_a_scan_in_a_form_is_covered_by_a_picture(tmp_path: Path) -> None:
-    drawn = "q 612 0 0 792 0 0 cm /I Do Q"
+@pytest.mark.parametrize(
+    ("width", "height", "scale", "is_scan"), [(612, 792, 1, 1), (6, 8, 100, 1), (6000, 6000, 0.01, 0)]
+)
+def test_a_scan_in_a_form_is_covered_by_a_picture(
+    tmp_path: Path, width: float, height: float, scale: float, is_scan: bool
+) -> None:
+    drawn = f"q {width} 0 0 {height} 0 0 cm /I Do Q"
     objects = [
         "<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>stream\nA\n"
         "endstream",
-        "<</Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</XObject<</I 4 0 R>>>>"
+        f"<</Type/XObject/Subtype/Form/BBox[0 0 {width} {height}]/Resources<</XObject<</I 4 0 R>>>>"
         f"/Length {len(drawn)}>>stream\n{drawn}\nendstream",
     ]
-    stamp = text_at(40, 10, "ACME-000123")
-    write_plain_pdf(tmp_path / "a.pdf", f"/X Do\n{stamp}", resources="/XObject<</X 5 0 R>>", objects=objects)
-    (warning,) = load_parser("default", ParserOptions(ocr=OcrMode.NEVER)).parse(tmp_path / "a.pdf").warnings
-    assert warning.startswith("page 1 covered by a picture, with few words of text, not read")
+    page = f"q {scale} 0 0 {scale} 0 0 cm /X Do Q\n{text_at(40, 10, 'ACME-000123')}"
+    write_plain_pdf(tmp_path / "a.pdf", page, resources="/XObject<</X 5 0 R>>", objects=objects)
+    warnings = load_parser("default", ParserOptions(ocr=OcrMode.NEVER)).parse(tmp_path / "a.pdf").warnings
+    covered = "page 1 covered by a picture, with few words of text, not read"
+    assert [each.startswith(covered) for each in warnings] == [True] * is_scan
 
 
 def test_a_file_in_a_comment_of_a_pdf_is_a_document(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from ingest.parser import Parser, load_parser
+from ingest.readers.pdf.turned import from_top_to_bottom
+from ingest.readers.pdf.words import Word
 from support.opendocument import write_open_document
 from support.raw_pdf import text_at, write_plain_pdf
 
@@ -142,6 +145,13 @@ def test_a_turned_page_whose_lines_run_upwards_is_read_downwards(parser: Parser,
     text = parser.parse(tmp_path / "a.pdf").text
     assert "of the year and\npublished the counts" in text
     assert "| Depot | 2021 | 2022 |\n| --- | --- | --- |\n| East | 311 | 318 |" in text
+
+
+def test_many_lines_of_a_turned_page_take_little_time() -> None:
+    lines = [[(at, Word("a", 10, 20, at, at + 0.9))] for at in range(16_000)]
+    start = time.process_time()
+    assert from_top_to_bottom(lines) == lines[::-1]
+    assert time.process_time() - start < 5  # comparing each line with every other takes 15 s
 
 
 def _numbered(level: int, form: str, suffix: str = ".", more: str = "") -> str:
