@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from unicodedata import category
 
 from ingest.errors import UnsupportedFormat
 
@@ -29,6 +30,8 @@ _OTHERS = (
 """Encodings of files that people have today. Those of old computers fit short texts of any language by accident."""
 _EBCDIC = ("cp1140", "cp500", "cp273")
 _EBCDIC_BLANK, _BLANKS = b"\x40", 20  # text in EBCDIC has this many blanks of its own for each blank of ASCII
+_WIDE_MARKUP = re.compile(rb"\x00?(?:\s\x00)*<\x00[!?a-zA-Z]")
+"""The first bytes of pages and XML files in UTF-16 without a byte order mark. Big-endian ones begin with a zero."""
 _TWO_SCRIPTS = re.compile("[a-z][Ͱ-ۿก-๛]|[Ͱ-ۿก-๛][a-z]", re.IGNORECASE)
 _C1 = re.compile(rb"[\x80-\x9f]")
 _AS_GOOD, _AS_GOOD_IF_SHORT, _SHORT = 0.95, 0.7, 0.05
@@ -80,6 +83,9 @@ def decode(data: bytes, path: Path, warn: Warn) -> str:
         if data.startswith(mark):
             return data.decode(encoding, errors="replace")
     if b"\x00" in data:
+        wide = "utf-16-le" if data[0] else "utf-16-be"
+        if _WIDE_MARKUP.match(data) and (markup := decode_declared(data, wide, warn)) is not None:
+            return markup
         return _decode_with_zeros(data, path, warn)
     escaped = next((encoding for mark, encoding in _ESCAPES.items() if mark in data), "")
     if escaped and (text := decode_declared(data, escaped, warn)) is not None:
@@ -127,15 +133,20 @@ def _decode_damaged(data: bytes, warn: Warn) -> str:
 def _decode_with_zeros(data: bytes, path: Path, warn: Warn) -> str:
     """Decode UTF-16 without a byte order mark, or UTF-8 with a few zero bytes, such as a log after a power failure."""
     zeros = data.count(b"\x00")
-    wide = "utf-16-le" if b"\x00" not in data[::2] else "utf-16-be" if b"\x00" not in data[1::2] else ""
-    with suppress(UnicodeDecodeError):
-        if zeros <= _FEW * len(data):
+    is_western = zeros > len(data) / 4
+    likely = "utf-16-le" if data[::2].count(b"\x00") < zeros / 2 else "utf-16-be"
+    if zeros <= _FEW * len(data):
+        with suppress(UnicodeDecodeError):
             text = data.replace(b"\x00", b"").decode("utf-8")
             warn(f"{_invalid_bytes(zeros)} left out. The file is damaged UTF-8.")
             return text
-        if wide and zeros > len(data) / 4 and "".join((text := data.decode(wide)).split()).isprintable():
-            warn(f"Read as {wide}. This encoding is a guess: the file does not declare one and is not UTF-8.")
-            return text
+    for wide in (likely,) if is_western else ("utf-16-le", "utf-16-be"):  # the wrong one makes U+0A00 of a line break
+        with suppress(UnicodeDecodeError):
+            text = data.decode(wide)
+            is_text = all(each.isprintable() or each.isspace() or category(each) == "Cf" for each in set(text))
+            if is_text and (is_western or "\n" in text):
+                warn(f"Read as {wide}. This encoding is a guess: the file does not declare one and is not UTF-8.")
+                return text
     raise UnsupportedFormat(f"{path} is a binary file of an unknown format. Convert it to PDF or text first.")
 
 

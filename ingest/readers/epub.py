@@ -10,7 +10,6 @@ import posixpath
 import re
 import unicodedata
 from urllib.parse import unquote
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ingest.errors import CorruptDocument, EncryptedDocument
@@ -56,22 +55,27 @@ class _Book:
         listed = {item.get("id", ""): item for item in book.iterfind("{*}manifest/{*}item")}
         spine = [reference.get("idref", "") for reference in book.iterfind("{*}spine/{*}itemref")]
         pages = (item for item in listed.values() if item.get("media-type") == "application/xhtml+xml")
-        unlisted = (page.get("id", "") for page in pages if "nav" not in page.get("properties", ""))
+        guide = book.iterfind("{*}guide/{*}reference[@type='toc']")  # the table of contents of EPUB 2
+        contents = [reference.get("href", "").partition("#")[0] for reference in guide]
+        others = (page for page in pages if page.get("href", "") not in contents)
+        unlisted = (page.get("id", "") for page in others if "nav" not in page.get("properties", ""))
         for identity in dict.fromkeys([*spine, *unlisted]):
             item = listed.get(identity)
             address = identity if item is None else item.get("href", "")
             if item is None or item.get("media-type", "") in _READABLE or _PAGE.search(address):
-                self._write_chapter(address)
+                self._write_chapter(address, is_listed=identity in spine)
             elif item.get("media-type") == "image/svg+xml" and (name := self._find(address)) is not None:
                 drawing = xml_tree(self._package.read(name), self._request.path, self._into.warn)
                 ElementWriter(self._into).write(drawing, depth=0)
             elif not item.get("media-type", "").startswith("image/"):
                 self._into.warn(f"The chapter {unquote(address)} is no page and was not read.")
 
-    def _write_chapter(self, address: str) -> None:
+    def _write_chapter(self, address: str, *, is_listed: bool) -> None:
         name = self._find(address)
         if name is None:
             self._into.warn(f"The chapter {unquote(address)} is missing in the file and was not read.")
+        elif name in self._encrypted and not is_listed:
+            self._into.warn(f"The page {unquote(address)} is encrypted and was not read. The order does not list it.")
         elif name in self._encrypted:
             raise EncryptedDocument(f"{self._request.path} is encrypted. Ingest a copy without copy protection.")
         else:
@@ -110,7 +114,7 @@ def _encrypted(package: Package) -> set[str]:
     """Return the names of the encrypted parts. Books without copy protection encrypt fonts at most."""
     if _ENCRYPTION not in package:
         return set()
-    references: list[ElementTree.Element] = package.xml(_ENCRYPTION).findall(".//{*}CipherReference")
+    references = package.xml(_ENCRYPTION).iterfind(".//{*}CipherReference")
     return {unquote(reference.get("URI", "")) for reference in references}
 
 

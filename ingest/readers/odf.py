@@ -140,6 +140,8 @@ class Body:
             name for name, style in self._styles.items() if attribute(style, "parent-style-name") == "Title"
         }
         self._slides = 0
+        self._folder = ""  # of the embedded document that is written
+        self._written: set[str] = set()
 
     def write(self, element: Element) -> None:
         """Write the children of an element."""
@@ -300,14 +302,21 @@ class Body:
 
     def _write_object(self, element: Element) -> None:
         """Write a chart as the table of its data, a formula as words, and the body of another embedded document."""
-        name = posixpath.join(posixpath.normpath(attribute(element, "href")), "content.xml")
-        if name not in self._package:
+        address = attribute(element, "href")
+        folder = posixpath.normpath(posixpath.join(self._folder, address))
+        name = posixpath.join(folder, "content.xml")
+        if name in self._written:
+            return
+        if not address or name not in self._package:
             self._into.warn("An embedded object is of another program and was not read.")
             return
+        self._written.add(name)
         root = self._package.xml(name)
         chart = root.find(".//{*}chart/{*}chart")
         if chart is None:
+            outer, self._folder = self._folder, folder
             self._into.prose(words(root)) if local_name(root) == "math" else self.write(root)
+            self._folder = outer
             return
         title = chart.find("{*}title")
         kind = f"{attribute(chart, 'class').rpartition(':')[2].capitalize()} chart"

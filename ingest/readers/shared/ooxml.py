@@ -29,7 +29,6 @@ _OLE = b"\xd0\xcf\x11\xe0"
 _PIECE = re.compile(r"(.+)/\[(\d+)\](?:\.last)?\.piece")
 """The name of a piece of a part. Programs that print to XPS write the parts in pieces."""
 
-_DAYS_TO_1904 = 1462  # from the first day of Excel to that of its old version for the Macintosh
 _LONGEST_FIGURE = 15  # characters of a number that a program may show as it is stored
 _FILE_NAME = re.compile(r"\S*[/\\.]\w{2,5}")
 _CHART_KINDS = {
@@ -134,9 +133,8 @@ class Package:
 
     def links(self, name: str) -> dict[str, str]:
         """Return the addresses outside the file that a part links to, by the id of the relation."""
-        outside = (each for each in self._relations(name) if each.get("TargetMode") == "External")
-        addresses = {each.get("Id", ""): each.get("Target", "") for each in outside}
-        return {identity: address for identity, address in addresses.items() if is_useful_link(address)}
+        outside = (one for one in self._relations(name) if one.get("TargetMode") == "External")
+        return {one.get("Id", ""): one.get("Target", "") for one in outside if is_useful_link(one.get("Target", ""))}
 
     def _relations(self, name: str) -> Iterable[ElementTree.Element]:
         folder, base = posixpath.split(name)
@@ -168,15 +166,11 @@ class Package:
             return _extended_chart(root)
         plot = root.find(".//{*}plotArea")
         kinds = [_CHART_KINDS[local_name(element)] for element in plot or () if local_name(element) in _CHART_KINDS]
-        series = [_Series.read(element, root) for element in root.iterfind(".//{*}ser")]
-        title = root.find("./{*}chart/{*}title")
-        return Chart(
-            kind=" and ".join(dict.fromkeys(kinds)) or "Chart",
-            title=""
-            if title is None
-            else " ".join(element.text or "" for element in title.iterfind(".//{*}t")).strip(),
-            rows=_chart_rows(series),
-        )
+        axis = "" if root.find(".//{*}dateAx") is None else "yyyy-mm-dd"
+        from_1904 = root.find("{*}date1904[@val='1']") is not None
+        series = [_Series.read(element, axis, from_1904=from_1904) for element in root.iterfind(".//{*}ser")]
+        title = " ".join(element.text or "" for element in root.iterfind("./{*}chart/{*}title//{*}t")).strip()
+        return Chart(" and ".join(dict.fromkeys(kinds)) or "Chart", title, _chart_rows(series))
 
 
 def _parts(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
@@ -195,24 +189,24 @@ class _Series:
     values: dict[int, str]
 
     @staticmethod
-    def read(element: ElementTree.Element, chart: ElementTree.Element) -> _Series:
+    def read(element: ElementTree.Element, axis: str, *, from_1904: bool) -> _Series:
         values = _points(element, "val") or _points(element, "yVal")
-        labels = _labels(element, chart) or _points(element, "xVal")
+        labels = _labels(element, axis, from_1904=from_1904) or _points(element, "xVal")
         name = " ".join(_points(element, "tx").values()) or element.findtext("{*}tx/{*}v", "")
         return _Series(name, labels, values)
 
 
-def _labels(series: ElementTree.Element, chart: ElementTree.Element) -> dict[int, str]:
+def _labels(series: ElementTree.Element, axis: str, *, from_1904: bool) -> dict[int, str]:
     """Return the categories: those of several levels joined, ``2023 Q1``, and dates in the format of the axis."""
     levels = [_level_points(level) for level in series.iterfind("./{*}cat//{*}lvl")]
     if levels:
         return _joined_levels(levels)
     points = _points(series, "cat")
     code = series.findtext("./{*}cat//{*}formatCode", "")
-    if code in ("", "General") and chart.find(".//{*}dateAx") is not None:
-        code = "yyyy-mm-dd"
-    days = _DAYS_TO_1904 if chart.find("{*}date1904[@val='1']") is not None else 0
-    return {index: _date_or_text(value, code, days) for index, value in points.items()}
+    code = axis if code in ("", "General") else code
+    if not is_time(code):
+        return points
+    return {index: show_number(value, code, from_1904=from_1904) for index, value in points.items()}
 
 
 def _level_points(level: ElementTree.Element) -> dict[int, str]:
@@ -228,10 +222,11 @@ def _joined_levels(levels: Sequence[Mapping[int, str]]) -> dict[int, str]:
     return labels
 
 
-def _date_or_text(value: str, code: str, days: int) -> str:
+def show_number(value: str, code: str, *, from_1904: bool = False) -> str:
+    """Return a stored number in its format, or as it is stored if it is none, or beyond what can be shown."""
     try:
-        return format_number(float(value) + days, code) if code and is_time(code) else value
-    except ValueError:
+        return format_number(float(value), code, from_1904=from_1904)
+    except (ValueError, ArithmeticError):
         return value
 
 

@@ -16,8 +16,8 @@ from xml.etree.ElementTree import Element
 
 from base.counts import count
 from ingest.readers.shared.form import linked, lowered, raised, struck
-from ingest.readers.shared.number_format import BUILT_IN, GENERAL, format_number, format_text
-from ingest.readers.shared.ooxml import Chart, Package, attribute, local_name, number
+from ingest.readers.shared.number_format import BUILT_IN, GENERAL, format_text
+from ingest.readers.shared.ooxml import Chart, Package, attribute, local_name, number, show_number
 from ingest.readers.shared.symbols import in_font
 from ingest.readers.sheets.computed import Computed
 
@@ -137,14 +137,6 @@ def formed(text: str, is_struck: bool, shift: str, font: str = "") -> str:
     text = in_font(text, font)
     text = _SHIFTS[shift](text) if shift in _SHIFTS else text
     return struck(text) if is_struck else text
-
-
-def show_number(value: str, code: str, *, from_1904: bool = False) -> str:
-    """Return a stored number in its format, or as it is stored if it is none, or beyond what can be shown."""
-    try:
-        return format_number(float(value), code, from_1904=from_1904)
-    except (ValueError, ArithmeticError):
-        return value
 
 
 class _Cells:
@@ -272,8 +264,7 @@ class _Cells:
                 continue
             text = self._rows[first[0]][first[1]]
             for row in range(first[0], last[0] + 1):
-                for column in range(first[1], last[1] + 1):
-                    self._rows.setdefault(row, {})[column] = text
+                self._rows.setdefault(row, {}).update(dict.fromkeys(range(first[1], last[1] + 1), text))
 
     def _name_hidden(self) -> None:
         for index in self._hidden_rows:
@@ -323,12 +314,14 @@ def copy_merged(rows: list[list[str]], merged: Iterable[tuple[int, int, int, int
 
 def _moved(formula: str, down: int, right: int) -> str:
     """Return a formula as it is written in a cell further down and right. Absolute references do not change."""
+    if not (down or right):
+        return f"={formula}"
     from openpyxl.formula.tokenizer import TokenizerError
     from openpyxl.formula.translate import Translator, TranslatorError
 
     try:
         return str(Translator(f"={formula}", "A1").translate_formula(row_delta=down, col_delta=right))
-    except (TokenizerError, TranslatorError):  # damaged, or a reference outside the sheet
+    except (TokenizerError, TranslatorError, IndexError):  # damaged, or a reference outside the sheet
         return f"={formula}"
 
 

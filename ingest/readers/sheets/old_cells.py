@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ingest.readers.shared.form import linked
 from ingest.readers.shared.number_format import GENERAL
-from ingest.readers.shared.ooxml import comment_line
-from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, formed, name_hidden, show_number
+from ingest.readers.shared.ooxml import comment_line, show_number
+from ingest.readers.sheets.cells import Figure, Sheet, copy_merged, formed, name_hidden
 
 if TYPE_CHECKING:
     from xlrd.book import Book

@@ -36,6 +36,8 @@ _SHEET_LEVEL = 2  # the workbook itself is the outermost
 
 _HEADER = re.compile(rb"<(?:\w+:)?(?:odd|even|first)(Header|Footer)\b[^>]*>([^<]+)<")
 _HEADER_CODE = re.compile(r'&(&|"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d{1,3}|[A-Z])')
+_HEADER_TEXTS = {"&": "&", "L": "\t", "C": "\t", "R": "\t", "P": PAGE_NUMBER, "N": PAGE_NUMBER}
+"""The texts for codes: &L, &C and &R begin a part, &P and &N are page numbers, others are formats."""
 _HEADERS_FROM_END = 65536  # they are among the last elements of a sheet, after all cells
 
 Value = str | float | int | bool | datetime.date | datetime.time | datetime.timedelta
@@ -172,11 +174,11 @@ def _extras(package: Package, main: str) -> Iterator[tuple[str, list[Chart | str
     for sheet in package.related(main, "worksheet", "chartsheet"):
         drawings = package.related(sheet, "drawing")
         charts = [package.chart(part) for each in drawings for part in package.related(each, "chart", "chartEx")]
-        boxes = [text for each in drawings for text in _drawn_words(package.xml(each))]
         diagrams = [package.diagram(part) for each in drawings for part in package.related(each, "diagramData")]
         comments = "\n".join(_comments(package, sheet, people))
         controls = list(_controls(package, sheet))
-        boxes = [text for text in boxes if text not in dict(controls)]
+        labels = {label for label, _ in controls}
+        boxes = [text for each in drawings for text in _drawn_words(package.xml(each)) if text not in labels]
         yield sheet, [*charts, *boxes, *map("\n".join, [*diagrams, [shown for _, shown in controls]]), comments]
 
 
@@ -226,20 +228,7 @@ def _write_headers(package: Package, main: str, into: DocumentBuilder) -> None:
     for sheet in package.related(main, "worksheet", "chartsheet"):
         for label, source in _HEADER.findall(package.read(sheet)[-_HEADERS_FROM_END:]):
             text = html.unescape(source.decode("utf-8", errors="replace"))
-            headers.write(label.decode(), [_HEADER_CODE.sub(_header_text, text)])
-
-
-def _header_text(code: re.Match[str]) -> str:
-    """Return the text for a code: &L, &C and &R begin a part, &P and &N are page numbers, others are formats."""
-    match code[1]:
-        case "&":
-            return "&"
-        case "L" | "C" | "R":
-            return "\t"
-        case "P" | "N":
-            return PAGE_NUMBER
-        case _:
-            return ""
+            headers.write(label.decode(), [_HEADER_CODE.sub(lambda code: _HEADER_TEXTS.get(code[1], ""), text)])
 
 
 READER = Reader(

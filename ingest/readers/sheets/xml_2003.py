@@ -10,8 +10,8 @@ from ingest.readers.shared.document_builder import DocumentBuilder
 from ingest.readers.shared.form import linked
 from ingest.readers.shared.merged_cells import Cell, repeat_merged
 from ingest.readers.shared.number_format import GENERAL
-from ingest.readers.shared.ooxml import attribute, local_name, number
-from ingest.readers.sheets.cells import Sheet, formed, name_hidden, show_number, warnings_about
+from ingest.readers.shared.ooxml import attribute, local_name, number, show_number
+from ingest.readers.sheets.cells import Sheet, formed, name_hidden, warnings_about
 
 NAMESPACE = "urn:schemas-microsoft-com:office:spreadsheet"
 _FORMS = {"Sup": (False, "superscript"), "Sub": (False, "subscript"), "S": (True, "")}
@@ -28,10 +28,9 @@ def write_workbook(root: Element, into: DocumentBuilder) -> None:
     for sheet in root.iterfind("{*}Worksheet"):
         shown = sheet.findtext("{*}WorksheetOptions/{*}Visible", "")
         into.heading(attribute(sheet, "Name") + " (hidden sheet)" * shown.startswith("SheetHidden"), level=2)
-        rows = repeat_merged(_cells(row, styles) for row in sheet.iterfind("{*}Table/{*}Row"))
-        hidden = [
-            number for number, row in enumerate(sheet.iterfind("{*}Table/{*}Row")) if attribute(row, "Hidden") == "1"
-        ]
+        lines = sheet.findall("{*}Table/{*}Row")
+        rows = repeat_merged(_cells(row, styles) for row in lines)
+        hidden = [index for index, row in enumerate(lines) if attribute(row, "Hidden") == "1"]
         into.table(name_hidden(rows, hidden, _hidden_columns(sheet)))
         formulas += sum(bool(attribute(cell, "Formula")) and _is_empty(cell) for cell in sheet.iterfind(".//{*}Cell"))
         comments = ("".join(comment.itertext()).strip() for comment in sheet.iterfind(".//{*}Comment"))

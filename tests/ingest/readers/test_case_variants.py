@@ -72,6 +72,8 @@ PLAIN = [
         "<?xml version='1.0' encoding='Shift_JIS'?><r><name>契約書①</name></r>".encode("cp932"),
         ["契約書①"],
     ),
+    ("wide.xml", "<?xml version='1.0'?><r><name>一\u3000契約</name></r>".encode("utf-16-le"), ["契約"]),
+    ("wide.html", "<html><p>一般契約</p></html>".encode("utf-16-be"), ["一般契約"]),
     (
         "bank.csv",
         "Statement of May\nHolder: A. Smith\n\nDate;Text;Amount\n"
@@ -279,11 +281,11 @@ def test_dates_from_1904_are_not_computed(parser: Parser, tmp_path: Path) -> Non
 
 
 def test_formulas_of_a_workbook_that_is_not_computed_are_shown(parser: Parser, tmp_path: Path) -> None:
-    cell = '<row r="1"><c r="A1"><f>1+1</f></c><c r="B1"><f>[1]Sheet1!A1</f></c></row>'
+    cell = '<row r="1"><c r="A1"><f>1+1</f></c><c r="B1"><f>[1]Sheet1!A1</f></c><c r="C1"><f>A1)</f></c></row>'
     _write_cells(tmp_path / "a.xlsx", cell)
     document = parser.parse(tmp_path / "a.xlsx")
-    assert "| =1+1 | =[1]Sheet1!A1 |" in document.text
-    assert "2 formulas without a stored value: shown as written." in document.warnings[0]
+    assert "| =1+1 | =[1]Sheet1!A1 | =A1) |" in document.text
+    assert "3 formulas without a stored value: shown as written." in document.warnings[0]
 
 
 def _write_cells(path: Path, rows: str) -> None:
@@ -437,14 +439,17 @@ def test_symbol_fonts_and_objects_of_opendocument(parser: Parser, tmp_path: Path
     rows = f"<table:table-row>{cell.format('Fee')}{cell.format('77')}</table:table-row>"
     write_open_document(tmp_path / "sheet.ods", "spreadsheet", f"<table:table>{rows}</table:table>")
     with zipfile.ZipFile(tmp_path / "sheet.ods") as sheet, zipfile.ZipFile(tmp_path / "a.odt", "a") as package:
-        package.writestr("Object 1/content.xml", sheet.read("content.xml"))
+        inner = '<draw:object draw:href="./Object 1"/><draw:object draw:href="../Object 2"/></office:spreadsheet>'
+        table = sheet.read("content.xml").decode()
+        package.writestr("Object 1/content.xml", table.replace("</office:spreadsheet>", inner))
+        package.writestr("Object 1/Object 1/content.xml", table.replace("77", "88"))
         package.writestr(
             "Object 2/content.xml",
             '<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><msup><mi>m</mi><mn>2</mn></msup>'
             '<annotation encoding="StarMath 5.0">m^{2}</annotation></semantics></math>',
         )
     document = parser.parse(tmp_path / "a.odt")
-    assert document.text == "≥ 7 a\n\n| Fee | 77 |\n| --- | --- |\n\nm^2"
+    assert document.text == "≥ 7 a\n\n| Fee | 77 |\n| --- | --- |\n\n| Fee | 88 |\n| --- | --- |\n\nm^2"
     assert document.warnings == ("An embedded object is of another program and was not read.",)
 
 
@@ -477,7 +482,8 @@ def _write_book(path: Path, parts: dict[str, str], manifest: str, spine: str) ->
         )
         book.writestr(
             "OEBPS/c.opf",
-            f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{manifest}</manifest><spine>{spine}</spine></package>',
+            f'<package xmlns="http://www.idpf.org/2007/opf"><manifest>{manifest}</manifest><spine>{spine}</spine>'
+            '<guide><reference type="toc" href="g.xhtml#top"/></guide></package>',
         )
         for name, content in parts.items():
             book.writestr(name, content)
@@ -490,7 +496,10 @@ def test_chapters_of_a_book_are_found_by_any_address(parser: Parser, tmp_path: P
         "OEBPS/c.xhtml": "<p>Three 33.</p>",
         "OEBPS/e.xhtml": "<p>Not in the spine 44.</p>",
         "OEBPS/f.xhtml": "",
+        "OEBPS/g.xhtml": "<p>Contents of the guide</p>",
+        "OEBPS/h.xhtml": "encrypted",
         "OEBPS/n.xhtml": "<nav>Contents</nav>",
+        "META-INF/encryption.xml": "<e><CipherReference URI='OEBPS/h.xhtml'/></e>",
     }
     manifest = (
         '<item id="a" href="/OEBPS/a.xhtml" media-type="application/xhtml+xml"/>'
@@ -498,6 +507,8 @@ def test_chapters_of_a_book_are_found_by_any_address(parser: Parser, tmp_path: P
         '<item id="d" href="d.pdf" media-type="application/pdf"/>'
         '<item id="e" href="e.xhtml" media-type="application/xhtml+xml"/>'
         '<item id="f" href="f.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="g" href="g.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="h" href="h.xhtml" media-type="application/xhtml+xml"/>'
         '<item id="n" href="n.xhtml" media-type="application/xhtml+xml" properties="nav scripted"/>'
     )
     spine = "".join(f'<itemref idref="{each}"/>' for each in ("a", "b", "c", "d", "lost"))
@@ -508,6 +519,7 @@ def test_chapters_of_a_book_are_found_by_any_address(parser: Parser, tmp_path: P
         "The chapter d.pdf is no page and was not read.",
         "The chapter lost is missing in the file and was not read.",
         "The chapter f.xhtml is an empty file.",
+        "The page h.xhtml is encrypted and was not read. The order does not list it.",
     )  # fmt: skip
 
 

@@ -61,6 +61,12 @@ def test_utf16_without_a_byte_order_mark_is_a_guess(encoding: str) -> None:
     assert warnings[0].startswith(f"Read as {encoding}. This encoding is a guess")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["Rück\xadgabe 5 €\n", "Nr 5\u3000一\n", "一般契約書の期限は四月一日である。\n"])
+def test_utf16_with_zeros_at_both_places_is_text(encoding: str, text: str) -> None:
+    assert _decoded(text.encode(encoding))[0] == text
+
+
 def test_a_few_zero_bytes_are_left_out() -> None:
     text, warnings = _decoded(b"pump started\n" * 9 + b"\0\0" + "Größe 5\n".encode())
     assert text.endswith("started\nGröße 5\n")
