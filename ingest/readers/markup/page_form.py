@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ingest.readers.shared.form import host_of, is_useful_link
@@ -19,12 +19,16 @@ from ingest.readers.shared.symbols import in_font
 _PART = re.compile(r">?(?=.)(?:[a-z][a-z0-9]*|\*)?(?:[.#][\w-]+|\[[\w-]+(?:=[\w-]*)?\])*", re.IGNORECASE)
 """A part of a selector. ``>``: directly in the element of the part before."""
 _MARK = re.compile(r"[.#]?[\w-]+|\[[^\]]*\]")
-_HIDES = re.compile(r"display:none|visibility:(?:hidden|collapse)|font-size:0(?:px|pt|em|%)?(?:;|!|$)|mso-hide:all")
+_HIDES = re.compile(r"display:none|mso-hide:all")
+_UNSEEN = re.compile(r"(visibility|font)(?:-size)?:(?:hidden|collapse|0(?:px|pt|em|%)?(?:;|!|$))")
+_SEEN = re.compile(r"(visibility|font)(?:-size)?:(?!inherit|unset|smaller|larger|[\d.]+(?:em|ex|ch|%))")
+"""Matches what shows text again inside an element that has ``_UNSEEN``, if it does not itself match that."""
 _FORMS = {
     re.compile(
-        r"vertical-align:(?:super|0?\.[3-9]|[3-9]\d%)|relative(?:;.*)?;top:-[\d.]+em|mso-text-raise:[\d.]"
+        r"vertical-align:(?:super|0?\.[3-9]|[3-9]\d%)|mso-text-raise:[0.]*[1-9]"
+        r"|^(?=.*position:relative).*\btop:-[0.]*[1-9][\d.]*em"
     ): "sup",
-    re.compile(r"vertical-align:(?:sub\b|-0?\.[2-9]|-[2-9]\d%)|mso-text-raise:-"): "sub",
+    re.compile(r"vertical-align:(?:sub\b|-0?\.[2-9]|-[2-9]\d%)|mso-text-raise:-[0.]*[1-9]"): "sub",
     re.compile("line-through"): "del",
 }
 _OWN_LINE = re.compile(r"display:(?:block|flex|grid|table(?:-row|-cell)?|list-item|flow-root)(?:;|!|$)")
@@ -32,21 +36,33 @@ _LAID_OUT = re.compile(r"display:(?:inline-)?(?:flex|grid)(?:;|!|$)")
 """Matches boxes whose children are laid out one by one, as blocks are."""
 _FONT = re.compile(r"font-family:['\"]?([\w ]+)|font:[^;]*?['\"]?((?:symbol|wingdings|webdings)\d?)\b")
 _NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-_INLINE, _BLOCKS, _NO_TEXT = (frozenset(_NAMES[each].split()) for each in ("inline", "blocks", "no_text"))
+_INLINE, _BLOCKS, _NO_TEXT, _PROPERTIES = (frozenset(names.split()) for names in _NAMES.values())
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.DOTALL)
-_SCREEN = re.compile(r"@media\s+(?:only\s+)?(?:screen|all)\s*\{")
-_PROPERTIES = re.compile(
-    r"(display|visibility|mso-hide|mso-text-raise|position|top|font|vertical-align|text-decoration)\b"
-)
+_ALWAYS_SHOWN = ("html", "head", "body")  # scripts show a page when it has loaded
+_SCREEN = re.compile(r"@media\s+(?:only\s+)?(?:screen|all)")
+_BRACE = re.compile(r"([^{}]*)([{}]|\Z)")
 _Marks = frozenset[str]
 """The name, classes, id and attributes of an element: ``p``, ``.note``, ``#top``, ``[lang=en]``."""
 
 
-class _Rule(NamedTuple):
-    parts: Sequence[tuple[bool, _Marks]]
-    """The elements from the outermost to the styled one, with whether each is directly in the one before."""
-    style: Mapping[str, str]
+@dataclass(frozen=True, eq=False, slots=True)
+class _Rule:
+    """A part of a rule: the marks of one element, and the part for an element inside it."""
+
+    marks: _Marks
+    is_child: bool
+    """Whether the element is directly in the one of the part before."""
+    inner: _Rule | None
+    style: tuple[tuple[str, str], ...]
     weight: tuple[int, ...]
+
+    @property
+    def key(self) -> str:
+        """A mark that each element of this part has. The rules to try are found by it."""
+        return min(self.marks, default="")
+
+
+_Rules = dict[str, set[_Rule]]  # by their keys
 
 
 def show_form(root: Element) -> int:
@@ -54,67 +70,101 @@ def show_form(root: Element) -> int:
 
     Return the number of words that were removed.
     """
-    rules: dict[str, list[_Rule]] = {}
-    for rule in _rules(root):
-        rules.setdefault(min(rule.parts[-1][1], default=""), []).append(rule)
-    return _show(root, rules, _own_host(root), ())
+    return _show(root, _by_key(_rules(root)), {}, _own_host(root), frozenset())
+
+
+def _by_key(rules: Iterable[_Rule]) -> _Rules:
+    found: _Rules = {}
+    for rule in rules:
+        found.setdefault(rule.key, set()).add(rule)
+    return found
 
 
 def _rules(root: Element) -> Iterator[_Rule]:
-    """Yield the rules of the style sheet that hide or show text or give it a form."""
-    sheet = "\n".join(
-        style.text or "" for style in root.iter("style") if not style.get("media", "").startswith("print")
-    )
-    for order, rule in enumerate(_of_screen(sheet).split("}")):
-        selectors, _, declarations = rule.rpartition("{")
-        style = _declared(declarations)
+    """Yield the outermost parts of the rules of the style sheet that hide or show text or give it a form."""
+    sheets = (each.text or "" for each in root.iter("style") if not each.get("media", "").startswith("print"))
+    orders = {}  # of equal rules, the last one counts
+    for order, (selectors, declarations) in enumerate(_blocks("\n".join(sheets))):
+        style = tuple(_declared(declarations).items())
         for selector in selectors.translate({34: "", 39: ""}).split(",") if style else ():
-            parts = re.sub(r"\s*>\s*", " >", selector).split()
+            parts = " ".join(selector.replace(">", " > ").split()).replace("> ", ">").split()
             if parts and all(map(_PART.fullmatch, parts)):
-                marks = [(part[0] == ">", frozenset(_MARK.findall(part))) for part in parts]
-                kinds = [mark[0] for _, each in marks for mark in each]
-                names = sum(kind.isalpha() for kind in kinds)
-                yield _Rule(marks, style, (kinds.count("#"), len(kinds) - names, names, order))
+                orders[tuple(parts), style] = order
+    for (selected, style), order in orders.items():
+        marks = [[each if each[0] in ".#[" else each.lower() for each in _MARK.findall(part)] for part in selected]
+        kinds = [mark[0] for each in marks for mark in each]
+        names = sum(kind.isalpha() for kind in kinds)
+        rule, weight = None, (kinds.count("#"), len(kinds) - names, names, order)
+        for part, each in zip(reversed(selected), reversed(marks), strict=True):
+            rule = _Rule(frozenset(each), part[0] == ">", rule, style, weight)
+        if rule:
+            yield rule
 
 
-def _of_screen(sheet: str) -> str:
-    """Return the style sheet without comments, and without rules for print or for a feature of the browser."""
-    sheet, kept, position = _COMMENT.sub("", sheet), [], 0
-    while (start := sheet.find("@", position)) >= 0:
-        kept.append(sheet[position:start])
-        depth, position = 0, start
-        for position in range(start, len(sheet)):
-            depth += {"{": 1, "}": -1}.get(sheet[position], 0)
-            if depth == 0 and sheet[position] in "};":
-                break
-        if screen := _SCREEN.match(sheet, start):
-            kept.append(sheet[screen.end() : position])
-        position += 1
-    return "".join([*kept, sheet[position:]])
+def _blocks(sheet: str) -> Iterator[tuple[str, str]]:
+    """Yield the selectors and declarations of rules, without those for print or for a feature of the browser."""
+    selectors, counts = "@", [True]  # whether the rules inside each open block count
+    for text, brace in _BRACE.findall(_COMMENT.sub("", sheet)):
+        if brace == "{":
+            selectors = text.rpartition(";")[2].strip() if counts[-1] else "@"
+            counts.append(bool(_SCREEN.fullmatch(selectors)))
+            continue
+        if not selectors.startswith("@"):
+            yield selectors, text
+        selectors = "@"
+        del counts[max(1, len(counts) - 1) :]
 
 
 def _declared(style: str) -> dict[str, str]:
     """Return the declarations of a style that matter here, by their properties, without blanks."""
     declarations = "".join(style.lower().split()).split(";")
-    return {each.partition(":")[0].removesuffix("-line"): each for each in declarations if _PROPERTIES.match(each)}
+    named = ((each.partition(":")[0], each) for each in declarations)
+    return {name.removesuffix("-line"): each for name, each in named if name in _PROPERTIES}
 
 
-def _show(element: Element, rules: Mapping[str, Sequence[_Rule]], host: str, path: tuple[_Marks, ...]) -> int:
+def _show(element: Element, rules: _Rules, near: _Rules, host: str, inherited: frozenset[str]) -> int:
+    """Apply ``rules`` inside an element, and those ``near`` to its children.
+
+    ``inherited`` says by which properties the text of the element is not seen, unless an element inside sets them.
+    """
     hidden = 0
 
     def is_shown(child: Element) -> bool:
         nonlocal hidden
-        inner = (*path, _marks(child))
-        style = _style(child, rules, inner)
+        marks = _marks(child)
+        fitting = [rule for known in (rules, near) for mark in marks for rule in known.get(mark, ())]
+        fitting = [rule for rule in fitting if rule.marks <= marks]
+        style = _style(child, fitting)
         if _is_hidden(child, style):
             hidden += 0 if child.tag in _NO_TEXT else len(" ".join(child.itertext()).split())
             return False
-        hidden += _show(child, rules, host, inner)
+        unseen = inherited.difference(_SEEN.findall(style)).union(_UNSEEN.findall(style))
+        unseen = frozenset() if child.tag in _ALWAYS_SHOWN else unseen
+        inner = [rule.inner for rule in fitting if rule.inner]
+        added = [rule for rule in inner if not rule.is_child and rule not in rules.get(rule.key, ())]
+        for rule in added:
+            rules.setdefault(rule.key, set()).add(rule)
+        hidden += _show(child, rules, _by_key(rule for rule in inner if rule.is_child), host, unseen)
+        for rule in added:
+            rules[rule.key].remove(rule)
+        if unseen:
+            hidden += 0 if child.tag in _NO_TEXT else _blank(child)
+            if not len(child):
+                return False
         _mark(child, style, host)
         return True
 
     keep(element, is_shown)
     return hidden
+
+
+def _blank(element: Element) -> int:
+    """Remove the text of an element that is not in an element inside, and return the number of words."""
+    texts = [element.text or "", *(child.tail or "" for child in element)]
+    element.text = " "
+    for child in element:
+        child.tail = " "
+    return len(" ".join(texts).split())
 
 
 def _marks(element: Element) -> _Marks:
@@ -123,25 +173,16 @@ def _marks(element: Element) -> _Marks:
     return frozenset(("", element.tag, f"#{element.get('id', '')}", *classes, *attributes))
 
 
-def _style(element: Element, rules: Mapping[str, Sequence[_Rule]], path: Sequence[_Marks]) -> str:
+def _style(element: Element, fitting: Iterable[_Rule]) -> str:
     """Return the declarations that apply to an element: the important ones, its style attribute, then by weight."""
-    known = [rule for mark in path[-1] for rule in rules.get(mark, ()) if _fits(rule.parts, path)]
-    styles = [rule.style for rule in sorted(known, key=lambda rule: rule.weight)]
-    found = [item for style in (*styles, _declared(element.get("style", ""))) for item in style.items()]
+    known = sorted((rule for rule in fitting if not rule.inner), key=lambda rule: rule.weight)
+    styles = (*(rule.style for rule in known), _declared(element.get("style", "")).items())
+    found = [item for style in styles for item in style]
     return ";".join(dict(sorted(found, key=lambda item: item[1].endswith("!important"))).values())
 
 
-def _fits(parts: Sequence[tuple[bool, _Marks]], path: Sequence[_Marks]) -> bool:
-    """Return whether the parts of a selector fit the last element of a path and those around it."""
-    *outer, (is_child, marks) = parts
-    if not path or not marks <= path[-1]:
-        return False
-    around = [len(path) - 1] if is_child else range(len(path) - 1, 0, -1)
-    return not outer or any(_fits(outer, path[:end]) for end in around)
-
-
 def _is_hidden(element: Element, style: str) -> bool:
-    if element.tag in ("html", "head", "body"):  # scripts show a page when it has loaded
+    if element.tag in _ALWAYS_SHOWN:
         return False
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return True
@@ -211,10 +252,6 @@ def keep(element: Element, is_kept: Callable[[Element], bool]) -> None:
 
 def _own_host(root: Element) -> str:
     """Return the host that the page names as its own, or ``""``."""
-    base, canonical = root.find(".//base"), root.find(".//link[@rel='canonical']")
-    address = root.find(".//meta[@property='og:url']")
-    named = (
-        "" if address is None else address.get("content", ""),
-        *(element.get("href", "") for element in (canonical, base) if element is not None),
-    )
-    return next((host for each in named if (host := host_of(each))), "")
+    paths = (".//meta[@property='og:url']", ".//link[@rel='canonical']", ".//base")
+    named = (element.get("content", element.get("href", "")) for path in paths for element in root.findall(path)[:1])
+    return next(filter(None, map(host_of, named)), "")

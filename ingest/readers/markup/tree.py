@@ -20,10 +20,10 @@ from ingest.readers.markup.page_form import keep
 _MAX_DEPTH = 200  # of nested elements
 _NOT_CONTENT = {"head", "nav", "button", "select", "option", "input", "textarea", "iframe", "dialog"}
 _NOT_DRAWN = {"defs", "metadata", "symbol", "title"}  # elements of drawings with names of icons and patterns
-_VOID = re.compile(r"</?(?:source|track|wbr)\b[^<>]{0,2000}>", re.IGNORECASE)
+_VOID = re.compile(r"""(?i)</?(?:source|track|wbr)(?=[\s/>])(?:=\s*(["'])(?:(?!\1)[^<]|<(?![a-z/]))*+\1|[^<>])*+>""")
 """Elements of HTML 5 without content. lxml does not know them and would put what follows them inside."""
 _CHARSET = re.compile(
-    rb"""(?i)<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*(?!utf-?16)([a-z0-9_:.-]{2,40})"""
+    rb"""(?i)<(meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*(?!utf-?16)([a-z0-9_:.-]{2,40})"""
 )
 """The declared encoding of a page or an XML file, which is not UTF-16 if its declaration is in ASCII."""
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{0,31});")
@@ -56,8 +56,9 @@ def html_tree(source: str) -> Element:
 
 def decode_markup(data: bytes, path: Path, warn: Warn) -> str:
     """Decode a page or an XML file in its declared encoding, or in one that fits if that is missing or wrong."""
-    declared = _CHARSET.search(data[:2048]) if data[:1] not in (b"\xef", b"\xfe", b"\xff") else None
-    text = decode_declared(data, declared[1].decode("ascii"), warn) if declared else None
+    found = _CHARSET.finditer(data[:2048]) if data[:1] not in (b"\xef", b"\xfe", b"\xff") else ()
+    declared = max(found, key=lambda each: each[1].lower() == b"meta", default=None)  # as browsers do
+    text = decode_declared(data, declared[2].decode("ascii"), warn) if declared else None
     return decode(data, path, warn) if text is None else text
 
 

@@ -67,6 +67,7 @@ PLAIN = [
         ["kept"],
     ),
     ("utf16.html", "<meta charset=utf-16><p>Größe 5 €</p>", ["Größe 5 €"]),
+    ("xhtml.html", "<?xml version='1.0' encoding='iso-8859-1'?><meta charset=utf-8><p>Größe 5 €</p>", ["Größe 5 €"]),
     (
         "japanese.xml",
         "<?xml version='1.0' encoding='Shift_JIS'?><r><name>契約書①</name></r>".encode("cp932"),

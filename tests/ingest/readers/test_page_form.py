@@ -55,6 +55,11 @@ def test_form_is_kept(body: str, text: str) -> None:
         "section > div p[lang='en']{display:none}",
         "[lang]{display:none}",
         ".a{display:none!important} p.a{display:block}",
+        "P.a{display:none}",
+        "@media screen{@media (max-width:9em){.c{display:none}} .a{display:none}} .d{}",
+        "section >" + " " * 40_000 + "div .a{display:none}",
+        ".a{display:none} .a{display:block} .a{display:none}",
+        "section div .a{visibility:hidden} section{visibility:visible}",
     ],
 )
 def test_simple_rules_of_the_page_hide_text(style: str) -> None:
@@ -71,10 +76,53 @@ def test_simple_rules_of_the_page_hide_text(style: str) -> None:
         "body{display:none}",
         ".a{display:none} p.a{display:block}",
         ".a{display:none} .a{display:block}",
+        "@media screen{@media (max-width:600px){.b{top:1em} .a{display:none}}}",
+        "@media print{@media screen{.a{display:none}}}",
+        ".b{.a{display:none}}",
+        "div > > .a{display:none}",
     ],
 )
 def test_other_rules_do_not(style: str) -> None:
     assert _text('<p class="a">Shown</p>', f"<style>{style}</style>") == "Shown"
+
+
+@pytest.mark.parametrize(
+    ("body", "style", "text"),
+    [
+        ("<div class=row>x<div class=col>A</div> <div class=col>B</div> y</div>",
+         "body .row{font-size:0} .row .col{font-size:16px}", "A\n\nB"),
+        ("<p class=a>x <b class=c>A</b></p>", ".a{visibility:hidden} .a .c{visibility:visible}", "A"),
+        ("<table><tr><td style='font-size:0px'><div style='font-size:13px'>A</div></td><td>B</td></tr></table>", "",
+         "| A | B |\n| --- | --- |"),
+        ("<div style='font-size:0'>x<p style='font-size:1em'>y <b style='font:13px Arial'>A</b></p></div>", "", "A"),
+        ("<div style='font-size:0;visibility:hidden'><p style='font-size:13px'>x</p></div><p>A</p>", "", "A"),
+        ("<div style='display:none'><p style='display:block'>x</p></div><p>A</p>", "", "A"),
+    ],
+)  # fmt: skip
+def test_text_that_a_style_shows_again_is_kept(body: str, style: str, text: str) -> None:
+    assert _text(body, f"<style>{style}</style>") == text
+
+
+def test_many_nested_elements_and_rules_are_read() -> None:
+    style = ".zzz div div div div p{display:none}" + "".join(f".m{n} p{{font-size:{n}px}}" for n in range(300))
+    body = "<div>" * 100 + "<p>Shown</p>" + "</div>" * 100 + "<i>a</i>" * 1000
+    assert _text(body, f"<style>{style} div>div div>p{{display:none}}</style>") == "a" * 1000
+    assert _text(body, f"<style>{style}</style>") == f"Shown\n\n{'a' * 1000}"
+
+
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        ("mso-text-raise:0", "102"),
+        ("mso-text-raise:0.5pt", "10^2"),
+        ("mso-text-raise:-0pt", "102"),
+        ("mso-text-raise:-3pt", "10_2"),
+        ("top:-.5em;position:relative", "10^2"),
+        ("position:relative;top:0em", "102"),
+    ],
+)
+def test_text_is_raised_by_its_style(style: str, text: str) -> None:
+    assert _text(f'<p>10<span style="{style}">2</span></p>') == text
 
 
 def test_much_hidden_text_is_a_warning() -> None:
