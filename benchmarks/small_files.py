@@ -115,7 +115,7 @@ def ingest(folder: Path, home: Path, vectors: str) -> None:
     if vectors == "random":
         candor.embedder = RandomVectors(candor.embedder)
     report = candor.ingest.ingest(IngestRequest(collection=COLLECTION, paths=(folder,)))
-    print(json.dumps(report.model_dump(mode="json", exclude={"slowest"})))
+    print(json.dumps(report.model_dump(mode="json")))
 
 
 def floor(folder: Path, home: Path, vectors: str) -> None:

@@ -57,7 +57,7 @@ _STATUSES = {
 
 
 class _Attributes(BaseModel):
-    """What is stored of a job beside its spec."""
+    """The stored attributes of a job. They do not contain its spec."""
 
     collection: str
     key: str

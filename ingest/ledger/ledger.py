@@ -286,9 +286,9 @@ class Ledger:
         return found[0] if found else None
 
     def find(self, collection: str, reference: str) -> DocumentRecord:
-        """Return the document with this id, path or name. A relative path, the beginning of an id
-        and the end of a name are enough.
+        """Return the document with this id, path or name.
 
+        A relative path, the beginning of an id, or the end of a name is enough.
         Raises DocumentNotFound, and AmbiguousDocument, which lists the candidates.
         """
         columns = DOCUMENTS.c

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from heapq import nlargest
 
 from pydantic import Field
 
@@ -62,14 +61,10 @@ class IngestReport(FrozenModel):
     pages: int
     stage_seconds: dict[str, float] = Field(description="seconds per stage, summed over the files")
     seconds: float = Field(description="wall-clock seconds")
-    slowest: tuple[DocumentRecord, ...] = Field(description="the files that took longest to read, parse and chunk")
     notices: tuple[str, ...] = ()
     cancelled: bool = Field(
         default=False, description="whether it was cancelled before all files were done; the next ingest does the rest"
     )
-
-
-_SLOWEST = 5
 
 
 @dataclass
@@ -87,7 +82,6 @@ class Tally:
     failed: list[DocumentRecord] = field(default_factory=list)
     failed_before: int = 0
     removed: dict[str, str] = field(default_factory=dict)  # names by id
-    slowest: list[DocumentRecord] = field(default_factory=list)
     left_out: list[SkippedFile] = field(default_factory=list)
     warned: list[WarnedDocument] = field(default_factory=list)
     chunks: int = 0
@@ -118,7 +112,6 @@ class Tally:
         self.pages += record.pages
         if record.warnings:
             self.warned.append(WarnedDocument(name=record.name, warnings=record.warnings))
-        self.slowest = nlargest(_SLOWEST, [*self.slowest, record], key=lambda each: sum(each.seconds.values()))
 
     def leave_out(self, record: DocumentRecord, reason: str) -> None:
         """Count a member of a container that is not ingested."""
@@ -185,7 +178,6 @@ class Tally:
             pages=self.pages,
             stage_seconds={stage: round(seconds, 3) for stage, seconds in self.stage_seconds.items()},
             seconds=round(self.seconds, 3),
-            slowest=tuple(self.slowest),
             notices=plan.notices,
             cancelled=self.was_cancelled,
         )

@@ -249,7 +249,7 @@ class Run:
         return ask_back(asked.question, named, tuple(each.name for each in asked.candidates), "")
 
     def _asked_back(self, asked: Synthesis) -> Answer:
-        """Return the answer of a run that asks back, or needs no document, before it has a plan."""
+        """Return the answer of a run that ends before it has a plan: it asks back, or needs no document."""
         question = self._request.question
         understanding = Understanding(intent=question, requirements=(question,))
         context = self._new_context(understanding).model_copy(update={"chunks": self._shown})

@@ -62,7 +62,7 @@ _POWER_OF_LETTER = re.compile(r"(?<=[^\W\d])\^")
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _WORDS = re.compile(r"\w+")
 NAME = "qzxname"
-"""Before a pair of words that may be a name, which is a term of its own."""
+"""The prefix of terms for names."""
 _PAIR = re.compile(r"\b(?=([^\W\d_a-z][^\W\d_]+)\s([^\W\d_a-z][^\W\d_]+))")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,'’]\d+)*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,'’])\d{3})(?:\1\d{3})*")
@@ -94,7 +94,7 @@ def forms(text: str, language: str) -> list[str]:
 
 
 def _names(text: str) -> list[str]:
-    """Return each pair of neighbouring words that begin with a capital letter as one word: few passages have it."""
+    """Return a term for each two neighbouring words with capital letters, such as the parts of a name."""
     pairs = (found.groups() for found in _PAIR.finditer(text))
     return [NAME + fold(one + other) for one, other in pairs if one[0].isupper() and other[0].isupper()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,28 +88,35 @@ def choose_collection(candor: Candor, paths: Sequence[Path]) -> str:
     known = {each: _documents(candor, each) for each in candor.ledger.counts()}
     own = [name for name, documents in known.items() if root in {each.parent for each in documents}
            and all(each.is_relative_to(root) for each in documents)]  # fmt: skip
-    own = own or [name for name, documents in known.items() if documents and _are_now_below(root, documents)]
+    own = own or [name for name, files in known.items() if files and _are_now_below(root, files)]
     return own[0] if len(own) == 1 else collection_name(root)
 
 
-def _documents(candor: Candor, name: str) -> list[Path]:
-    """Return the paths of the files of a collection."""
+def _documents(candor: Candor, name: str) -> dict[Path, int]:
+    """Return the paths of the files of a collection, with their sizes in bytes."""
     from ingest.ledger.records import DocumentState
 
     settled = (DocumentState.REMOVED, DocumentState.SKIPPED)
-    return [
-        Path(each.path)
+    return {
+        Path(each.path): each.size
         for each in candor.ledger.snapshot(name).values()
         if each.state not in settled and not each.container
-    ]
+    }
 
 
-def _are_now_below(root: Path, files: Sequence[Path]) -> bool:
-    """Return whether none of the files is where it was, and all are at the same places below the root."""
+def _are_now_below(root: Path, files: Mapping[Path, int]) -> bool:
+    """Return whether none of the files is where it was, and all are below the root with the same sizes."""
     if any(file.exists() for file in files):
         return False
     common = Path(os.path.commonpath([file.parent for file in files]))
-    return any(all((root / file.relative_to(old)).exists() for file in files) for old in (common, *common.parents))
+    return any(
+        all(_has_size(root / file.relative_to(old), size) for file, size in files.items())
+        for old in (common, *common.parents)
+    )
+
+
+def _has_size(file: Path, size: int) -> bool:
+    return file.is_file() and file.stat().st_size == size
 
 
 def _require_own(candor: Candor, name: str, roots: Sequence[Path]) -> None:

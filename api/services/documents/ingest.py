@@ -426,5 +426,5 @@ def require_readable(settings: Settings, paths: Sequence[Path]) -> None:
 def _cancelled_report(collection: str) -> IngestReport:
     return IngestReport(
         collection=collection, files=0, indexed=0, unchanged=0, failed=(), failed_before=0, left_out=(), removed=(),
-        chunks=0, embedded=0, tokens=0, pages=0, stage_seconds={}, seconds=0.0, slowest=(), cancelled=True,
+        chunks=0, embedded=0, tokens=0, pages=0, stage_seconds={}, seconds=0.0, cancelled=True,
     )  # fmt: skip

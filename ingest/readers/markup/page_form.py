@@ -159,7 +159,7 @@ def _show(element: Element, rules: _Rules, near: _Rules, host: str, inherited: f
 
 
 def _blank(element: Element) -> int:
-    """Remove the text of an element that is not in an element inside, and return the number of words."""
+    """Remove the text directly in an element, not that of the elements inside it. Return the number of words."""
     texts = [element.text or "", *(child.tail or "" for child in element)]
     element.text = " "
     for child in element:

@@ -223,7 +223,7 @@ def _joined_levels(levels: Sequence[Mapping[int, str]]) -> dict[int, str]:
 
 
 def show_number(value: str, code: str, *, from_1904: bool = False) -> str:
-    """Return a stored number in its format, or as it is stored if it is none, or beyond what can be shown."""
+    """Return a number as its format shows it. Return the stored text if it is no number, or too large to show."""
     try:
         return format_number(float(value), code, from_1904=from_1904)
     except (ValueError, ArithmeticError):

@@ -232,7 +232,7 @@ class _Comparing:
         return all(apart) or (adjacent and apart[0])
 
     def _is_of_country(self, pair: Aligned) -> bool:
-        """Return whether one side has a country and the other its adjective, as Portugal and Portuguese."""
+        """Return whether one side has a country and the other its adjective, such as Portugal and Portuguese."""
         return pair.claim.text != pair.quote.text and same_country(pair.claim.text, pair.quote.text)
 
     def _is_of_noun(self, one: Aligned, other: Aligned) -> bool:

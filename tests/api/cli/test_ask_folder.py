@@ -65,6 +65,14 @@ def test_a_moved_folder_keeps_its_collection_and_ids(run: Callable, folder: Path
     listed = run("collections", "--json").json
     assert {each["name"]: each["documents"] for each in listed} == {"papers": 2, "copy": 2}
     assert re.search(r"papers +2 +0 +2 ", run("collections").out)
+    for folder in (moved, copy):
+        shutil.rmtree(folder)
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in before:
+        (other / name).write_text("Another text with the name of a file that is gone.")
+    run("ingest", other)
+    assert {each["name"]: each["documents"] for each in run("collections", "--json").json}["other"] == 2
 
 
 @pytest.mark.usefixtures("model")

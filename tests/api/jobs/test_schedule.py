@@ -50,7 +50,7 @@ def handler() -> Handler:
 async def table(
     tmp_path: Path, handler: Handler, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[SourceTable]:
-    """The table of sources of several services."""
+    """Return the table of sources that several running services share."""
     monkeypatch.setattr(handlers, "_LOOK_S", 0.01)
     found = Candor(Settings(home=tmp_path)).sources.table
     jobs = Jobs(JobQueue(Settings(home=tmp_path)))

@@ -54,7 +54,6 @@ def list_all(
 
     Example: candor runs --status failed --collection papers --sort duration
     """
-
     from api.cli.render.runs import show_runs
     from base.counts import count
     from multi_agent.storage.run_filter import Rating, RunFilter, RunSort, RunState
@@ -229,7 +228,6 @@ def prune(
 
     Example: candor runs prune --older-than 90d --keep 1000 --yes
     """
-
     from api.auth.permissions import LOCAL_CALLER
     from api.services.research.prune import Limits, parse_age, parse_size
     from base.counts import count

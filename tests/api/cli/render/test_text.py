@@ -1,10 +1,11 @@
-"""The part of a passage that a search shows."""
+"""The part of a passage that a search shows, and tables."""
 
 from __future__ import annotations
 
 import pytest
+from rich.console import Console
 
-from api.cli.render.text import EXCERPT_LENGTH, excerpt_around
+from api.cli.render.text import EXCERPT_LENGTH, excerpt_around, show_table
 
 FILLER = "These words are about nothing at all. " * 12
 TABLE = "| Model | Price |\n| --- | ---: |\n| Borea | 9480 |\n| Tundra | 12640 |"
@@ -34,3 +35,13 @@ def test_an_excerpt_begins_with_the_passage_if_it_can(words: tuple[str, ...]) ->
 
 def test_rows_of_a_table_are_told_apart() -> None:
     assert excerpt_around(TABLE, ("Tundra",)) == "| Model | Price / Borea | 9480 / Tundra | 12640 |"
+
+
+@pytest.mark.parametrize(("is_terminal", "lines"), [(False, 2), (True, 3)])
+def test_only_a_terminal_breaks_the_rows_of_a_table(is_terminal: bool, lines: int) -> None:
+    console = Console(width=80, force_terminal=is_terminal)
+    with console.capture() as printed:
+        show_table(console, ("document",), [("a" * 100,)])
+    found = printed.get().splitlines()
+    assert len(found) == lines
+    assert any("a" * 100 in line for line in found) is not is_terminal
